@@ -1,0 +1,49 @@
+"""Names of things: processes, groups, views, ranks.
+
+Law: an id never changes its meaning. A process that comes back after a crash is a new process
+(a new incarnation), so "p delivered m" can never be said of two different lives (ISIS 4.1).
+"""
+
+import re
+from dataclasses import dataclass
+from typing import NewType
+
+from antiphon.core.errors import UsageError
+
+GroupName = NewType("GroupName", str)
+"""What people call a group."""
+
+GroupNumber = NewType("GroupNumber", int)
+"""What the wire calls a group: a small number, agreed on within the domain."""
+
+ViewNumber = NewType("ViewNumber", int)
+"""Views of a group are numbered from 1; 0 means "no view yet"."""
+
+Rank = NewType("Rank", int)
+"""The place of a member in its view, from 0, in order of seniority: the index into vectors."""
+
+# Names become folder names and columns of tables, so they stay short and plain.
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
+
+
+def check_name(name: str, what: str) -> str:
+    """Return ``name`` if it can name a process, group or domain; complain otherwise."""
+    if not _NAME.fullmatch(name):
+        message = (
+            f"{what} {name!r} is not usable: use 1 to 64 letters, digits, '_', '.' or '-', "
+            f"not starting with '.' or '-'"
+        )
+        raise UsageError(message)
+    return name
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class ProcessId:
+    """One life of a named process."""
+
+    name: str
+    incarnation: int = 1
+
+    def __str__(self) -> str:
+        """First lives go by the bare name; later ones show their number, as ``alice~2``."""
+        return self.name if self.incarnation == 1 else f"{self.name}~{self.incarnation}"

@@ -1,0 +1,40 @@
+"""Variable-length integers: seven bits a byte, least significant first, high bit means "more".
+
+Law: one value, one spelling. Encodings longer than needed and values beyond 64 bits are refused,
+so that no two different byte strings mean the same frame.
+"""
+
+from antiphon.core.errors import PeerError
+
+VALUE_MAX = (1 << 64) - 1
+_BYTES_MAX = 10
+
+
+def append_varint(out: bytearray, value: int) -> None:
+    """Append ``value`` to ``out``."""
+    assert 0 <= value <= VALUE_MAX, "varints are unsigned 64-bit"
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+
+
+def read_varint(data: bytes, offset: int) -> tuple[int, int]:
+    """Return the value at ``offset`` and the offset behind it."""
+    try:
+        byte = data[offset]
+        if byte < 0x80:  # nearly always
+            return byte, offset + 1
+        value = byte & 0x7F
+        for extra in range(1, _BYTES_MAX):
+            byte = data[offset + extra]
+            value |= (byte & 0x7F) << (7 * extra)
+            if byte < 0x80:
+                if byte == 0 or value > VALUE_MAX:
+                    break
+                return value, offset + extra + 1
+    except IndexError:
+        message = "a frame ends inside a number"
+        raise PeerError(message) from None
+    message = "a frame has a number that is too long or not in its shortest form"
+    raise PeerError(message)

@@ -1,0 +1,1 @@
+"""The real network: asyncio drivers for the pure machines of ``stack.py``."""

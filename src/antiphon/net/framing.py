@@ -1,0 +1,78 @@
+"""Frames on a byte stream: a 4-byte length, then the frame.
+
+Law: bytes are received into one buffer that is used again and again (fresh allocations per read
+were clearly slower for messages of a kilobyte), and leave it as one ``bytes`` per frame. A length
+above the limit is refused before anything is allocated for it.
+"""
+
+import struct
+
+from antiphon.core.errors import PeerError
+from antiphon.core.frames import FRAME_BYTES_MAX
+
+BUFFER_BYTES = 256 * 1024
+"""One read's worth. Frames are cut at about half of it (see ``net/node.py``)."""
+
+GREETING_BYTES_MAX = 256
+"""Until a peer has said who it is, it gets no more room than a greeting needs."""
+
+_LENGTH = struct.Struct("<I")
+
+
+def with_length(frame: bytes) -> bytes:
+    """Return ``frame`` as it goes onto a stream."""
+    return _LENGTH.pack(len(frame)) + frame
+
+
+class FrameBuffer:
+    """Reassembles frames from the pieces in which a stream delivers them."""
+
+    __slots__ = ("_buffer", "_end", "_view", "frame_bytes_max")
+
+    def __init__(self) -> None:
+        """Start small: whoever connects has to greet first."""
+        self._buffer = bytearray(BUFFER_BYTES)
+        self._view = memoryview(self._buffer)
+        self._end = 0
+        self.frame_bytes_max = GREETING_BYTES_MAX
+
+    def trust(self) -> None:
+        """Accept frames of every legal size from now on."""
+        self.frame_bytes_max = FRAME_BYTES_MAX
+
+    def room(self) -> memoryview:
+        """Return where the next bytes are to be put."""
+        return self._view[self._end :]
+
+    def received(self, byte_count: int) -> list[bytes]:
+        """Take ``byte_count`` new bytes in; return the frames that are complete now."""
+        end = self._end + byte_count
+        buffer, view = self._buffer, self._view
+        start = 0
+        frames: list[bytes] = []
+        needed = 0
+        while end - start >= _LENGTH.size:
+            (length,) = _LENGTH.unpack_from(buffer, start)
+            if length > self.frame_bytes_max:
+                message = f"a frame of {length} bytes is above the limit of {self.frame_bytes_max}"
+                raise PeerError(message)
+            behind = start + _LENGTH.size + length
+            if behind > end:
+                needed = behind - start
+                break
+            frames.append(bytes(view[start + _LENGTH.size : behind]))
+            start = behind
+        self._keep(start, end, needed)
+        return frames
+
+    def _keep(self, start: int, end: int, needed: int) -> None:
+        """Move the incomplete rest to the front of a buffer that can hold the whole frame."""
+        rest = end - start
+        size = max(BUFFER_BYTES, needed)
+        if size != len(self._buffer):  # a frame larger than the buffer begins, or has ended
+            grown = bytearray(size)
+            grown[:rest] = self._view[start:end]
+            self._buffer, self._view = grown, memoryview(grown)
+        elif start and rest:
+            self._view[:rest] = bytes(self._view[start:end])
+        self._end = rest

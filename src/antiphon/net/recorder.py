@@ -1,0 +1,77 @@
+"""A node's journal: rows of what it did, written often enough to survive its death.
+
+Law: at most ``FLUSH_S`` of rows are lost when the process is killed. A journal that cannot be
+written (a full disk, say) never stops the group: the error is logged at once and raised when the
+node stops, so that nobody takes the trace for whole.
+"""
+
+import asyncio
+import logging
+import time
+from pathlib import Path
+
+from antiphon.core.errors import AntiphonError
+from antiphon.core.runs import Run
+from antiphon.core.views import View
+from antiphon.trace.journal import Journal
+from antiphon.trace.rows import Rows
+from antiphon.trace.schema import Event, Kind
+
+FLUSH_S = 0.5
+
+_log = logging.getLogger("antiphon")
+
+
+class Recorder:
+    """Keeps the journal of one node."""
+
+    def __init__(self, folder: Path, process: str, view: View) -> None:
+        """Open the journal and note the start."""
+        self._journal = Journal(folder, process)
+        self._error: AntiphonError | None = None
+        # Wall-clock time that never runs backwards within a process.
+        self._offset_ns = time.time_ns() - time.monotonic_ns()
+        self._rows = Rows(process, view, self._append)
+        self._timer: asyncio.TimerHandle | None = None
+        self._rows.start(self._now_us())
+        self._flush()
+
+    def _now_us(self) -> int:
+        return (time.monotonic_ns() + self._offset_ns) // 1000
+
+    def run(self, kind: Kind, run: Run, queue_depth: int, overhead_bytes: int = 0) -> None:
+        """Note that ``run`` was multicast, received or delivered."""
+        self._rows.run(self._now_us(), kind, run, queue_depth, overhead_bytes)
+
+    def suspect(self, name: str, why: str) -> None:
+        """Note that a member was lost."""
+        self._rows.suspect(self._now_us(), name, why)
+
+    def _append(self, event: Event) -> None:
+        if self._error is None:
+            try:
+                self._journal.append(event)
+            except AntiphonError as error:
+                self._fail(error)
+
+    def _flush(self) -> None:
+        if self._error is None:
+            try:
+                self._journal.flush()
+            except AntiphonError as error:
+                self._fail(error)
+            self._timer = asyncio.get_running_loop().call_later(FLUSH_S, self._flush)
+
+    def _fail(self, error: AntiphonError) -> None:
+        self._error = error
+        _log.error("the trace of this process ends here: %s", error)
+
+    def close(self, detail: str) -> None:
+        """Note the stop and close the journal; raise what went wrong with it, if anything did."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._rows.stop(self._now_us(), detail)
+        if self._error is None:
+            self._journal.close()
+        else:
+            raise self._error

@@ -1,0 +1,92 @@
+"""The delay queue: runs received but not yet deliverable, indexed by what they wait for.
+
+Rule (ISIS 5.1, corrected by erratum 000-4): of the held runs, deliver the first one in order of
+receipt that is ready, then look again from the head. Sorting the queue by vector time, as
+printed, cannot work: the relation may be cyclic.
+
+Law: the order of deliveries is exactly that of rescanning from the head after each delivery, but
+nothing is ever rescanned. Each held run is filed under ONE thing it lacks, a message of a sender
+in a group; when that message is delivered the run is looked at again, and is either filed under
+the next thing it lacks or put on a heap of ready runs by order of receipt.
+
+All groups of a domain share one queue, because ready messages of different groups must leave it
+in order of receipt too (erratum 000-15).
+
+Cost: a run is looked at once per entry of its stamp that it really waited for, plus O(log h) for
+h held runs; a delivery that unblocks nothing costs one dictionary look-up.
+"""
+
+from heapq import heappop, heappush
+
+from antiphon.core.runs import Run
+
+Lack = tuple[int, int, int]
+"""What is lacking: a group, a sender's rank there, and the number of a message of that sender."""
+
+_Held = tuple[int, int, Run]
+"""What a waiting heap keeps: the number waited for, the order of receipt, the run."""
+
+
+class DelayQueue:
+    """Held runs by what they wait for, and ready runs by order of receipt."""
+
+    __slots__ = ("_arrivals", "_ready", "_waiting", "depth")
+
+    def __init__(self) -> None:
+        """Start empty."""
+        self._arrivals = 0
+        self.depth = 0
+        """How many runs are held, ready ones included."""
+        self._waiting: dict[tuple[int, int], list[_Held]] = {}
+        self._ready: list[tuple[int, Run]] = []
+
+    def hold(self, run: Run, lack: Lack) -> None:
+        """File a run that has just been received under what it lacks."""
+        self._arrivals += 1
+        self.depth += 1
+        self._file(self._arrivals, run, lack)
+
+    def hold_again(self, arrival: int, run: Run, lack: Lack) -> None:
+        """File a run that was woken and still lacks something; its place of receipt stays."""
+        self.depth += 1
+        self._file(arrival, run, lack)
+
+    def _file(self, arrival: int, run: Run, lack: Lack) -> None:
+        group, rank, number = lack
+        heappush(self._waiting.setdefault((group, rank), []), (number, arrival, run))
+
+    def wake(self, group: int, rank: int, number: int) -> list[tuple[int, Run]]:
+        """Take out, with their order of receipt, the runs that waited for messages <= number."""
+        waiting = self._waiting.get((group, rank))
+        if waiting is None:
+            return []
+        woken: list[tuple[int, Run]] = []
+        while waiting and waiting[0][0] <= number:
+            _, arrival, run = heappop(waiting)
+            woken.append((arrival, run))
+        if not waiting:
+            del self._waiting[group, rank]
+        self.depth -= len(woken)
+        return woken
+
+    def put_ready(self, arrival: int, run: Run) -> None:
+        """Queue a woken run that lacks nothing any more."""
+        self.depth += 1
+        heappush(self._ready, (arrival, run))
+
+    def take_ready(self) -> Run | None:
+        """Take out the ready run that was received first."""
+        if not self._ready:
+            return None
+        self.depth -= 1
+        return heappop(self._ready)[1]
+
+    def waiting(self) -> list[tuple[Run, Lack]]:
+        """List the held runs in order of receipt, each with one message that it waits for."""
+        held = [
+            (arrival, run, (group, rank, number))
+            for (group, rank), heap in self._waiting.items()
+            for number, arrival, run in heap
+        ]
+        held.sort(key=lambda item: item[0])
+        return [(run, lack) for _, run, lack in held]

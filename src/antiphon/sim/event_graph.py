@@ -1,0 +1,268 @@
+"""The event graph of a trace: who multicast and delivered which single message, in what order.
+
+Law: nothing is known here but the rows themselves, message by message; no clocks, no prefix
+counts, no protocol. Edges: from each event to the next at its process, and from a multicast to
+each delivery of the message (Lamport's "happened before", ISIS 3.1). Only the first multicast
+and, per process, the first delivery of a message are events of the graph; the rest is surplus.
+A set of messages is the bits of a Python integer. Cost: O(messages x events) bits: for thousands
+of messages, not millions.
+"""
+
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from antiphon.core.errors import UsageError
+from antiphon.trace.schema import QUIESCENT, Event
+
+Message = tuple[str, int]
+"""Sender and number; group and view are those of the scope."""
+
+MULTICASTS_MAX = 20_000
+ACTS_MAX = 2_000_000
+
+
+class Act(NamedTuple):
+    """One message multicast, or delivered, at one process."""
+
+    position: tuple[int, int]
+    """Place of the row at its process, then place of the message in the row."""
+    process: str
+    message: Message
+    is_multicast: bool
+    event: Event
+    file: str
+    line: int
+
+
+class Entry(NamedTuple):
+    """A row with its place at its process and in the files."""
+
+    place: int
+    event: Event
+    file: str
+    line: int
+
+
+@dataclass(slots=True)
+class Scope:
+    """What happened in one view of one group of one run: everything is judged in here."""
+
+    run: str
+    group: str
+    view: int
+    acts: dict[str, list[Act]] = field(default_factory=lambda: defaultdict(list))
+    """The events of the graph, by process, in local order."""
+    multicasts: dict[Message, Act] = field(default_factory=dict)
+    highest: dict[str, int] = field(default_factory=dict)
+    """The highest number that each sender multicast."""
+    deliveries: dict[str, dict[Message, Act]] = field(default_factory=lambda: defaultdict(dict))
+    surplus: list[tuple[Act, Act]] = field(default_factory=list)
+    """Multicasts and deliveries of what had been multicast or delivered there: (first, again)."""
+    viewed: dict[str, None] = field(default_factory=dict)
+    """Processes that view rows list."""
+    bits: dict[Message, int] = field(default_factory=dict)
+    """Messages as sets of one; only what was multicast has a bit."""
+
+    @property
+    def members(self) -> list[str]:
+        """Return who must agree: those listed in views, or else all that took part."""
+        return sorted(self.viewed or self.acts)
+
+
+@dataclass(slots=True)
+class History:
+    """A whole trace, taken apart."""
+
+    records: dict[tuple[str, str], list[Entry]]
+    """The rows of each (run, process), in local order."""
+    scopes: list[Scope]
+    delivery_count: int
+
+    whole: set[tuple[str, str]]
+    """The (run, process) whose record is known to be complete."""
+
+    def end_of(self, scope: Scope, process: str) -> Entry:
+        """Return the last row of a process."""
+        return self.records[scope.run, process][-1]
+
+
+def history_of(rows: Iterable[Event | tuple[Event, str, int]]) -> History:
+    """Take a trace apart into single events."""
+    records = _records_of(rows)
+    scopes: dict[tuple[str, str, int], Scope] = {}
+    events = [entry.event for record in records.values() for entry in record]
+    own = {(*_scope_key(row), row.process) for row in events if _is_own_delivery(row)}
+    for entry in (entry for record in records.values() for entry in record):
+        key = _scope_key(entry.event)
+        if entry.event.kind in {"view", "multicast", "deliver"} and key not in scopes:
+            scopes[key] = Scope(*key)
+        if entry.event.kind == "view":
+            scopes[key].viewed.update(dict.fromkeys(entry.event.members or ()))
+        elif entry.event.kind == "multicast":
+            _add_multicasts(scopes[key], entry, delivers=(*key, entry.event.process) not in own)
+        elif entry.event.kind == "deliver":
+            _add_deliveries(scopes[key], entry)
+    for scope in scopes.values():
+        scope.bits = {message: 1 << place for place, message in enumerate(scope.multicasts)}
+    delivery_count = sum(row.count for row in events if row.kind == "deliver")
+    whole = {key for key, record in records.items() if _is_whole(record)}
+    return History(records, [scopes[key] for key in sorted(scopes)], delivery_count, whole)
+
+
+def fifo_predecessors(scope: Scope) -> dict[Message, int]:
+    """Return, for each message, those that its sender multicast before it."""
+    return _known_at_multicast(
+        scope, lambda act: scope.bits[act.message] if act.is_multicast else 0
+    )
+
+
+def direct_predecessors(scope: Scope) -> dict[Message, int]:
+    """Return, for each message, those that its sender multicast or delivered before it."""
+    return _known_at_multicast(scope, lambda act: scope.bits.get(act.message, 0))
+
+
+def causal_pasts(scope: Scope) -> dict[Message, int]:
+    """Return, for each message, all whose multicast happened before its own.
+
+    The least solution of "what a process knows grows by what it multicasts, and by what it
+    delivers and everything before that". In causal order one sweep finds it and a second sees
+    that nothing changes; only a forged trace, with a cycle, takes more.
+    """
+    order, bits = list(_causal_order(scope)), scope.bits
+    past: dict[Message, int] = dict.fromkeys(scope.multicasts, 0)
+    has_changed = True
+    while has_changed:
+        has_changed = False
+        known: dict[str, int] = defaultdict(int)
+        for act in order:
+            if act.is_multicast:
+                has_changed |= past[act.message] != known[act.process]
+                past[act.message] = known[act.process]
+            known[act.process] |= bits.get(act.message, 0) | past.get(act.message, 0)
+    return {message: mask & ~bits[message] for message, mask in past.items()}
+
+
+def out_of_order(scope: Scope, before: dict[Message, int]) -> Iterator[tuple[Act, int]]:
+    """Yield each delivery made while some message that must come before it was missing."""
+    for process in sorted(scope.deliveries):
+        delivered = 0
+        for message, act in scope.deliveries[process].items():
+            missing = before.get(message, 0) & ~delivered
+            if missing:
+                yield act, missing
+            delivered |= scope.bits.get(message, 0)
+
+
+def _records_of(
+    rows: Iterable[Event | tuple[Event, str, int]],
+) -> dict[tuple[str, str], list[Entry]]:
+    """Sort rows by run and process, each process's by index, or as they came if not numbered."""
+    records: dict[tuple[str, str], list[Entry]] = defaultdict(list)
+    act_count = multicast_count = 0
+    for row in rows:
+        event, file, line = (row, "", 0) if isinstance(row, Event) else row
+        record = records[event.run, event.process]
+        record.append(Entry(event.index if event.index >= 0 else len(record), event, file, line))
+        act_count += event.count if event.kind in {"multicast", "deliver"} else 0
+        multicast_count += event.count if event.kind == "multicast" else 0
+        if act_count > ACTS_MAX or multicast_count > MULTICASTS_MAX:
+            message = (
+                f"the oracle judges up to {MULTICASTS_MAX} messages and {ACTS_MAX} deliveries: "
+                f"use `antiphon verify` for more"
+            )
+            raise UsageError(message)
+    for record in records.values():
+        record.sort(key=lambda entry: entry.place)
+    return {key: records[key] for key in sorted(records)}
+
+
+def _is_whole(record: list[Entry]) -> bool:
+    """Whether nothing can be missing at the end: a user's log, or a quiet stop."""
+    kinds = {entry.event.kind for entry in record}
+    last = record[-1].event
+    is_quiet_end = last.kind == "stop" and last.detail == QUIESCENT
+    return "crash" not in kinds and ("start" not in kinds or is_quiet_end)
+
+
+def _scope_key(row: Event) -> tuple[str, str, int]:
+    return row.run, row.group, row.view
+
+
+def _is_own_delivery(row: Event) -> bool:
+    return row.kind == "deliver" and row.sender == row.process
+
+
+def _acts_of(entry: Entry, *, is_multicast: bool) -> Iterator[Act]:
+    """Yield what a row says, message by message."""
+    row = entry.event
+    sender = row.process if is_multicast else row.sender
+    for within in range(row.count):
+        yield Act(
+            (entry.place, within), row.process, (sender, row.first + within), is_multicast,
+            row, entry.file, entry.line,
+        )  # fmt: skip
+
+
+def _add_multicasts(scope: Scope, entry: Entry, *, delivers: bool) -> None:
+    """Add multicasts; they are deliveries too if the sender records none of its own."""
+    for act in _acts_of(entry, is_multicast=True):
+        first = scope.multicasts.setdefault(act.message, act)
+        if first is not act:
+            scope.surplus.append((first, act))
+            continue
+        sender, number = act.message
+        scope.highest[sender] = max(number, scope.highest.get(sender, 0))
+        scope.acts[act.process].append(act)
+        if delivers:
+            scope.deliveries[act.process][act.message] = act._replace(is_multicast=False)
+
+
+def _add_deliveries(scope: Scope, entry: Entry) -> None:
+    for act in _acts_of(entry, is_multicast=False):
+        first = scope.deliveries[act.process].setdefault(act.message, act)
+        if first is act:
+            scope.acts[act.process].append(act)
+        else:
+            scope.surplus.append((first, act))
+
+
+def _known_at_multicast(scope: Scope, teaches: Callable[[Act], int]) -> dict[Message, int]:
+    """Return, for each message, what its sender had come to know before multicasting it."""
+    known_at: dict[Message, int] = {}
+    for process in sorted(scope.acts):
+        known = 0
+        for act in scope.acts[process]:
+            if act.is_multicast:
+                known_at[act.message] = known & ~scope.bits[act.message]
+            known |= teaches(act)
+    return known_at
+
+
+def _causal_order(scope: Scope) -> Iterator[Act]:
+    """Yield all events, each process's in local order, multicasts before their deliveries.
+
+    A process waits at a delivery for the multicast. If all wait for each other, the trace has a
+    cycle, and the first may pass: then no such order exists, and ``causal_pasts`` sweeps again.
+    """
+    remaining = {process: deque(scope.acts[process]) for process in sorted(scope.acts)}
+    ready = deque(remaining)
+    waiting: dict[Message, list[str]] = {}
+    passed: set[Message] = set()
+    while ready or waiting:
+        if not ready:
+            stuck = next(iter(waiting))
+            passed.add(stuck)
+            ready.extend(waiting.pop(stuck))
+        process = ready.popleft()
+        acts = remaining[process]
+        while acts:
+            act = acts[0]
+            if act.is_multicast:
+                passed.add(act.message)
+                ready.extend(waiting.pop(act.message, ()))
+            elif act.message in scope.bits and act.message not in passed:
+                waiting.setdefault(act.message, []).append(process)
+                break
+            yield acts.popleft()

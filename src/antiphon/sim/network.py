@@ -1,0 +1,87 @@
+"""An abstract network: every pair of processes has a channel with random delay.
+
+Law: what a channel does to a copy (its delay, its loss, its duplication) depends on the seed
+alone. Channels are independent, so copies of different senders overtake each other freely;
+within a channel order is kept unless ``reorder`` is set.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import log
+from random import Random
+from typing import Any
+
+from antiphon.core.errors import UsageError
+from antiphon.sim.scheduler import Scheduler
+
+Receive = Callable[[Any], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NetworkOptions:
+    """What can happen to a copy of a frame on its way."""
+
+    delay_us_min: int = 50
+    """The shortest delay."""
+    delay_us_mean: int = 1_000
+    """Mean of the exponential part that comes on top."""
+    loss: float = 0.0
+    """Probability that a copy never arrives."""
+    duplicate: float = 0.0
+    """Probability that a copy arrives twice."""
+    reorder: bool = False
+    """Whether copies may overtake each other within one channel too."""
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be simulated."""
+        for name in ("loss", "duplicate"):
+            if not 0.0 <= getattr(self, name) < 1.0:
+                message = f"{name} must be a probability from 0 to below 1"
+                raise UsageError(message)
+        if self.delay_us_min < 0 or self.delay_us_mean < 0:
+            message = "delays cannot be negative"
+            raise UsageError(message)
+
+    @property
+    def is_fifo(self) -> bool:
+        """Whether every channel is reliable and FIFO."""
+        return not (self.loss or self.duplicate or self.reorder)
+
+
+class Network:
+    """Channels between processes numbered 0 to ``process_count - 1``."""
+
+    __slots__ = ("_busy_until", "_options", "_random", "_receivers", "_scheduler", "lost_count")
+
+    def __init__(
+        self, scheduler: Scheduler, options: NetworkOptions, seed: str, receivers: list[Receive]
+    ) -> None:
+        """Connect every process to every other."""
+        self._scheduler = scheduler
+        self._options = options
+        self._random = Random(f"{seed}/network")
+        self._receivers = receivers
+        # When the last copy on each channel arrives: later ones may not arrive earlier.
+        self._busy_until = [[0] * len(receivers) for _ in receivers]
+        self.lost_count = 0
+
+    def multicast(self, source: int, frame: object) -> None:
+        """Send a copy of ``frame`` to every process but ``source``."""
+        options, uniform, at = self._options, self._random.random, self._scheduler.at
+        earliest = self._scheduler.now_us + options.delay_us_min
+        mean, loss, duplicate = options.delay_us_mean, options.loss, options.duplicate
+        keeps_order = not options.reorder
+        busy = self._busy_until[source]
+        for destination, receive in enumerate(self._receivers):
+            if destination == source:
+                continue
+            if loss and uniform() < loss:
+                self.lost_count += 1
+                continue
+            for _ in range(2 if duplicate and uniform() < duplicate else 1):
+                # An exponential delay, written out: this is the simulator's innermost loop.
+                arrival = earliest - int(mean * log(1.0 - uniform()))
+                if keeps_order:
+                    arrival = max(arrival, busy[destination])
+                    busy[destination] = arrival
+                at(arrival, receive, frame)

@@ -1,0 +1,99 @@
+"""Whether the rows of each process are all there, each once, in an order beyond doubt.
+
+Law: the rows of a process are numbered 0, 1, 2, ... across all files, or none is numbered and
+all are in one file, whose lines are then their order. Checked within a file row by row, between
+files by one :class:`Span` per file and process, so that whoever reads files in parallel need
+only bring the spans together. Cost: O(files x processes), whatever the length of the trace.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Self
+
+from antiphon.core.errors import TraceError
+from antiphon.trace.schema import Event
+
+
+@dataclass(slots=True)
+class Span:
+    """The rows of one process in one file."""
+
+    file: str
+    line: int
+    """Where the first of them is."""
+    run: str
+    process: str
+    first: int
+    """The first index, or -1 if the rows are not numbered."""
+    last: int
+
+    @classmethod
+    def of(cls, event: Event, file: str, line: int) -> Self:
+        """Return the span of a single row."""
+        return cls(file, line, event.run, event.process, event.index, event.index)
+
+
+@dataclass(frozen=True, slots=True)
+class Truncation:
+    """What a killed process, or a full disk, left of its last row."""
+
+    file: str
+    line: int
+    byte_count: int
+
+
+@dataclass(slots=True)
+class Tally:
+    """What there is to say about files once they have been read."""
+
+    spans: list[Span] = field(default_factory=list)
+    truncated: list[Truncation] = field(default_factory=list)
+    row_count: int = 0
+
+    def add(self, row_count: int, spans: Iterable[Span], truncated: Truncation | None) -> None:
+        """Note what was found in one more file."""
+        self.row_count += row_count
+        self.spans.extend(spans)
+        if truncated is not None:
+            self.truncated.append(truncated)
+
+
+def step_problem(span: Span, index: int) -> str | None:
+    """Return why ``index`` cannot come next in ``span``, or None."""
+    if span.last < 0:
+        if index < 0:
+            return None
+        return f"row {index} of {span.process!r} is numbered and an earlier one is not: {_REMEDY}"
+    if index == span.last + 1:
+        return None
+    if index < 0:
+        return f"this row of {span.process!r} has no `index` and earlier ones have: {_REMEDY}"
+    return f"row {index} of {span.process!r} follows row {span.last}: {_GAP_FREE}"
+
+
+def check_spans(spans: Iterable[Span]) -> None:
+    """Complain if a process's rows are not numbered without gaps across all files."""
+    ordered = sorted(spans, key=lambda span: (span.run, span.process, span.first, span.file))
+    for _, of_process in groupby(ordered, key=lambda span: (span.run, span.process)):
+        expected = 0
+        for place, span in enumerate(of_process):
+            if place and expected < 0:
+                message = (
+                    f"{span.file}:{span.line}: rows of {span.process!r} without `index` are in "
+                    f"another file already: {_REMEDY}"
+                )
+                raise TraceError(message)
+            if span.first >= 0 and span.first != expected:
+                message = (
+                    f"{span.file}:{span.line}: the rows of {span.process!r} go on with {span.first}"
+                    f" where {expected} was expected: {_GAP_FREE}"
+                )
+                raise TraceError(message)
+            expected = span.last + 1 if span.first >= 0 else -1
+
+
+_GAP_FREE = (
+    "number the rows of a process 0, 1, 2, ... without gaps, or leave `index` out of all of them"
+)
+_REMEDY = "give every row of a process an `index`, or none and keep them in one file"

@@ -1,0 +1,74 @@
+"""The trace's one table: what a row says, and nothing else.
+
+Law: a row is something that happened at one process. ``index`` numbers the rows of a process
+without gaps and is the only order a verdict rests on; ``time_us`` is for people and plots.
+Drivers write this schema, the oracle and the Spark pipeline read it, users' logs are brought
+into it (docs/trace-format.md, whose table is generated from this file).
+"""
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+Kind = Literal[
+    "start", "view", "multicast", "receive", "deliver", "send_frame", "suspect", "crash", "stop"
+]
+Order = Literal["", "fifo", "causal", "total"]
+
+QUIESCENT = "quiescent"
+"""``detail`` of a ``stop`` row: every member had finished and everything had arrived."""
+
+RUN_COUNT_MAX = 1_000_000
+"""Messages in one row: keeps (index, place in the row) inside one 64-bit position."""
+
+INT64_MAX = 2**63 - 1
+INDEX_MAX = INT64_MAX // RUN_COUNT_MAX - 1
+
+# Bounds are checked while decoding; ``rules`` adds what depends on the kind of the row.
+Index = Annotated[int, Meta(ge=-1, le=INDEX_MAX)]
+Time = Annotated[int, Meta(ge=-INT64_MAX, le=INT64_MAX)]
+Number = Annotated[int, Meta(ge=0, le=INT64_MAX - RUN_COUNT_MAX)]
+Count = Annotated[int, Meta(ge=1, le=RUN_COUNT_MAX)]
+Size = Annotated[int, Meta(ge=0, le=INT64_MAX)]
+Name = Annotated[str, Meta(min_length=1)]
+
+
+class Event(Struct, kw_only=True, omit_defaults=True):
+    """One row of a trace. Defaults are left out of the file."""
+
+    run: str = ""
+    """The run the row belongs to; in a run folder it is the folder's and left out."""
+    process: Name
+    """The process at which it happened."""
+    index: Index = -1
+    """Number of the row at its process, from 0, without gaps; -1: take the order of the lines."""
+    time_us: Time = 0
+    """Microseconds: simulated, or of the process's own clock. Never used for a verdict."""
+    kind: Kind
+    """What happened."""
+    group: str = ""
+    """The group concerned."""
+    view: Number = 1
+    """The view of the group in which it happened."""
+    sender: str = ""
+    """Who multicast the messages; may be left out in `multicast` rows, where it is `process`."""
+    first: Number = 0
+    """Number of the first message of the row; per sender, group and view, from 1."""
+    count: Count = 1
+    """How many messages of that sender the row stands for: first, first + 1, ..."""
+    order: Order = ""
+    """The order asked for on the send call."""
+    uniform: bool = False
+    """Whether uniform delivery was asked for."""
+    clock: dict[str, Size] | None = None
+    """The protocol's own timestamp, if it cares to show it. Never trusted."""
+    bytes: Size = 0
+    """Payload bytes of the row's messages."""
+    overhead_bytes: Size = 0
+    """Bytes on the wire beyond the payloads, for one copy."""
+    queue_depth: Size = 0
+    """Runs held in the delay queue after this event."""
+    members: list[Name] | None = None
+    """In `view` rows: the members, in order of seniority."""
+    detail: str = ""
+    """Anything a person may want to know; `quiescent` in a `stop` row has a meaning."""

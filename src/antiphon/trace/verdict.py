@@ -1,0 +1,101 @@
+"""What checking a trace yields: a three-valued verdict per property, and explanations.
+
+Law: ``holds`` is claimed only of what was judged, ``violated`` always comes with an explanation
+(who, which two messages, the chain that links them, the lines of the trace), and everything
+else is ``unknown`` with its reason. The oracle and the Spark verifier both fill these in.
+"""
+
+from enum import StrEnum
+
+import msgspec
+
+
+class Status(StrEnum):
+    """The three values of a verdict."""
+
+    HOLDS = "holds"
+    VIOLATED = "violated"
+    UNKNOWN = "unknown"
+
+
+class Property(StrEnum):
+    """What can be asked of a trace; definitions in docs/properties.md."""
+
+    FIFO = "fifo"
+    CAUSAL = "causal"
+    NO_DUPLICATE = "no-duplicate"
+    NO_CREATION = "no-creation"
+    AGREEMENT = "agreement"
+
+
+class MessageId(msgspec.Struct, frozen=True, order=True):
+    """A message, named by who multicast it and its number in that group and view."""
+
+    sender: str
+    number: int
+    group: str = ""
+    view: int = 1
+
+    def __str__(self) -> str:
+        """As people say it: ``message 3 of alice``."""
+        return f"message {self.number} of {self.sender}"
+
+
+class Link(msgspec.Struct, frozen=True):
+    """One event of an explanation: where it is recorded, and what it says in words."""
+
+    process: str
+    index: int
+    text: str
+    file: str = ""
+    line: int = 0
+
+
+class Violation(msgspec.Struct, frozen=True):
+    """One broken promise, explained."""
+
+    property: Property
+    process: str
+    """Where it shows: the process that delivered wrongly, or failed to deliver."""
+    message: MessageId
+    """The message that should not have been delivered yet, or at all; or was not delivered."""
+    earlier: MessageId | None
+    """For orders: the message that had to come first."""
+    chain: tuple[Link, ...]
+    """The events that link the two, in causal order, ending with the wrong one."""
+    text: str
+    """One sentence."""
+    run: str = ""
+
+
+class PropertyVerdict(msgspec.Struct, frozen=True):
+    """The verdict on one property."""
+
+    property: Property
+    status: Status
+    violation_count: int = 0
+    reason: str = ""
+    """Why unknown, or what was left out of a ``holds``."""
+    violations: tuple[Violation, ...] = ()
+    """A few examples, the smallest first."""
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """The verdict on one run."""
+
+    run: str
+    engine: str
+    process_count: int
+    event_count: int
+    message_count: int
+    delivery_count: int
+    properties: tuple[PropertyVerdict, ...]
+
+    @property
+    def is_violated(self) -> bool:
+        """Whether any property is broken: exit status 1."""
+        return any(item.status is Status.VIOLATED for item in self.properties)
+
+    def of(self, which: Property) -> PropertyVerdict:
+        """Return the verdict on one property."""
+        return next(item for item in self.properties if item.property is which)
