@@ -113,6 +113,11 @@ def encode_bye(bye: Bye) -> bytes:
 
 def encode_runs(domain: int, process: int, runs: list[Run]) -> bytes:
     """Return the bytes of a RUNS frame; the runs keep their order."""
+    return b"".join(runs_parts(domain, process, runs))
+
+
+def runs_parts(domain: int, process: int, runs: list[Run]) -> list[bytes | bytearray]:
+    """Return the bytes of a RUNS frame in pieces, for who has something to put before them."""
     assert runs, "an empty frame would say nothing"
     head = _prefix(Kind.RUNS, domain, process)
     append_varint(head, len(runs))
@@ -124,7 +129,7 @@ def encode_runs(domain: int, process: int, runs: list[Run]) -> bytes:
         parts += run.payloads
         head = bytearray()
         previous = run
-    return b"".join(parts)
+    return parts
 
 
 def _prefix(kind: Kind, domain: int, process: int) -> bytearray:

@@ -41,7 +41,7 @@ def parse_address(text: str) -> Address:
     if not colon or not host or not port.isascii() or not port.isdigit():
         message = f"address {text!r} is not of the form host:port, such as 127.0.0.1:7001"
         raise UsageError(message)
-    if not 0 < int(port) <= _PORT_MAX:
+    if len(port) > 5 or not 0 < int(port) <= _PORT_MAX:
         message = f"address {text!r} has a port outside 1 to {_PORT_MAX}"
         raise UsageError(message)
     return Address(host, int(port))

@@ -10,7 +10,8 @@ stream, before anything that comes of it. A multicast returns when the message i
 waits its turn in a bounded buffer; it waits while a member reads slowly.
 """
 
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Coroutine, Iterable
+from itertools import accumulate
 from typing import TYPE_CHECKING, Self
 
 from antiphon.core.errors import UsageError
@@ -27,6 +28,9 @@ RUN_MESSAGES_MAX = 1_024
 RUN_BYTES_MAX = 96 * 1024
 """Payload bytes, likewise. Well below the receivers' buffer, so that frames are not torn."""
 
+_ORDERS = (Order.FIFO, Order.CAUSAL)
+"""What a static group can give; nothing is given as something weaker."""
+
 
 class Group:
     """A member's handle on a group."""
@@ -34,10 +38,12 @@ class Group:
     def __init__(self, node: "Node", name: str, names: list[str]) -> None:
         """Used by the node; applications call :func:`antiphon.join`."""
         self._node = node
-        self._pending: list[bytes] = []
         self._pending_bytes = 0
-        self._pending_order = Order.CAUSAL
-        self._stream = Stream(names, node.flush)
+        self.pending: list[bytes] = []
+        """Messages of the run that is being collected."""
+        self.pending_order = Order.CAUSAL
+        self.stream = Stream(names, node.flush)
+        """Where deliveries go."""
         self.name = name
         self.members = tuple(names)
         """The members' names, in order of seniority."""
@@ -63,15 +69,16 @@ class Group:
 
     def __aiter__(self) -> AsyncIterator[Message]:
         """Read delivered messages, one by one, until the node stops."""
-        return self._stream.messages()
+        return self.stream.messages()
 
     def batches(self) -> AsyncIterator[Batch]:
         """Read delivered messages in batches of one sender: much faster for many small ones."""
-        return self._stream.batches()
+        return self.stream.batches()
 
     async def cbcast(self, payload: bytes) -> None:
         """Multicast one message in causal order (ISIS 5.1)."""
-        await self.multicast(payload)
+        if (waiting := self._collect(payload, Order.CAUSAL)) is not None:
+            await waiting
 
     async def cbcast_many(self, payloads: Iterable[bytes]) -> None:
         """Multicast messages in causal order, as runs: much faster for many small ones."""
@@ -79,54 +86,86 @@ class Group:
 
     async def multicast(self, payload: bytes, order: Order = Order.CAUSAL) -> None:
         """Multicast one message in the given order."""
-        self._check(payload)
-        self._add(order, payload)
-        if self._is_run_complete() or self._node.must_wait(self._stream):
-            await self._node.flush_and_wait(self._stream)
+        if (waiting := self._collect(payload, order)) is not None:
+            await waiting
 
-    async def multicast_many(
-        self, payloads: Iterable[bytes], order: Order = Order.CAUSAL
-    ) -> None:
-        """Multicast messages in the given order, as runs."""
-        for payload in payloads:
-            self._check(payload)
-            self._add(order, payload)
-            if self._is_run_complete():
-                await self._node.flush_and_wait(self._stream)
-        if self._node.must_wait(self._stream):
-            await self._node.flush_and_wait(self._stream)
+    def _collect(self, payload: bytes, order: Order) -> Coroutine[None, None, None] | None:
+        """Add a message to the run being collected; return what its sender has to wait for.
 
-    def _check(self, payload: bytes) -> None:
-        if type(payload) is not bytes:
-            message = f"a message is bytes, not {type(payload).__name__}: encode it first"
-            raise UsageError(message)
-        if len(payload) > PAYLOAD_BYTES_MAX:
-            message = (
-                f"a message of {len(payload)} bytes is above the limit of {PAYLOAD_BYTES_MAX}: "
-                "cut it up, or multicast a reference to it"
-            )
-            raise UsageError(message)
-
-    def _add(self, order: Order, payload: bytes) -> None:
-        if order is not self._pending_order:
-            self._node.flush()
-            self._pending_order = order
-        if not self._pending:
+        Nearly always nothing: then a message costs one append.
+        """
+        if type(payload) is not bytes or len(payload) > RUN_BYTES_MAX:
+            return self.multicast_many([payload], order)
+        pending = self.pending
+        if not pending or order is not self.pending_order:
+            if pending or order not in _ORDERS or self._node.must_wait(self.stream):
+                return self.multicast_many([payload], order)
             self._node.expect_flush()
-        self._pending.append(payload)
+            self.pending_order = order
+        pending.append(payload)
         self._pending_bytes += len(payload)
+        if self._pending_bytes >= RUN_BYTES_MAX or len(pending) >= RUN_MESSAGES_MAX:
+            return self._node.flush_and_wait(self.stream)
+        return None
 
-    def _is_run_complete(self) -> bool:
-        return self._pending_bytes >= RUN_BYTES_MAX or len(self._pending) >= RUN_MESSAGES_MAX
+    async def multicast_many(self, payloads: Iterable[bytes], order: Order = Order.CAUSAL) -> None:
+        """Multicast messages in the given order, as runs; none of them if one is unfit."""
+        batch = list(payloads)
+        for payload in batch:
+            if type(payload) is not bytes or len(payload) > PAYLOAD_BYTES_MAX:
+                raise UsageError(_say_unfit(payload))
+        at = 0
+        while at < len(batch):
+            if not self.pending or order is not self.pending_order:
+                await self._begin_run(order)
+            at = self._fill_run(batch, at)
+            if self._pending_bytes >= RUN_BYTES_MAX or len(self.pending) >= RUN_MESSAGES_MAX:
+                await self._node.flush_and_wait(self.stream)
+
+    async def _begin_run(self, order: Order) -> None:
+        """Wait for room, once per run, so that not every message has to ask."""
+        if order not in _ORDERS:
+            name = order.name.lower() if isinstance(order, Order) else repr(order)
+            message = f"{name} order is not available yet: ask for one of {_say_orders()}"
+            raise UsageError(message)
+        if self._node.must_wait(self.stream):
+            await self._node.flush_and_wait(self.stream)
+        if self.pending and self.pending_order is not order:  # perhaps while this task waited
+            self._node.flush()
+        self._node.expect_flush()
+        self.pending_order = order
+
+    def _fill_run(self, batch: list[bytes], at: int) -> int:
+        """Add messages from place ``at`` until the run is full; return the place behind them."""
+        if self._pending_bytes + len(batch[at]) > PAYLOAD_BYTES_MAX:
+            self._node.flush()  # no frame is larger than the largest message needs
+        part = batch[at : at + RUN_MESSAGES_MAX - len(self.pending)]
+        sizes = list(accumulate(map(len, part), initial=self._pending_bytes))
+        if sizes[-1] >= RUN_BYTES_MAX:
+            count = next(i for i, size in enumerate(sizes) if size >= RUN_BYTES_MAX and i)
+            if sizes[count] > PAYLOAD_BYTES_MAX and count > 1:
+                count -= 1
+            part = part[:count]
+        self.pending += part
+        self._pending_bytes = sizes[len(part)]
+        return at + len(part)
 
     # What the node calls.
 
-    def take_pending(self) -> tuple[list[bytes], Order]:
+    def take_pending(self) -> list[bytes]:
         """Hand over what was multicast since the last time."""
-        pending, self._pending, self._pending_bytes = self._pending, [], 0
-        return pending, self._pending_order
+        pending, self.pending, self._pending_bytes = self.pending, [], 0
+        return pending
 
-    @property
-    def stream(self) -> Stream:
-        """Where deliveries go."""
-        return self._stream
+
+def _say_orders() -> str:
+    return ", ".join(f"Order.{order.name}" for order in _ORDERS)
+
+
+def _say_unfit(payload: object) -> str:
+    if not isinstance(payload, bytes) or type(payload) is not bytes:
+        return f"a message is bytes, not {type(payload).__name__}: encode it first"
+    return (
+        f"a message of {len(payload)} bytes is above the limit of {PAYLOAD_BYTES_MAX}: "
+        "cut it up, or multicast a reference to it"
+    )

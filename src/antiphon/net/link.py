@@ -9,6 +9,7 @@ drained: the node makes senders wait (``await`` is the back-pressure).
 """
 
 import asyncio
+from contextlib import suppress
 from typing import Protocol, cast
 
 from antiphon.core.errors import PeerError
@@ -59,6 +60,8 @@ class Link(asyncio.BufferedProtocol):
         self.is_writable = True
         self.has_said_bye = False
         """Whether the peer has finished multicasting."""
+        self.is_at_fault = False
+        """Whether the peer sent what no correct process sends."""
         loop = asyncio.get_running_loop()
         self.settled: asyncio.Future[None] = loop.create_future()
         """Done when the peer has been accepted, or will never be."""
@@ -84,6 +87,7 @@ class Link(asyncio.BufferedProtocol):
             for data in self._frames.received(nbytes):
                 self._pass_on(decode_frame(data))
         except PeerError as error:
+            self.is_at_fault = True
             self.drop(str(error))
 
     def _pass_on(self, frame: Frame) -> None:
@@ -181,4 +185,5 @@ class Link(asyncio.BufferedProtocol):
         if self._slow is not None:
             self._slow.flush()
         self.set_reading(reading=True)
-        self._transport.write_eof()
+        with suppress(OSError):  # reset by the peer, and nobody has told us yet
+            self._transport.write_eof()

@@ -74,10 +74,14 @@ class Mesh:
         self._links: dict[int, Link] = {}
         self._accepted: list[Link] = []
         self._refusal: str | None = None
+        self._turned_away: str | None = None
+        self._hung_up: dict[int, None] = {}
+        self._slow_count = 0
         self._said_bye: dict[int, None] = {}
         self._server: asyncio.Server | None = None
         self._changed = asyncio.Event()
         self._is_open = False
+        self._is_closing = False
         self.lost: dict[str, str] = {}
         """Members that are gone without having said bye, and why."""
         self.is_writable = True
@@ -103,26 +107,33 @@ class Mesh:
         self._is_open = True
 
     def _missing(self) -> list[int]:
-        ranks = range(len(self._names))
-        return [rank for rank in ranks if rank != self._rank and rank not in self._links]
+        # A member that has come, said its say and left by now is not missing.
+        here = (self._rank, *self._links, *self._said_bye)
+        return [rank for rank in range(len(self._names)) if rank not in here]
 
     def _say_missing(self, timeout_s: float) -> str:
         said = []
         for rank in self._missing():
-            if rank < self._rank:
-                said.append(f"{self._names[rank]} does not answer at {self._addresses[rank]}")
+            name, address = self._names[rank], self._addresses[rank]
+            if rank > self._rank:
+                said.append(f"{name} has not connected to {self._addresses[self._rank]}")
+            elif rank in self._hung_up:
+                said.append(f"{name} at {address} hangs up, as if the group had begun without us")
             else:
-                here = self._addresses[self._rank]
-                said.append(f"{self._names[rank]} has not connected to {here}")
-        return f"after {timeout_s:g} s {', '.join(said)}: is every member running?"
+                said.append(f"{name} does not answer at {address}")
+        advice = "is every member running?"
+        if self._turned_away is not None:
+            advice = f"somebody was turned away because {self._turned_away}"
+        return f"after {timeout_s:g} s {', '.join(said)}: {advice}"
 
     async def _listen(self) -> None:
         address = self._addresses[self._rank]
         loop = asyncio.get_running_loop()
         try:
             self._server = await loop.create_server(self._accept, address.host, address.port)
-        except OSError as error:
-            what = "is in use" if error.errno == errno.EADDRINUSE else f"cannot be used ({error})"
+        except (OSError, UnicodeError) as error:  # the latter from names that cannot be a host's
+            in_use = isinstance(error, OSError) and error.errno == errno.EADDRINUSE
+            what = "is in use" if in_use else f"cannot be used ({error})"
             message = f"{address} {what}: give {self._names[self._rank]} another address"
             raise UsageError(message) from None
 
@@ -134,31 +145,47 @@ class Mesh:
         return link
 
     async def _dial(self, peer: int) -> None:
-        """Try until ``peer`` has greeted or refused; the caller limits the time."""
+        """Keep a link to ``peer`` until the mesh is open: the caller ends this."""
         address = self._addresses[peer]
         loop = asyncio.get_running_loop()
-        while peer not in self._links and self._refusal is None:
+        while True:
             with suppress(OSError):
                 _, link = await loop.create_connection(
                     lambda: Link(self, self._slow()), address.host, address.port
                 )
                 link.expected_peer = peer
                 link.write_frame(self._hello)
-                await link.settled
+                await self._stay_linked(peer, link)
             await asyncio.sleep(_RETRY_S)
+
+    async def _stay_linked(self, peer: int, link: Link) -> None:
+        """Wait until a dialled link is lost; give it up if nobody waits for its greeting."""
+        try:
+            # Not awaited themselves: being cancelled would cancel them.
+            await asyncio.wait([link.settled])
+            if link.peer is None:
+                self._hung_up[peer] = None
+            await asyncio.wait([link.lost])
+        finally:
+            if link.peer is None:
+                link.drop("nobody waits for its greeting any longer")
 
     def _slow(self) -> SlowLink | None:
         if not self._delay_s_max:
             return None
-        return SlowLink(self._delay_s_max, f"{self._rank}/{len(self._links)}")
+        self._slow_count += 1  # links of equal seeds would delay alike, and nothing be overtaken
+        return SlowLink(self._delay_s_max, f"{self._rank}/{self._slow_count}")
 
     # What links call.
 
     def on_greeting(self, link: Link, hello: Hello) -> None:
         """Accept a peer that belongs here; refuse any other."""
-        if link.expected_peer is None:
-            link.write_frame(self._hello)  # also to a stranger: it learns why it is refused
+        is_dialled = link.expected_peer is not None
+        if not is_dialled and hello.domain != self.domain:
+            link.write_frame(self._hello)  # so that it learns why it is refused
         self._check_greeting(link, hello)
+        if not is_dialled:
+            link.write_frame(self._hello)
         link.trust(hello.process)
         self._links[hello.process] = link
         self._changed.set()
@@ -166,11 +193,13 @@ class Mesh:
     def _check_greeting(self, link: Link, hello: Hello) -> None:
         expected = link.expected_peer
         if hello.domain != self.domain:
-            message = "it is in another group, or was given another list of members"
+            message = (
+                "it is in another group, or was given other names of members: give all the same"
+            )
         elif hello.process >= len(self._names) or self._names[hello.process] != hello.name:
             message = f"it calls itself {hello.name!r}, member {hello.process}, which is wrong"
         elif hello.process <= self._rank if expected is None else hello.process != expected:
-            message = f"{hello.name} should not be at the other end of this connection"
+            message = f"{hello.name} is at the other end of this connection: correct the addresses"
         elif self._is_open or hello.process in self._links:
             message = f"{hello.name} has been connected before, and a static group has no way back"
         else:
@@ -207,8 +236,11 @@ class Mesh:
             self._accepted.remove(link)
         if link.peer is None:
             _log.info("a connection was refused or ended before it greeted: %s", why)
+            if link.is_at_fault and link.expected_peer is None:
+                self._turned_away = why
             return
-        if self._is_open and link.peer not in self._said_bye:
+        has_left = link.peer in self._said_bye and not link.is_at_fault
+        if self._is_open and not self._is_closing and not has_left:
             name = self._names[link.peer]
             self.lost[name] = why
             _log.warning("%s lost %s: %s", self._names[self._rank], name, why)
@@ -224,9 +256,8 @@ class Mesh:
 
     # What the node calls.
 
-    def broadcast(self, frame: bytes) -> None:
-        """Write one frame, the same bytes, to every member."""
-        stream_bytes = with_length(frame)
+    def broadcast(self, stream_bytes: bytes) -> None:
+        """Write framed bytes, the same ones, to every member."""
         for link in self._links.values():
             link.write(stream_bytes)
 
@@ -248,7 +279,7 @@ class Mesh:
 
     async def drain(self, timeout_s: float) -> bool:
         """Say bye and wait until everyone has; tell whether all did, and none was lost."""
-        self.broadcast(encode_bye(Bye(self.domain, self._rank)))
+        self.broadcast(with_length(encode_bye(Bye(self.domain, self._rank))))
         self.set_reading(reading=True)
         with suppress(TimeoutError):
             async with asyncio.timeout(timeout_s):
@@ -257,6 +288,7 @@ class Mesh:
 
     async def close(self) -> None:
         """Close every link, having sent everything, and stop listening."""
+        self._is_closing = True
         if self._server is not None:
             self._server.close()
         links = [*self._links.values(), *self._accepted]
@@ -264,11 +296,13 @@ class Mesh:
             link.close()
         if links:
             lost = [link.lost for link in links]
-            _, still_open = await asyncio.wait(lost, timeout=LINGER_S)
-            for link in links:
-                if link.lost in still_open:
-                    link.drop("it did not close in time")
-            await asyncio.gather(*lost)
+            try:
+                await asyncio.wait(lost, timeout=LINGER_S)
+            finally:
+                for link in links:
+                    if not link.lost.done():
+                        link.drop("it did not close in time")
+            await asyncio.wait(lost)
 
     async def _until(self, condition: Callable[[], bool]) -> None:
         while not condition():

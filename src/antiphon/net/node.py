@@ -19,11 +19,12 @@ from contextlib import suppress
 from pathlib import Path
 
 from antiphon.core.errors import AntiphonError, BackPressureError, PeerError, UsageError
-from antiphon.core.frames import MEMBERS_MAX, Frame, Runs, encode_runs
+from antiphon.core.frames import MEMBERS_MAX, Frame, Runs, runs_parts
 from antiphon.core.ids import GroupName, GroupNumber, ProcessId, ViewNumber, check_name
 from antiphon.core.runs import Run
 from antiphon.core.views import View
 from antiphon.net.address import check_insecure, parse_address
+from antiphon.net.framing import LENGTH_BYTES, join_with_length
 from antiphon.net.group import Group
 from antiphon.net.mesh import Mesh
 from antiphon.net.recorder import Recorder
@@ -74,6 +75,9 @@ class Node:
         self._recorder: Recorder | None = None
         self._is_flush_due = False
         self._waiting_senders = 0
+        self.held_count = 0
+        """Messages that had to wait for something in their causal past, so far."""
+        self._is_started = False
         self._is_running = False
 
     @property
@@ -90,9 +94,10 @@ class Node:
 
     async def start(self) -> None:
         """Listen, connect to every member, and open the journal."""
-        if self._is_running:
-            message = f"{self.name} has been started already"
+        if self._is_started:
+            message = f"{self.name} has been started before: join again to begin another life"
             raise UsageError(message)
+        self._is_started = True
         if self._trace is not None:
             self._recorder = Recorder(self._trace, self.name, self._view)
         try:
@@ -109,14 +114,20 @@ class Node:
             return
         self.flush()
         self._is_running = False
-        is_quiescent = await self._mesh.drain(self._drain_s)
-        await self._end(QUIESCENT if is_quiescent else "left before the others had finished")
+        detail = "left before the others had finished"
+        try:
+            if await self._mesh.drain(self._drain_s):
+                detail = QUIESCENT
+        finally:  # also when whoever waits for the others is cancelled
+            await self._end(detail)
 
     async def _end(self, detail: str) -> None:
-        await self._mesh.close()
-        self.group.stream.end()
-        if self._recorder is not None:
-            self._recorder.close(detail)
+        try:
+            await self._mesh.close()
+        finally:
+            self.group.stream.end()
+            if self._recorder is not None:
+                self._recorder.close(detail)
 
     # Sending.
 
@@ -125,6 +136,12 @@ class Node:
         if not self._is_running:
             message = f"{self.name} is not running: multicast inside `async with`"
             raise UsageError(message)
+        if self.group.stream.is_full and not self.group.stream.has_reader:
+            message = (
+                f"nobody reads group {self.group.name}, and what it delivered fills the "
+                "buffer: read it (`async for message in group`) in a task of its own"
+            )
+            raise BackPressureError(message)
         if not self._is_flush_due:
             self._is_flush_due = True
             asyncio.get_running_loop().call_soon(self._flush_on_turn)
@@ -135,12 +152,11 @@ class Node:
 
     def flush(self) -> None:
         """Make a run of what is pending, send it, and deliver it here."""
-        payloads, order = self.group.take_pending()
-        if not payloads:
+        if not self.group.pending:
             return
-        for effect in self._machine.step(
-            MulticastRequested(_NUMBER, payloads, order), time.monotonic_ns() // 1000
-        ):
+        order = self.group.pending_order
+        requested = MulticastRequested(_NUMBER, self.group.take_pending(), order)
+        for effect in self._machine.step(requested, time.monotonic_ns() // 1000):
             match effect:
                 case SendRun(run):
                     self._send(run)
@@ -148,10 +164,10 @@ class Node:
                     self._deliver(runs)
 
     def _send(self, run: Run) -> None:
-        frame = encode_runs(self._mesh.domain, self._rank, [run])
-        self._mesh.broadcast(frame)
+        stream_bytes = join_with_length(runs_parts(self._mesh.domain, self._rank, [run]))
+        self._mesh.broadcast(stream_bytes)
         if self._recorder is not None:
-            overhead_bytes = len(frame) - sum(map(len, run.payloads))
+            overhead_bytes = len(stream_bytes) - LENGTH_BYTES - sum(map(len, run.payloads))
             self._recorder.run("multicast", run, self.held_runs, overhead_bytes)
 
     def must_wait(self, stream: Stream) -> bool:
@@ -169,13 +185,7 @@ class Node:
                 await self._mesh.wait_writable()
             finally:
                 self._waiting_senders -= 1
-        if stream.is_full and stream.reader is not asyncio.current_task():
-            if stream.reader is None:
-                message = (
-                    f"nobody reads group {self.group.name}, and what it delivered fills the "
-                    "buffer: read it (`async for message in group`) in a task of its own"
-                )
-                raise BackPressureError(message)
+        if stream.is_full and stream.has_reader and stream.reader is not asyncio.current_task():
             await stream.wait_for_room()
 
     # Receiving.
@@ -192,6 +202,8 @@ class Node:
             effects = self._machine.step(RunReceived(run), now_us)
             if self._recorder is not None:
                 self._recorder.run("receive", run, self.held_runs)
+            if not effects:
+                self.held_count += len(run.payloads)
             for effect in effects:
                 assert isinstance(effect, DeliverRuns), "receiving causes deliveries only"
                 self._deliver(effect.runs)

@@ -69,6 +69,11 @@ class Stream:
         """Whether the application is too far behind."""
         return self.unread_bytes >= UNREAD_BYTES_MAX
 
+    @property
+    def has_reader(self) -> bool:
+        """Whether the task that read last may read again."""
+        return self.reader is not None and not self.reader.done()
+
     def append(self, run: Run) -> None:
         """Add what has just been delivered."""
         self._runs.append(run)
@@ -79,6 +84,7 @@ class Stream:
         """Nothing more will be delivered."""
         self._ended = True
         self._wake()
+        self._call_on_room()
 
     def call_on_room(self, action: Callable[[], None]) -> None:
         """Call ``action`` once, when half of the stream has been read."""
@@ -86,17 +92,30 @@ class Stream:
             self._on_room.append(action)
 
     async def wait_for_room(self) -> None:
-        """Wait until half of the stream has been read."""
+        """Wait until half of the stream has been read, or its reader is gone."""
         room = asyncio.Event()
+        reader = self.reader
+        assert reader is not None, "the caller has seen that somebody reads"
         self._on_room.append(room.set)
-        await room.wait()
+
+        def leave(_: object) -> None:
+            room.set()
+
+        reader.add_done_callback(leave)
+        try:
+            await room.wait()
+        finally:
+            reader.remove_done_callback(leave)
 
     def _note_read(self, payloads: list[bytes]) -> None:
         self.unread_bytes -= _weight(payloads)
         if self._on_room and self.unread_bytes < UNREAD_BYTES_MAX // 2:
-            actions, self._on_room = self._on_room, []
-            for action in actions:
-                action()
+            self._call_on_room()
+
+    def _call_on_room(self) -> None:
+        actions, self._on_room = self._on_room, []
+        for action in actions:
+            action()
 
     def _wake(self) -> None:
         if self._waiter is not None and not self._waiter.done():
@@ -125,13 +144,11 @@ class Stream:
                 self._head_read = 0
                 self._note_read(run.payloads)
             sender, first, payloads = self._names[run.sender], run.first, run.payloads
-            count = len(payloads)
-            # Another reader may have taken some, or all, while this one was suspended.
-            while self._head is run and (at := self._head_read) < count:
+            for at in range(self._head_read, len(payloads)):
                 self._head_read = at + 1
-                if at + 1 == count:
-                    self._head = None
                 yield Message(sender, first + at, payloads[at])
+                if self._head is not run or self._head_read != at + 1:
+                    break  # another reader went on while this one was suspended
 
     async def _wait(self) -> bool:
         """Wait until there is something to read; False at the end of the stream."""
@@ -139,7 +156,7 @@ class Stream:
         self._turns += 1
         if self._turns % _TURNS_PER_YIELD == 0:
             await asyncio.sleep(0)
-        while self._head is None and not self._runs:
+        while not self._has_unread():
             self._prepare()
             if self._runs:
                 break
@@ -147,6 +164,11 @@ class Stream:
                 return False
             await self._sleep()
         return True
+
+    def _has_unread(self) -> bool:
+        if self._head is not None and self._head_read == len(self._head.payloads):
+            self._head = None
+        return self._head is not None or bool(self._runs)
 
     async def _sleep(self) -> None:
         if self._waiter is not None:

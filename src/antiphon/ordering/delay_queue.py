@@ -30,14 +30,15 @@ _Held = tuple[int, int, Run]
 class DelayQueue:
     """Held runs by what they wait for, and ready runs by order of receipt."""
 
-    __slots__ = ("_arrivals", "_ready", "_waiting", "depth")
+    __slots__ = ("_arrivals", "_ready", "depth", "waiting_for")
 
     def __init__(self) -> None:
         """Start empty."""
         self._arrivals = 0
         self.depth = 0
         """How many runs are held, ready ones included."""
-        self._waiting: dict[tuple[int, int], list[_Held]] = {}
+        self.waiting_for: dict[tuple[int, int], list[_Held]] = {}
+        """Held runs by the group and sender of the message that each waits for."""
         self._ready: list[tuple[int, Run]] = []
 
     def hold(self, run: Run, lack: Lack) -> None:
@@ -53,11 +54,11 @@ class DelayQueue:
 
     def _file(self, arrival: int, run: Run, lack: Lack) -> None:
         group, rank, number = lack
-        heappush(self._waiting.setdefault((group, rank), []), (number, arrival, run))
+        heappush(self.waiting_for.setdefault((group, rank), []), (number, arrival, run))
 
     def wake(self, group: int, rank: int, number: int) -> list[tuple[int, Run]]:
         """Take out, with their order of receipt, the runs that waited for messages <= number."""
-        waiting = self._waiting.get((group, rank))
+        waiting = self.waiting_for.get((group, rank))
         if waiting is None:
             return []
         woken: list[tuple[int, Run]] = []
@@ -65,7 +66,7 @@ class DelayQueue:
             _, arrival, run = heappop(waiting)
             woken.append((arrival, run))
         if not waiting:
-            del self._waiting[group, rank]
+            del self.waiting_for[group, rank]
         self.depth -= len(woken)
         return woken
 
@@ -85,7 +86,7 @@ class DelayQueue:
         """List the held runs in order of receipt, each with one message that it waits for."""
         held = [
             (arrival, run, (group, rank, number))
-            for (group, rank), heap in self._waiting.items()
+            for (group, rank), heap in self.waiting_for.items()
             for number, arrival, run in heap
         ]
         held.sort(key=lambda item: item[0])

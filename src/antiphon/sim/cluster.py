@@ -82,6 +82,13 @@ class Cluster:
         receivers = [self._receiver(index) for index in range(len(names))]
         self._network = Network(self.scheduler, options.network, seed, receivers)
         self.message_count = 0
+        self.held_runs_max = 0
+        """The deepest that a delay queue has been."""
+
+    @property
+    def lost_count(self) -> int:
+        """How many copies the network has lost."""
+        return self._network.lost_count
 
     def run(self, slice_events: int = 20_000) -> Iterator[int]:
         """Run to quiescence, yielding the number of messages multicast so far now and then."""
@@ -125,10 +132,13 @@ class Cluster:
         def receive(arrived: RunReceived) -> None:
             effects = step(arrived, scheduler.now_us)
             if rows is not None:
-                rows.run(scheduler.now_us, "receive", arrived.run, ordering.queue_depth)
+                depth = ordering.queue_depth
+                self.held_runs_max = max(self.held_runs_max, depth)
+                rows.run(scheduler.now_us, "receive", arrived.run, depth)
             for effect in effects:
                 assert isinstance(effect, DeliverRuns), "receiving causes deliveries only"
-                self._note_deliveries(member, effect.runs)
+                if rows is not None:
+                    self._note_deliveries(member, effect.runs)
                 for _ in effect.runs:
                     workload.on_deliver(index)
 

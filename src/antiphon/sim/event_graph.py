@@ -40,6 +40,7 @@ class Entry(NamedTuple):
     """A row with its place at its process and in the files."""
 
     place: int
+    run: str
     event: Event
     file: str
     line: int
@@ -88,14 +89,16 @@ class History:
         return self.records[scope.run, process][-1]
 
 
-def history_of(rows: Iterable[Event | tuple[Event, str, int]]) -> History:
-    """Take a trace apart into single events."""
-    records = _records_of(rows)
+def history_of(rows: Iterable[Event | tuple[Event, str, int]], run: str) -> History:
+    """Take a trace apart into single events; rows that name no run belong to ``run``."""
+    records = _records_of(rows, run)
     scopes: dict[tuple[str, str, int], Scope] = {}
-    events = [entry.event for record in records.values() for entry in record]
-    own = {(*_scope_key(row), row.process) for row in events if _is_own_delivery(row)}
-    for entry in (entry for record in records.values() for entry in record):
-        key = _scope_key(entry.event)
+    entries = [entry for record in records.values() for entry in record]
+    own = {
+        (*_scope_key(entry), entry.event.process) for entry in entries if _is_own_delivery(entry)
+    }
+    for entry in entries:
+        key = _scope_key(entry)
         if entry.event.kind in {"view", "multicast", "deliver"} and key not in scopes:
             scopes[key] = Scope(*key)
         if entry.event.kind == "view":
@@ -106,7 +109,7 @@ def history_of(rows: Iterable[Event | tuple[Event, str, int]]) -> History:
             _add_deliveries(scopes[key], entry)
     for scope in scopes.values():
         scope.bits = {message: 1 << place for place, message in enumerate(scope.multicasts)}
-    delivery_count = sum(row.count for row in events if row.kind == "deliver")
+    delivery_count = sum(entry.event.count for entry in entries if entry.event.kind == "deliver")
     whole = {key for key, record in records.items() if _is_whole(record)}
     return History(records, [scopes[key] for key in sorted(scopes)], delivery_count, whole)
 
@@ -119,14 +122,21 @@ def fifo_predecessors(scope: Scope) -> dict[Message, int]:
 
 
 def direct_predecessors(scope: Scope) -> dict[Message, int]:
-    """Return, for each message, those that its sender multicast or delivered before it."""
-    return _known_at_multicast(scope, lambda act: scope.bits.get(act.message, 0))
+    """Return, for each message, those that its sender multicast or delivered before it.
+
+    For a message in fifo order, none: it is not held to causal order.
+    """
+    known = _known_at_multicast(scope, lambda act: scope.bits.get(act.message, 0))
+    return {
+        message: 0 if scope.multicasts[message].event.order == "fifo" else mask
+        for message, mask in known.items()
+    }
 
 
 def causal_pasts(scope: Scope) -> dict[Message, int]:
     """Return, for each message, all whose multicast happened before its own.
 
-    The least solution of "what a process knows grows by what it multicasts, and by what it
+    Causality does not pass through messages in fifo order: they have no past here. The least solution of "what a process knows grows by what it multicasts, and by what it
     delivers and everything before that". In causal order one sweep finds it and a second sees
     that nothing changes; only a forged trace, with a cycle, takes more.
     """
@@ -137,7 +147,7 @@ def causal_pasts(scope: Scope) -> dict[Message, int]:
         has_changed = False
         known: dict[str, int] = defaultdict(int)
         for act in order:
-            if act.is_multicast:
+            if act.is_multicast and act.event.order != "fifo":
                 has_changed |= past[act.message] != known[act.process]
                 past[act.message] = known[act.process]
             known[act.process] |= bits.get(act.message, 0) | past.get(act.message, 0)
@@ -156,15 +166,16 @@ def out_of_order(scope: Scope, before: dict[Message, int]) -> Iterator[tuple[Act
 
 
 def _records_of(
-    rows: Iterable[Event | tuple[Event, str, int]],
+    rows: Iterable[Event | tuple[Event, str, int]], run: str
 ) -> dict[tuple[str, str], list[Entry]]:
     """Sort rows by run and process, each process's by index, or as they came if not numbered."""
     records: dict[tuple[str, str], list[Entry]] = defaultdict(list)
     act_count = multicast_count = 0
     for row in rows:
         event, file, line = (row, "", 0) if isinstance(row, Event) else row
-        record = records[event.run, event.process]
-        record.append(Entry(event.index if event.index >= 0 else len(record), event, file, line))
+        record = records[event.run or run, event.process]
+        place = event.index if event.index >= 0 else len(record)
+        record.append(Entry(place, event.run or run, event, file, line))
         act_count += event.count if event.kind in {"multicast", "deliver"} else 0
         multicast_count += event.count if event.kind == "multicast" else 0
         if act_count > ACTS_MAX or multicast_count > MULTICASTS_MAX:
@@ -186,12 +197,12 @@ def _is_whole(record: list[Entry]) -> bool:
     return "crash" not in kinds and ("start" not in kinds or is_quiet_end)
 
 
-def _scope_key(row: Event) -> tuple[str, str, int]:
-    return row.run, row.group, row.view
+def _scope_key(entry: Entry) -> tuple[str, str, int]:
+    return entry.run, entry.event.group, entry.event.view
 
 
-def _is_own_delivery(row: Event) -> bool:
-    return row.kind == "deliver" and row.sender == row.process
+def _is_own_delivery(entry: Entry) -> bool:
+    return entry.event.kind == "deliver" and entry.event.sender == entry.event.process
 
 
 def _acts_of(entry: Entry, *, is_multicast: bool) -> Iterator[Act]:

@@ -51,7 +51,7 @@ class NetworkOptions:
 class Network:
     """Channels between processes numbered 0 to ``process_count - 1``."""
 
-    __slots__ = ("_busy_until", "_options", "_random", "_receivers", "_scheduler", "lost_count")
+    __slots__ = ("_channels", "_is_fifo", "_options", "_random", "_scheduler", "lost_count")
 
     def __init__(
         self, scheduler: Scheduler, options: NetworkOptions, seed: str, receivers: list[Receive]
@@ -60,28 +60,39 @@ class Network:
         self._scheduler = scheduler
         self._options = options
         self._random = Random(f"{seed}/network")
-        self._receivers = receivers
-        # When the last copy on each channel arrives: later ones may not arrive earlier.
-        self._busy_until = [[0] * len(receivers) for _ in receivers]
+        self._is_fifo = options.is_fifo
+        # Per source, the other processes, and when the last copy on the channel to each arrives:
+        # later copies may not arrive earlier.
+        self._channels = [
+            ([0] * (len(receivers) - 1), receivers[:source] + receivers[source + 1 :])
+            for source in range(len(receivers))
+        ]
         self.lost_count = 0
 
     def multicast(self, source: int, frame: object) -> None:
         """Send a copy of ``frame`` to every process but ``source``."""
-        options, uniform, at = self._options, self._random.random, self._scheduler.at
-        earliest = self._scheduler.now_us + options.delay_us_min
-        mean, loss, duplicate = options.delay_us_mean, options.loss, options.duplicate
-        keeps_order = not options.reorder
-        busy = self._busy_until[source]
-        for destination, receive in enumerate(self._receivers):
-            if destination == source:
-                continue
-            if loss and uniform() < loss:
+        options, uniform = self._options, self._random.random
+        earliest, mean = self._scheduler.now_us + options.delay_us_min, options.delay_us_mean
+        # Exponential delays, written out: this is the simulator's innermost loop.
+        if self._is_fifo:
+            busy, others = self._channels[source]
+            for place, due in enumerate(busy):
+                arrival = earliest - int(mean * log(1.0 - uniform()))
+                if arrival > due:
+                    busy[place] = arrival
+            self._scheduler.at_each(busy, others, frame)
+            return
+        self._multicast_badly(source, frame, earliest)
+
+    def _multicast_badly(self, source: int, frame: object, earliest: int) -> None:
+        options, uniform = self._options, self._random.random
+        busy, others = self._channels[source]
+        for place, receive in enumerate(others):
+            if uniform() < options.loss:
                 self.lost_count += 1
                 continue
-            for _ in range(2 if duplicate and uniform() < duplicate else 1):
-                # An exponential delay, written out: this is the simulator's innermost loop.
-                arrival = earliest - int(mean * log(1.0 - uniform()))
-                if keeps_order:
-                    arrival = max(arrival, busy[destination])
-                    busy[destination] = arrival
-                at(arrival, receive, frame)
+            for _ in range(2 if uniform() < options.duplicate else 1):
+                arrival = earliest - int(options.delay_us_mean * log(1.0 - uniform()))
+                if not options.reorder:
+                    arrival = busy[place] = max(arrival, busy[place])
+                self._scheduler.at(arrival, receive, frame)

@@ -42,8 +42,9 @@ def judge(rows: Iterable[Event | tuple[Event, str, int]], run: str = "") -> Verd
     """Return the verdict on a trace, given as rows, with or without their files and lines.
 
     Rows are as the reader gives them: checked, those of a process numbered or in local order.
+    Those of several runs are told apart, but share the verdict.
     """
-    history = history_of(rows)
+    history = history_of(rows, run)
     checks = (_fifo, _causal, _no_duplicate, _no_creation, _agreement)
     return Verdict(
         run=run,
@@ -130,8 +131,8 @@ def _agreement(history: History) -> PropertyVerdict:
     reason = ""
     if excused:
         reason = (
-            f"{_counted(len(excused), 'process', 'processes')} ended early, or left no record, "
-            f"and held to nothing: {_listed(excused)}"
+            f"{_counted(len(excused), 'process is', 'processes are')} not held to it, as the "
+            f"record ends early or is missing: {_listed(excused)}"
         )
     return _conclude(Property.AGREEMENT, findings, reason)
 

@@ -29,6 +29,14 @@ class Scheduler:
         self._sequence += 1
         heappush(self._heap, (time_us, self._sequence, action, argument))
 
+    def at_each(self, times_us: list[int], actions: list[Action], argument: Any) -> None:  # noqa: ANN401
+        """Call each action with ``argument`` at its time: one multicast, many arrivals."""
+        heap, sequence = self._heap, self._sequence
+        for time_us, action in zip(times_us, actions, strict=True):
+            sequence += 1
+            heappush(heap, (time_us, sequence, action, argument))
+        self._sequence = sequence
+
     def run(self, event_count_max: int | None = None) -> bool:
         """Do what is due until nothing is left, or for so many events; tell if more is left."""
         heap = self._heap

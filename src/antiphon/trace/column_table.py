@@ -19,12 +19,14 @@ from antiphon.trace.schema import Event
 BEGIN = "<!-- columns: made by antiphon.trace.column_table, do not edit -->"
 END = "<!-- end of columns -->"
 
+_HUGE = 10**12
+
 _TYPES = {
     "str": "text",
-    "int": "integer",
+    "Name": "text, not empty",
     "bool": "true or false",
-    "dict[str, int] | None": "object of integers",
-    "list[str] | None": "list of texts",
+    "dict[str, Size] | None": "object of integers, from 0",
+    "list[Name] | None": "list of texts",
 }
 
 
@@ -67,8 +69,19 @@ def _type_words(annotation: str) -> str:
     """Return a type as a reader of JSON would say it; choices are spelt out."""
     if annotation in _TYPES:
         return _TYPES[annotation]
-    choices: tuple[str, ...] = getattr(schema, annotation).__args__
+    alias = getattr(schema, annotation)
+    if hasattr(alias, "__metadata__"):
+        (bounds,) = alias.__metadata__
+        return _bounds_words(bounds.ge, bounds.le)
+    choices: tuple[str, ...] = alias.__args__
     return "one of " + ", ".join(f"`{choice}`" for choice in choices if choice)
+
+
+def _bounds_words(least: int, most: int) -> str:
+    """Return the bounds of an integer, where they are not just those of 64 bits."""
+    if least < -1:
+        return "integer"
+    return f"integer, {least} to {most}" if most < _HUGE else f"integer, from {least}"
 
 
 def _shown(default: object) -> str:

@@ -1,0 +1,66 @@
+# Antiphon: bare `make` lists what there is. Every target sets up .venv first if need be, which
+# takes nothing but Python 3.11+ (requirements/setup.sh). Works with the make 3.81 of macOS.
+
+VENV := .venv/bin
+ARGS ?=
+
+# With xdist, everything that needs a JVM or sockets stays in one worker (tests/conftest.py).
+PARALLEL := -n auto --dist loadgroup
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test quick check format bench soak coverage setup with-java lock clean
+
+help:  ## list these targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: setup  ## five processes on real sockets multicast in causal order, then Spark verifies it
+	@$(VENV)/antiphon demo $(ARGS)
+
+test: check with-java  ## everything: check, then all tests, with Spark and sockets (a few minutes)
+	@$(VENV)/python -m pytest $(PARALLEL) -m "not slow" $(ARGS)
+
+quick: setup  ## the inner loop: tests without JVM and sockets, stops at the first failure (seconds)
+	@$(VENV)/python -m pytest $(PARALLEL) -x -q -m "not spark and not net and not slow" $(ARGS)
+
+check: setup  ## lint, format, types and import layers
+	@$(VENV)/ruff check
+	@$(VENV)/ruff format --check
+	@$(VENV)/mypy
+	@$(VENV)/lint-imports --no-logo
+
+format: setup  ## rewrite the code as `check` wants it
+	@$(VENV)/ruff check --fix
+	@$(VENV)/ruff format
+
+bench: setup  ## measure against a raw mesh, FIFO and SimPy; ARGS="--json" for machines
+	@$(VENV)/antiphon bench $(ARGS)
+
+soak: setup  ## the long random campaigns, with many more examples (an hour or more)
+	@HYPOTHESIS_PROFILE=soak $(VENV)/python -m pytest $(PARALLEL) $(ARGS)
+
+coverage: setup  ## branch coverage of the protocol core by the quick tests
+	@$(VENV)/python -m pytest $(PARALLEL) -q -m "not spark and not net and not slow" \
+		--cov --cov-report=term-missing:skip-covered $(ARGS)
+
+setup:  ## only make .venv ready; PYTHON=... chooses the interpreter
+	@sh requirements/setup.sh
+
+with-java: setup
+	@sh requirements/setup.sh --with-java
+
+lock: setup  ## recompile the pins from pyproject.toml; ARGS=--upgrade takes the newest versions
+	@$(COMPILE) --group setup --output-file requirements/setup.txt
+	@$(COMPILE) --extra fast --extra spark --extra bench --extra dev pyproject.toml \
+		--output-file requirements/dev.txt
+	@$(COMPILE) --group java --output-file requirements/java.txt
+
+clean:  ## remove .venv, caches and builds (not your runs)
+	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache \
+		.hypothesis .coverage htmlcov src/antiphon.egg-info
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Universal pins (every platform and Python we support), with hashes, and no word of where the
+# packages came from: that is each machine's own affair.
+COMPILE = $(VENV)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	--custom-compile-command "make lock" --no-annotate --no-emit-index-url \
+	--no-emit-find-links $(ARGS)

@@ -1,0 +1,155 @@
+"""One member of a measured run, in a process of its own: ``python -m antiphon.bench.member SPEC``.
+
+Says ``ready`` when connected to all, waits for a line on standard input, sends and receives what
+its spec says, and prints its report as one line of JSON.
+"""
+
+import asyncio
+import sys
+import time
+from collections.abc import Awaitable, Callable
+
+import msgspec
+
+from antiphon.bench.raw_mesh import RawMesh
+from antiphon.bench.spec import Report, Spec
+from antiphon.core.runs import Order
+from antiphon.net.group import Group
+from antiphon.net.joining import join, run
+
+BATCH_COUNT = 512
+"""Messages per call of the batch form, for every system."""
+
+_BATCH_BYTES = 64 * 1024
+
+
+class Counter:
+    """The application: touches every message, its sender and its length."""
+
+    def __init__(self, spec: Spec, name: str) -> None:
+        """Count until everything the others send has come."""
+        self._expected = spec.expected_from_others(name)
+        self.per_sender: dict[str | int, int] = {}
+        self.count = 0
+        self.byte_count = 0
+        self.begin_ns = 0
+        self.end_ns = 0
+        self.done = asyncio.Event()
+        if not self._expected:
+            self.done.set()
+
+    def batch(self, sender: str | int, payloads: list[bytes]) -> None:
+        """Take a list of one sender's messages."""
+        for payload in payloads:
+            self.byte_count += len(payload)
+        self.per_sender[sender] = self.per_sender.get(sender, 0) + len(payloads)
+        self._add(len(payloads))
+
+    def message(self, sender: str | int, payload: bytes) -> None:
+        """Take one message."""
+        self.byte_count += len(payload)
+        self.per_sender[sender] = self.per_sender.get(sender, 0) + 1
+        self._add(1)
+
+    def _add(self, count: int) -> None:
+        self.count += count
+        if self.count >= self._expected:
+            self.end_ns = time.monotonic_ns()
+            self.done.set()
+
+    def report(self, name: str, begin_ns: int) -> Report:
+        """Say what was seen."""
+        senders = len(self.per_sender)
+        return Report(
+            name, self.count, self.byte_count, senders, begin_ns, self.end_ns, time.process_time()
+        )
+
+
+async def _until_go() -> int:
+    sys.stdout.write("ready\n")
+    sys.stdout.flush()
+    await asyncio.get_running_loop().run_in_executor(None, sys.stdin.readline)
+    return time.monotonic_ns()
+
+
+async def _send(
+    spec: Spec,
+    send: Callable[[bytes], Awaitable[None]],
+    send_many: Callable[[list[bytes]], Awaitable[None]],
+) -> None:
+    payload = bytes(spec.payload_bytes)
+    if spec.form == "message":
+        for _ in range(spec.message_count):
+            await send(payload)
+        return
+    size = max(1, min(BATCH_COUNT, _BATCH_BYTES // max(1, spec.payload_bytes)))
+    left = spec.message_count
+    while left:
+        count = min(size, left)
+        await send_many([payload] * count)
+        left -= count
+
+
+async def _run_antiphon(spec: Spec, name: str) -> Report:
+    members = {other: f"127.0.0.1:{port}" for other, port in zip(spec.names, spec.ports, strict=True)}
+    order = Order.FIFO if spec.system == "antiphon-fifo" else Order.CAUSAL
+    counter = Counter(spec, name)
+    async with join("bench", me=name, members=members, trace=spec.trace or None) as group:
+        begin_ns = await _until_go()
+        reader = asyncio.ensure_future(_read(spec, group, counter))
+        if name in spec.sender_names:
+            await _send(
+                spec,
+                lambda payload: group.multicast(payload, order),
+                lambda payloads: group.multicast_many(payloads, order),
+            )
+        await counter.done.wait()
+        report = counter.report(name, begin_ns)
+    await reader
+    return report
+
+
+async def _read(spec: Spec, group: Group, counter: Counter) -> None:
+    me = group.me
+    if spec.form == "batch":
+        async for batch in group.batches():
+            if batch.sender != me:
+                counter.batch(batch.sender, batch.payloads)
+        return
+    async for message in group:
+        if message.sender != me:
+            counter.message(message.sender, message.payload)
+
+
+async def _run_raw(spec: Spec, name: str) -> Report:
+    rank = spec.names.index(name)
+    counter = Counter(spec, name)
+    on_message = counter.message if spec.form == "message" else None
+    mesh = RawMesh(rank, spec.ports, counter.batch, on_message)
+    await mesh.open()
+    begin_ns = await _until_go()
+    if name in spec.sender_names:
+        await _send(spec, mesh.send, mesh.send_many)
+        mesh.flush()
+    await counter.done.wait()
+    report = counter.report(name, begin_ns)
+    sys.stdout.write(msgspec.json.encode(report).decode() + "\n")
+    sys.stdout.flush()
+    await asyncio.get_running_loop().run_in_executor(None, sys.stdin.readline)
+    await mesh.close()
+    return report
+
+
+async def _main() -> None:
+    spec = msgspec.json.decode(sys.argv[1], type=Spec)
+    name = sys.argv[2]
+    if spec.system == "raw":
+        await _run_raw(spec, name)
+        return
+    report = await _run_antiphon(spec, name)
+    sys.stdout.write(msgspec.json.encode(report).decode() + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    run(_main())

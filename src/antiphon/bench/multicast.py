@@ -1,0 +1,78 @@
+"""Measure one spec: four real processes on loopback, one rate.
+
+Law: the clock runs from the moment the members are told to go until the last member has the last
+message, so nobody's start-up is counted and nobody's delay is hidden.
+"""
+
+import subprocess
+import sys
+
+import msgspec
+
+from antiphon.bench.spec import MEMBER_COUNT, Report, Spec
+from antiphon.core.errors import AntiphonError
+from antiphon.net.ports import free_ports
+
+_MEMBER_S = 120
+
+
+def measure(spec: Spec) -> float:
+    """Return messages per second at each receiver."""
+    spec = msgspec.structs.replace(spec, ports=free_ports(MEMBER_COUNT))
+    command = [sys.executable, "-m", "antiphon.bench.member", msgspec.json.encode(spec).decode()]
+    members = [
+        subprocess.Popen(  # noqa: S603 - our own module, our own arguments
+            [*command, name], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        for name in spec.names
+    ]
+    try:
+        for member in members:
+            _read_line(member)
+        _tell(members)
+        reports = [
+            msgspec.json.decode(_read_line(member), type=Report)
+            for member, name in zip(members, spec.names, strict=True)
+            if spec.expected_from_others(name)
+        ] if spec.system == "raw" else [
+            msgspec.json.decode(_read_line(member), type=Report) for member in members
+        ]
+        _tell(members)
+        for member in members:
+            member.wait(_MEMBER_S)
+    finally:
+        for member in members:
+            member.kill()
+            member.communicate()
+    return _rate(spec, reports)
+
+
+def _tell(members: list[subprocess.Popen[str]]) -> None:
+    for member in members:
+        assert member.stdin is not None, "stdin is a pipe"
+        try:
+            member.stdin.write("go\n")
+            member.stdin.flush()
+        except BrokenPipeError:
+            pass
+
+
+def _read_line(member: subprocess.Popen[str]) -> str:
+    assert member.stdout is not None, "stdout is a pipe"
+    line = member.stdout.readline()
+    if not line:
+        message = f"a member of the benchmark ended early with status {member.wait()}"
+        raise AntiphonError(message)
+    return line
+
+
+def _rate(spec: Spec, reports: list[Report]) -> float:
+    receivers = [report for report in reports if spec.expected_from_others(report.name)]
+    for report in receivers:
+        expected = spec.expected_from_others(report.name)
+        if report.received_count != expected or report.received_bytes != expected * spec.payload_bytes:
+            message = f"{report.name} received {report.received_count} of {expected} messages"
+            raise AntiphonError(message)
+    begin_ns = min(report.begin_ns for report in reports)
+    end_ns = max(report.end_ns for report in receivers)
+    return spec.expected_from_others(receivers[0].name) / ((end_ns - begin_ns) / 1e9)

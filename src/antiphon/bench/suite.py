@@ -1,0 +1,128 @@
+"""The whole suite: which runs, in which order, which ratios, which bars.
+
+Law: a figure is a ratio of two rates measured next to each other in one run, because the machine
+is shared and its speed drifts; each pair is repeated and the median ratio counts.
+"""
+
+import statistics
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from antiphon.bench.headers import header_bytes_per_message
+from antiphon.bench.multicast import measure
+from antiphon.bench.simulator import measure_kernel, measure_simulation
+from antiphon.bench.spec import Form, Senders, Spec, System
+
+OnStep = Callable[[str], None]
+
+_SYSTEMS: tuple[System, ...] = ("raw", "antiphon-fifo", "antiphon")
+_MESSAGES = {64: 600_000, 1000: 150_000}
+
+
+class Figure(msgspec.Struct, frozen=True, kw_only=True):
+    """One line of the report."""
+
+    what: str
+    value: float
+    bar: float | None = None
+    """What to reach; None where there is none."""
+    is_reached: bool | None = None
+    detail: dict[str, Any]
+
+
+def run_suite(*, repeats: int, scale: float, on_step: OnStep) -> list[Figure]:
+    """Measure everything."""
+    figures: list[Figure] = []
+    for senders in ("one", "all"):
+        for payload_bytes in (64, 1000):
+            for form in ("batch", "message"):
+                on_step(f"{senders} sender(s), {payload_bytes} B, {form} form")
+                figures += _multicast(senders, payload_bytes, form, repeats, scale)
+    on_step("simulator against SimPy")
+    figures += _simulator(repeats, scale)
+    on_step("headers and import")
+    burst = header_bytes_per_message(512)
+    figures.append(
+        _figure(
+            "header bytes per message, run of 512 messages of 64 B", burst, 4.0, at_most=True,
+            detail={"run_of_1": header_bytes_per_message(1), "run_of_8": header_bytes_per_message(8)},
+        )
+    )  # fmt: skip
+    figures.append(_import_ms())
+    return figures
+
+
+def step_count() -> int:
+    """How many steps :func:`run_suite` reports."""
+    return 2 * 2 * 2 + 2
+
+
+def _multicast(
+    senders: Senders, payload_bytes: int, form: Form, repeats: int, scale: float
+) -> list[Figure]:
+    count = int(_MESSAGES[payload_bytes] * scale * (1 if form == "batch" else 0.5))
+    count = max(1_000, count if senders == "one" else count // 4)
+    rates: dict[System, list[float]] = {system: [] for system in _SYSTEMS}
+    for _ in range(repeats):
+        for system in _SYSTEMS:
+            spec = Spec(
+                system=system, senders=senders, payload_bytes=payload_bytes,
+                form=form, message_count=count, ports=(),
+            )  # fmt: skip
+            rates[system].append(measure(spec))
+    has_bar = senders == "one" and form == "batch"
+    name = f"{senders} sender{'s' if senders == 'all' else ''}, {payload_bytes} B, {form} form"
+    detail = {f"{system}_per_s": statistics.median(rates[system]) for system in _SYSTEMS}
+    return [
+        _figure(
+            f"CBCAST to raw mesh: {name}", _median_ratio(rates["antiphon"], rates["raw"]),
+            0.7 if has_bar else None, detail=detail,
+        ),
+        _figure(
+            f"CBCAST to FIFO: {name}", _median_ratio(rates["antiphon"], rates["antiphon-fifo"]),
+            0.95, detail=detail,
+        ),
+    ]  # fmt: skip
+
+
+def _simulator(repeats: int, scale: float) -> list[Figure]:
+    figures = []
+    for what, rate, count in (
+        ("simulator events/s to SimPy, same world", measure_simulation, 40_000),
+        ("scheduler events/s to SimPy, bare timed events", measure_kernel, 200_000),
+    ):
+        readings = [rate(max(2_000, int(count * scale))) for _ in range(repeats)]
+        middle = sorted(readings, key=lambda reading: reading["ratio"])[len(readings) // 2]
+        figures.append(_figure(what, middle["ratio"], 5.0, detail=middle))
+    return figures
+
+
+def _import_ms() -> Figure:
+    code = (
+        "import time; b = time.perf_counter(); import antiphon, sys; "
+        "print((time.perf_counter() - b) * 1000, 'pyspark' in sys.modules)"
+    )
+    readings = []
+    for _ in range(5):
+        done = subprocess.run(  # noqa: S603 - this very interpreter
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        )
+        took_ms, has_spark = done.stdout.split()
+        readings.append((float(took_ms), has_spark == "True"))
+    detail = {"imports_pyspark": readings[0][1]}
+    return _figure("import antiphon, ms", min(readings)[0], 200.0, at_most=True, detail=detail)
+
+
+def _median_ratio(ours: list[float], theirs: list[float]) -> float:
+    return statistics.median(a / b for a, b in zip(ours, theirs, strict=True))
+
+
+def _figure(
+    what: str, value: float, bar: float | None, *, detail: dict[str, Any], at_most: bool = False
+) -> Figure:
+    is_reached = None if bar is None else (value <= bar if at_most else value >= bar)
+    return Figure(what=what, value=round(value, 3), bar=bar, is_reached=is_reached, detail=detail)

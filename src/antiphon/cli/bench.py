@@ -1,0 +1,65 @@
+"""``antiphon bench``: the figures, measured on this machine."""
+
+import platform
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from antiphon.bench.suite import Figure, run_suite, step_count
+from antiphon.cli.screen import output, progress_bar
+
+
+def bench(
+    repeats: Annotated[int, typer.Option(help="Times each pair is measured; medians count.")] = 3,
+    scale: Annotated[float, typer.Option(help="Size of the runs; 0.1 for a quick look.")] = 1.0,
+    out: Annotated[Path | None, typer.Option(help="Also write the JSON document here.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> None:
+    """Measure CBCAST against a raw TCP mesh and against FIFO, and the simulator against SimPy.
+
+    Every figure is a ratio of rates taken next to each other in one run, four processes on
+    loopback. Takes about four minutes; trust the ratios, not the rates.
+    """
+    with progress_bar("starting", step_count()) as (bar, task):
+        task_id = bar.task_ids[task]
+
+        def on_step(name: str) -> None:
+            bar.update(task_id, description=name, advance=1)
+
+        figures = run_suite(repeats=repeats, scale=scale, on_step=on_step)
+    document = {
+        "python": platform.python_version(),
+        "machine": platform.machine(),
+        "repeats": repeats,
+        "scale": scale,
+        "figures": figures,
+    }
+    encoded = msgspec.json.format(msgspec.json.encode(document), indent=2).decode()
+    if out is not None:
+        out.write_text(encoded + "\n")
+    if as_json:
+        typer.echo(encoded)
+    else:
+        output.print(_table(figures))
+
+
+def _table(figures: list[Figure]) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0))
+    table.add_column("figure")
+    table.add_column("value", justify="right")
+    table.add_column("bar", justify="right")
+    table.add_column("rates per second", overflow="fold")
+    for figure in figures:
+        style = {True: "green", False: "red", None: ""}[figure.is_reached]
+        rates = ", ".join(
+            f"{name.removesuffix('_per_s')} {value / 1000:,.0f}k"
+            for name, value in figure.detail.items()
+            if name.endswith("_per_s")
+        )
+        bar = "" if figure.bar is None else f"{figure.bar:g}"
+        table.add_row(figure.what, Text(f"{figure.value:.2f}", style=style), bar, rates)
+    return table

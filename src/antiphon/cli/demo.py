@@ -1,0 +1,204 @@
+"""``antiphon demo``: five real processes, real sockets, then a verdict from their traces."""
+
+import queue
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+from rich.console import Group, RenderableType
+from rich.live import Live
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from antiphon.cli.demo_member import Config, Standing
+from antiphon.cli.screen import output, progress_output, verdict_screen
+from antiphon.cli.verify import Engine, judge
+from antiphon.core.errors import AntiphonError
+from antiphon.net.ports import free_ports
+from antiphon.trace.run_folder import RunFolder
+from antiphon.trace.verdict import Verdict
+
+_SINGERS = ("alice", "bob", "carol", "dave", "erin")
+_PATIENCE_S = 120.0
+_MEMBER = "from antiphon.cli.demo_member import main; main()"
+
+
+def demo(
+    messages: Annotated[int, typer.Option(help="Messages multicast in all.")] = 10_000,
+    seconds: Annotated[float, typer.Option(help="About how long the processes talk.")] = 5.0,
+    delay_ms: Annotated[
+        float,
+        typer.Option(help="Links are slowed by up to so much, so that answers overtake questions."),
+    ] = 30.0,
+    out: Annotated[Path, typer.Option(help="Run folder to write; replaced if it is there.")] = Path(
+        "runs/demo"
+    ),
+    engine: Annotated[
+        Engine, typer.Option(help="Who judges: spark, or oracle (plain Python, no Java).")
+    ] = Engine.SPARK,
+    seed: Annotated[int, typer.Option(help="Who says what when (the network adds its own).")] = 1,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> None:
+    """Watch five processes on this machine multicast in causal order, then have it confirmed.
+
+    Each process is a real one, connected to the others by TCP on loopback. Every link is slowed
+    by a random time, so answers often arrive before the questions they answer: such messages are
+    held back until their causal past is there. Afterwards the trace of all five is verified.
+
+    Exit status: 0 the order was kept, 1 it was not, 2 the demo could not run.
+    """
+    standings = _sing(out, messages, seconds, delay_ms, seed)
+    if not as_json:
+        output.print(_table(standings))
+        output.print(f"\n{_story(standings)}.\nWas the order kept?\n", soft_wrap=True)
+    verdict = judge(out, engine)
+    RunFolder.open(out).save_verdict(verdict)
+    if as_json:
+        typer.echo(msgspec.json.encode({"run": str(out), "verdict": verdict}).decode())
+    else:
+        output.print(verdict_screen(verdict))
+        output.print(_ending(verdict, out))
+    raise typer.Exit(1 if verdict.is_violated else 0)
+
+
+def _sing(
+    out: Path, messages: int, seconds: float, delay_ms: float, seed: int
+) -> dict[str, Standing]:
+    share = max(1, messages // len(_SINGERS))
+    folder = RunFolder.create(
+        out,
+        what="demo",
+        seed=None,
+        config={"messages": messages, "seconds": seconds, "delay_ms": delay_ms, "seed": seed},
+        replay=f"antiphon demo --messages {messages} --seconds {seconds:g} "
+        f"--delay-ms {delay_ms:g} --seed {seed} --out {out}",
+        overwrite=True,
+    )
+    ports = free_ports(len(_SINGERS))
+    members = {name: f"127.0.0.1:{port}" for name, port in zip(_SINGERS, ports, strict=True)}
+    configs = [
+        Config(
+            name, members, share, seconds, delay_ms / 1000, str(folder.events_path), seed
+        )
+        for name in _SINGERS
+    ]
+    with _Choir(configs) as choir:
+        return choir.watch(share * len(_SINGERS))
+
+
+class _Choir:
+    """The processes, and what they last said."""
+
+    def __init__(self, configs: list[Config]) -> None:
+        self._standings = {config.me: Standing(config.me) for config in configs}
+        self._lines: queue.SimpleQueue[tuple[str, str]] = queue.SimpleQueue()
+        self._processes = [
+            subprocess.Popen(  # noqa: S603 - our own module, our own arguments
+                [sys.executable, "-c", _MEMBER, _encode(config)],
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+            for config in configs
+        ]
+        for config, process in zip(configs, self._processes, strict=True):
+            threading.Thread(target=self._listen, args=(config.me, process), daemon=True).start()
+
+    def __enter__(self) -> "_Choir":
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        for process in self._processes:
+            process.kill()
+            process.wait()
+
+    def _listen(self, name: str, process: "subprocess.Popen[str]") -> None:
+        assert process.stdout is not None, "stdout is a pipe"
+        for line in process.stdout:
+            self._lines.put((name, line))
+        self._lines.put((name, ""))
+
+    def watch(self, total: int) -> dict[str, Standing]:
+        """Show how they stand until all have ended."""
+        bar = Progress(
+            TextColumn("delivered"), BarColumn(None), MofNCompleteColumn(), TimeElapsedColumn(),
+            expand=True,
+        )  # fmt: skip
+        task = bar.add_task("", total=total * len(self._standings))
+        shown = Live(console=progress_output, refresh_per_second=10, transient=True)
+        is_watched = progress_output.is_terminal
+        if is_watched:
+            shown.start()
+        try:
+            for _ in self._ends():
+                delivered = sum(standing.delivered for standing in self._standings.values())
+                bar.update(task, completed=delivered)
+                if is_watched:
+                    shown.update(Group(_table(self._standings), "", bar))
+        finally:
+            if is_watched:
+                shown.stop()
+        return self._standings
+
+    def _ends(self) -> Iterator[None]:
+        """Take in what they say, line by line, until the last has ended."""
+        running = len(self._processes)
+        while running:
+            try:
+                name, line = self._lines.get(timeout=_PATIENCE_S)
+            except queue.Empty:
+                message = f"the demo's processes said nothing for {_PATIENCE_S:g} s: try again"
+                raise AntiphonError(message) from None
+            if line:
+                self._standings[name] = msgspec.json.decode(line, type=Standing)
+                if self._standings[name].error:
+                    raise AntiphonError(self._standings[name].error)
+            else:
+                running -= 1
+            yield
+        for name, process in zip(self._standings, self._processes, strict=True):
+            if process.wait(_PATIENCE_S) != 0:
+                message = f"{name} ended with status {process.returncode}: run the demo again"
+                raise AntiphonError(message)
+
+
+def _encode(config: Config) -> str:
+    return msgspec.json.encode(config).decode()
+
+
+def _table(standings: dict[str, Standing]) -> RenderableType:
+    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0))
+    table.add_column("process")
+    for column in ("multicast", "of these answers", "delivered", "held back in all", "now"):
+        table.add_column(column, justify="right")
+    for standing in standings.values():
+        held_now = f"[yellow]{standing.held_now}[/]" if standing.held_now else "0"
+        table.add_row(
+            standing.me, f"{standing.multicast:,}", f"{standing.answers:,}",
+            f"{standing.delivered:,}", f"{standing.held_in_all:,}", held_now,
+        )  # fmt: skip
+    return table
+
+
+def _story(standings: dict[str, Standing]) -> str:
+    said = sum(standing.multicast for standing in standings.values())
+    heard = sum(standing.delivered for standing in standings.values())
+    held = sum(standing.held_in_all for standing in standings.values())
+    return (
+        f"{said:,} messages, delivered {heard:,} times; "
+        f"{held:,} times a message came before something it answers, and was held back"
+    )
+
+
+def _ending(verdict: Verdict, out: Path) -> str:
+    if verdict.is_violated:
+        return f"\n[bold red]The order was NOT kept.[/] Look into {out}/events"
+    return (
+        "\n[bold green]Nobody heard a response before its call.[/]\n"
+        f"The run is in {out}: events/ is the trace, verdict.json the verdict.\n"
+        f"Again: antiphon verify {out}"
+    )

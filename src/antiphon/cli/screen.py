@@ -1,0 +1,92 @@
+"""How verdicts and figures look on a terminal.
+
+Law: what a person sees first is the answer. Colour only on a terminal; standard output carries
+results, standard error carries progress, so that piping a command never loses either.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+)
+from rich.table import Table
+from rich.text import Text
+
+from antiphon.trace.verdict import PropertyVerdict, Status, Verdict, Violation
+
+output = Console(highlight=False, soft_wrap=False)
+"""Results."""
+
+progress_output = Console(stderr=True, highlight=False)
+"""Progress, and nothing else."""
+
+_MARKS = {
+    Status.HOLDS: ("✓ holds", "green"),
+    Status.VIOLATED: ("✗ violated", "bold red"),
+    Status.UNKNOWN: ("? unknown", "yellow"),
+}
+
+
+@contextmanager
+def progress_bar(what: str, total: float | None = None) -> Iterator[tuple[Progress, int]]:
+    """Show a bar on standard error, if that is a terminal; gone when done."""
+    bar = Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=progress_output,
+        transient=True,
+        disable=not progress_output.is_terminal,
+    )
+    with bar:
+        yield bar, int(bar.add_task(what, total=total))
+
+
+def verdict_screen(verdict: Verdict) -> RenderableType:
+    """Return the verdict as a table, and the explanation of what is violated."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("property")
+    table.add_column("verdict")
+    table.add_column("", overflow="fold")
+    for item in verdict.properties:
+        mark, style = _MARKS[item.status]
+        table.add_row(item.property.value, Text(mark, style=style), _remark(item))
+    judged = (
+        f"{verdict.run}: {verdict.event_count:,} events of {verdict.process_count} processes, "
+        f"{verdict.message_count:,} messages, {verdict.delivery_count:,} deliveries, "
+        f"judged by {verdict.engine}"
+    )
+    parts: list[RenderableType] = [table, Text(judged, style="dim")]
+    for item in verdict.properties:
+        parts.extend(violation_screen(violation) for violation in item.violations[:1])
+    return Group(*parts)
+
+
+def _remark(item: PropertyVerdict) -> str:
+    if item.status is Status.VIOLATED:
+        times = "once" if item.violation_count == 1 else f"{item.violation_count:,} times"
+        return f"{times}; {item.reason}" if item.reason else times
+    return item.reason
+
+
+def violation_screen(violation: Violation) -> RenderableType:
+    """Return one violation: its sentence, then the chain with the lines of the trace."""
+    chain = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
+    for number, link in enumerate(violation.chain, start=1):
+        last = number == len(violation.chain)
+        where = f"{link.file}:{link.line}" if link.file else f"{link.process}, row {link.index}"
+        style = "bold red" if last else ""
+        chain.add_row(f"{number}.", Text(link.text, style=style), Text(where, style="dim"))
+    title = Text(f"\n{violation.property.value}: ", style="bold red")
+    title.append(violation.text, style="default")
+    return Group(title, Padding(chain, (0, 0, 0, 2)))

@@ -1,0 +1,146 @@
+"""``antiphon simulate``: a world from a seed, its trace in a run folder."""
+
+import json
+import shlex
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from antiphon.cli.screen import output, progress_bar
+from antiphon.core.errors import UsageError
+from antiphon.core.runs import Order
+from antiphon.sim.cluster import Cluster, Options, process_names
+from antiphon.sim.network import NetworkOptions
+from antiphon.sim.workload import WorkloadOptions
+from antiphon.trace.run_folder import RunFolder
+
+_WHAT = "simulate"
+_ORDERS = {"causal": Order.CAUSAL, "fifo": Order.FIFO}
+
+
+def simulate(  # noqa: PLR0913 - a command line has the options it has
+    processes: Annotated[int, typer.Option(help="How many processes.")] = 5,
+    messages: Annotated[int, typer.Option(help="Messages multicast in all.")] = 2_000,
+    seed: Annotated[int, typer.Option(help="The world: same seed, same trace, byte for byte.")] = 1,
+    out: Annotated[Path, typer.Option(help="Run folder to write.")] = Path("runs/simulated"),
+    order: Annotated[str, typer.Option(help="Order of delivery: causal or fifo.")] = "causal",
+    delay_us: Annotated[
+        int, typer.Option(help="Mean of the exponential delay of a copy, above --delay-us-min.")
+    ] = 1_000,
+    delay_us_min: Annotated[int, typer.Option(help="Shortest delay of a copy.")] = 50,
+    loss: Annotated[
+        float, typer.Option(help="Probability that a copy is lost (nothing recovers it).")
+    ] = 0.0,
+    duplicate: Annotated[float, typer.Option(help="Probability that a copy comes twice.")] = 0.0,
+    reorder: Annotated[bool, typer.Option(help="Copies overtake within a channel too.")] = False,
+    interval_us: Annotated[
+        int, typer.Option(help="Mean time between the bursts a process starts by itself.")
+    ] = 2_000,
+    answers: Annotated[
+        float, typer.Option(help="Mean number of answers a burst gets, from 0 to 1.")
+    ] = 0.7,
+    burst: Annotated[int, typer.Option(help="Longest burst of messages.")] = 4,
+    payload_bytes: Annotated[int, typer.Option(help="Size of a message.")] = 32,
+    force: Annotated[bool, typer.Option(help="Replace a run folder of another kind.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> None:
+    """Simulate a group of processes that multicast, react and answer; journal what happens.
+
+    The processes run the same protocol machines as on a real network. Judge the trace with
+    `antiphon verify`. A folder that was simulated before is replaced: it can be replayed.
+    """
+    if order not in _ORDERS:
+        message = f"order {order!r} cannot be simulated: choose causal or fifo"
+        raise UsageError(message)
+    options = Options(
+        seed=seed,
+        process_count=processes,
+        order=_ORDERS[order],
+        network=NetworkOptions(
+            delay_us_min=delay_us_min,
+            delay_us_mean=delay_us,
+            loss=loss,
+            duplicate=duplicate,
+            reorder=reorder,
+        ),
+        workload=WorkloadOptions(
+            message_count=messages,
+            interval_us_mean=interval_us,
+            answers=answers,
+            burst_max=burst,
+            payload_bytes=payload_bytes,
+        ),
+    )
+    config = {
+        "processes": processes, "messages": messages, "order": order,
+        "delay_us": delay_us, "delay_us_min": delay_us_min, "loss": loss,
+        "duplicate": duplicate, "reorder": reorder, "interval_us": interval_us,
+        "answers": answers, "burst": burst, "payload_bytes": payload_bytes,
+    }  # fmt: skip
+    summary = _run(options, config, out, force=force)
+    if as_json:
+        typer.echo(json.dumps(summary))
+        return
+    table = Table(box=None, show_header=False, pad_edge=False)
+    for name, value in summary.items():
+        table.add_row(name.replace("_", " "), f"{value:,}" if isinstance(value, int) else str(value))
+    output.print(table)
+    output.print(f"next: antiphon verify {shlex.quote(str(out))}")
+
+
+def _run(
+    options: Options, config: dict[str, Any], out: Path, *, force: bool
+) -> dict[str, int | str]:
+    folder = RunFolder.create(
+        out,
+        what=_WHAT,
+        seed=options.seed,
+        config=config,
+        replay=replay_command(options.seed, config, out),
+        overwrite=force or _was_simulated(out),
+    )
+    begin_s = time.perf_counter()
+    names = process_names(options.process_count)
+    with ExitStack() as stack:
+        journals = {name: stack.enter_context(folder.journal(name)) for name in names}
+        cluster = Cluster(options, {name: journals[name].append for name in names})
+        total = options.workload.message_count
+        with progress_bar("simulating", total) as (bar, task):
+            for message_count in cluster.run():
+                bar.update(bar.task_ids[task], completed=message_count)
+    took_s = time.perf_counter() - begin_s
+    return {
+        "run": str(out),
+        "seed": options.seed,
+        "processes": options.process_count,
+        "messages": cluster.message_count,
+        "copies_lost": cluster.lost_count,
+        "simulated_us": cluster.scheduler.now_us,
+        "events": sum(journal.row_count for journal in journals.values()),
+        "held_runs_max": cluster.held_runs_max,
+        "events_per_second": int(sum(j.row_count for j in journals.values()) / took_s),
+        "replay": replay_command(options.seed, config, out),
+    }
+
+
+def _was_simulated(out: Path) -> bool:
+    try:
+        return RunFolder.open(out).record.what == _WHAT
+    except Exception:  # noqa: BLE001 - whatever is there, it is not a simulated run
+        return False
+
+
+def replay_command(seed: int, config: dict[str, Any], out: Path) -> str:
+    """Return the one command that gives this run again."""
+    words = ["antiphon", "simulate", "--seed", str(seed)]
+    for name, value in config.items():
+        option = "--" + name.replace("_", "-")
+        if value is True:
+            words.append(option)
+        elif value is not False:
+            words += [option, str(value)]
+    return shlex.join([*words, "--out", str(out)])

@@ -1,0 +1,198 @@
+"""The position matrix of one bucket, in numpy.
+
+Law: rows of the trace are runs, cut differently at each process. The union of all their borders
+cuts a sender's numbers into atomic runs: every row has all of one or nothing of it. So a column
+per process with one position (that of the first delivery of the run's first message; the others
+follow it one by one) says all there is to say about the order of every single message.
+Invariant: within one atomic run no order can be broken, except by a process that delivers its
+own messages before it multicasts them; such runs are cut down to single messages.
+Cost: O(rows log rows + atomic runs x processes); nothing here is done message by message.
+"""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from antiphon.pipeline.position import NEVER
+
+Numbers = np.ndarray[Any, np.dtype[np.int64]]
+Truths = np.ndarray[Any, np.dtype[np.bool_]]
+
+WIDTH_MAX = 2**39
+"""Numbers of one sender in one bucket, at most: the rest of an address is the sender's rank."""
+
+_SENDER_SHIFT = 40
+
+
+class Layout(NamedTuple):
+    """What must be known of a scope to judge a part of it."""
+
+    column_count: int
+    """Processes; they go by rank."""
+    is_implied: list[bool]
+    """By rank: whether its multicasts count as its own deliveries, for it records none."""
+    held: list[int]
+    """Ranks that must agree: members whose record is whole."""
+    doubt_above: list[int]
+    """By rank: its messages with higher numbers may have been multicast off the record."""
+    last_multicasts: list[int]
+    """By rank: the position of the row that it multicast last, or -1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pieces:
+    """Multicast and deliver rows of one bucket, column by column."""
+
+    sender: Numbers
+    process: Numbers
+    is_multicast: Truths
+    first: Numbers
+    count: Numbers
+    position: Numbers
+    after: Numbers
+
+
+class Again(NamedTuple):
+    """Multicasts and deliveries of what had been multicast, or delivered there, before."""
+
+    run: Numbers
+    """Which atomic run, in ascending order."""
+    process: Numbers
+    is_multicast: Truths
+    position: Numbers
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Atomic runs: a matrix with a line per process and a column per run."""
+
+    sender: Numbers
+    first: Numbers
+    count: Numbers
+    multicast: Numbers
+    """Position of the first multicast, or NEVER."""
+    positions: Numbers
+    """Position of the first delivery, or NEVER: (processes, runs)."""
+    afters: Numbers
+    """Of the same delivery: what it comes after (see ``ingest``)."""
+    again: Again
+
+
+class _Spans(NamedTuple):
+    """Rows as intervals of addresses: the sender's rank, then the number within the bucket."""
+
+    start: Numbers
+    end: Numbers
+    lowest: Numbers
+    """By rank of sender: the number that its addresses count from."""
+
+
+def cut(pieces: Pieces, layout: Layout) -> Cut:
+    """Return the matrix of a bucket."""
+    spans = _spans(pieces, layout)
+    borders = np.unique(np.concatenate([spans.start, spans.end]))
+    matrix = _matrix(pieces, layout, spans, borders)
+    doubtful = delivered_early(matrix) & (matrix.count > 1)
+    if not doubtful.any():
+        return matrix
+    run, place = _expanded(matrix.count[doubtful])
+    first = _address(matrix.sender[doubtful], matrix.first[doubtful], spans.lowest)
+    borders = np.unique(np.concatenate([borders, first[run] + place]))
+    return _matrix(pieces, layout, spans, borders)
+
+
+def delivered_early(matrix: Cut) -> Truths:
+    """Return which runs their own sender delivered before it multicast them."""
+    own = matrix.positions[matrix.sender, np.arange(len(matrix.sender))]
+    early: Truths = (own < matrix.multicast) & (matrix.multicast != NEVER)
+    return early
+
+
+def _spans(pieces: Pieces, layout: Layout) -> _Spans:
+    lowest = np.full(layout.column_count, NEVER)
+    np.minimum.at(lowest, pieces.sender, pieces.first)
+    start = _address(pieces.sender, pieces.first, lowest)
+    return _Spans(start, start + pieces.count, lowest)
+
+
+def _address(sender: Numbers, number: Numbers, lowest: Numbers) -> Numbers:
+    address: Numbers = (sender << _SENDER_SHIFT) + (number - lowest[sender])
+    return address
+
+
+def _expanded(lengths: Numbers) -> tuple[Numbers, Numbers]:
+    """Return, for items of these lengths laid end to end, the item and the place within it."""
+    item = np.repeat(np.arange(len(lengths)), lengths)
+    begins = np.cumsum(lengths) - lengths
+    return item, np.arange(len(item)) - begins[item]
+
+
+class _Layer(NamedTuple):
+    """Rows laid out over atomic runs: what one row says of one run."""
+
+    run: Numbers
+    process: Numbers
+    position: Numbers
+    after: Numbers
+
+    def only(self, which: Numbers | Truths | slice) -> "_Layer":
+        return _Layer(*(column[which] for column in self))
+
+
+def _matrix(pieces: Pieces, layout: Layout, spans: _Spans, borders: Numbers) -> Cut:
+    """Return the matrix whose runs are those between ``borders``."""
+    begin = np.searchsorted(borders, spans.start)
+    piece, place = _expanded(np.searchsorted(borders, spans.end) - begin)
+    run = begin[piece] + place
+    position = pieces.position[piece] + borders[run] - spans.start[piece]
+    # Between the last number of one row and the first of another there may be nothing.
+    is_covered = np.zeros(len(borders), dtype=bool)
+    is_covered[run] = True
+    address, end = borders[is_covered], borders[1:][is_covered[:-1]]
+    layer = _Layer(
+        (np.cumsum(is_covered) - 1)[run], pieces.process[piece], position, pieces.after[piece]
+    )
+    is_multicast = pieces.is_multicast[piece]
+    sender, run_count = address >> _SENDER_SHIFT, len(address)
+    sent, delivered = layer.only(is_multicast), layer.only(~is_multicast)
+    multicast, _, sent_again = _earliest((1, run_count), sent.run, sent)
+    positions, afters, delivered_again = _earliest(
+        (layout.column_count, run_count), delivered.process * run_count + delivered.run, delivered
+    )
+    implied = np.flatnonzero(np.array(layout.is_implied)[sender])
+    positions[sender[implied], implied] = multicast[0, implied]
+    return Cut(
+        sender=sender,
+        first=(address & (2**_SENDER_SHIFT - 1)) + spans.lowest[sender],
+        count=end - address,
+        multicast=multicast[0],
+        positions=positions,
+        afters=afters,
+        again=_again(sent_again, delivered_again),
+    )
+
+
+def _earliest(
+    shape: tuple[int, int], cells: Numbers, layer: _Layer
+) -> tuple[Numbers, Numbers, _Layer]:
+    """Return, for each cell, its smallest position, with what it comes after, and the surplus."""
+    positions, afters = np.full(shape, NEVER), np.full(shape, NEVER)
+    positions.ravel()[cells] = layer.position
+    afters.ravel()[cells] = layer.after
+    if np.count_nonzero(positions != NEVER) == len(cells):
+        return positions, afters, layer.only(slice(0))
+    # What is written last stays: write the smallest last.
+    order = np.argsort(-layer.position, kind="stable")
+    positions.ravel()[cells[order]] = layer.position[order]
+    afters.ravel()[cells[order]] = layer.after[order]
+    is_surplus = layer.position != positions.ravel()[cells]
+    return positions, afters, layer.only(is_surplus)
+
+
+def _again(sent: _Layer, delivered: _Layer) -> Again:
+    both = _Layer(*(np.concatenate(pair) for pair in zip(sent, delivered, strict=True)))
+    is_multicast = np.arange(len(both.run)) < len(sent.run)
+    order = np.argsort(both.run, kind="stable")
+    both = both.only(order)
+    return Again(both.run, both.process, is_multicast[order], both.position)

@@ -1,0 +1,151 @@
+"""What an explanation needs to know, fetched from the matrix and the trace.
+
+Law: few questions, one pass each: questions are a small table that Spark sends to the data.
+Columns are those of the matrix; a message within a run is told by its distance from the first.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from antiphon.pipeline.findings import Finding, What
+from antiphon.pipeline.position import NEVER
+
+
+class Message(NamedTuple):
+    """One message, as the matrix knows it."""
+
+    sender: int
+    number: int
+    multicast: int
+    """Position of its multicast, or NEVER."""
+    positions: list[int]
+    """By rank: position of its first delivery, or NEVER."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where in the files a row is."""
+
+    segment: int
+    line: int
+
+
+class Act(NamedTuple):
+    """A message multicast, or delivered, by a process: what a row of the trace may say."""
+
+    scope: int
+    process: int
+    sender: int
+    is_multicast: bool
+    position: int
+    """Of the row."""
+
+
+def messages_of(
+    spark: SparkSession, matrix: DataFrame, findings: Iterable[Finding]
+) -> dict[Finding, Message]:
+    """Return the messages that findings are about."""
+    findings = list(findings)
+    wanted = _table(
+        spark,
+        id=list(range(len(findings))),
+        scope=[finding.scope for finding in findings],
+        sender=[finding.sender for finding in findings],
+        number=[finding.number for finding in findings],
+    )
+    rows = (
+        matrix.join(F.broadcast(wanted), on=["scope", "sender"], how="inner")
+        .where("number >= first and number - first < count")
+        .select("id", "sender", "number", "first", "multicast", "positions")
+    )
+    return {
+        findings[row["id"]]: _message(row, row["number"] - row["first"])
+        for row in rows.toArrow().to_pylist()
+    }
+
+
+def predecessors_of(
+    spark: SparkSession, matrix: DataFrame, messages: dict[Finding, Message]
+) -> dict[Finding, Message]:
+    """Return, for each delivery out of order, the message that had to come first.
+
+    Of several the one that the sender multicast or delivered last before multicasting.
+    """
+    findings = list(messages)
+    questions = _table(
+        spark,
+        id=list(range(len(findings))),
+        scope=[finding.scope for finding in findings],
+        owner=[finding.sender for finding in findings],
+        process=[finding.process for finding in findings],
+        deadline=[finding.position for finding in findings],
+        limit=[messages[finding].multicast for finding in findings],
+        is_fifo=[finding.what is What.NOT_FIFO for finding in findings],
+    )
+    run = F.struct("sender", "first", "count", "multicast", "positions")
+    rows = (
+        matrix.where(F.col("multicast") != NEVER)
+        .join(F.broadcast(questions), on="scope", how="inner")
+        .where("get(positions, process) > deadline")
+        .withColumn("sent", F.expr("if(sender = owner and multicast < `limit`, multicast, -1)"))
+        .withColumn("got", F.expr("get(positions, owner)"))
+        .withColumn("got", F.expr("if(got < `limit`, got, -1)"))
+        .where("if(is_fifo, sent, greatest(sent, got)) >= 0")
+        .groupBy("id")
+        .agg(F.max_by(run, F.greatest("sent", "got")).alias("run"))
+        .select("id", "run.*")
+    )
+    return {
+        findings[row["id"]]: _message(row, row["count"] - 1) for row in rows.toArrow().to_pylist()
+    }
+
+
+def places_of(
+    spark: SparkSession, events: DataFrame, strands: pa.Table, acts: Iterable[Act]
+) -> dict[Act, Place]:
+    """Return where in the files these acts are recorded."""
+    by_strand: dict[tuple[int, int, int, bool], list[Act]] = {}
+    for act in sorted(set(acts)):
+        by_strand.setdefault(act[:4], []).append(act)
+    wanted = [
+        (act, strand["segment"], strand["strand"])
+        for strand in strands.to_pylist()
+        for act in by_strand.get(
+            (strand["scope"], strand["process"], strand["sender"], strand["is_multicast"]), ()
+        )
+    ]
+    table = _table(
+        spark,
+        id=list(range(len(wanted))),
+        segment=[segment for _, segment, _ in wanted],
+        strand=[strand for _, _, strand in wanted],
+        position=[act.position for act, _, _ in wanted],
+    )
+    rows = events.join(
+        F.broadcast(table), on=["segment", "strand", "position"], how="inner"
+    ).select("id", "segment", "line")
+    return {
+        wanted[row["id"]][0]: Place(row["segment"], row["line"])
+        for row in rows.toArrow().to_pylist()
+    }
+
+
+def _table(spark: SparkSession, **columns: list[int] | list[str] | list[bool]) -> DataFrame:
+    return spark.createDataFrame(pa.table(columns))
+
+
+def _message(row: dict[str, Any], place: int) -> Message:
+    def moved(position: int) -> int:
+        return position if position == NEVER else position + place
+
+    return Message(
+        row["sender"],
+        row["first"] + place,
+        moved(row["multicast"]),
+        [moved(position) for position in row["positions"]],
+    )

@@ -1,0 +1,136 @@
+"""Wrong deliveries, added up, with the smallest picked as examples.
+
+Law: a finding is a run of messages that one process got wrong in one way, at consecutive
+positions; every property's findings have the same columns, so they are counted and chosen from
+together. Counts are of single messages. The smallest is the one at the first process by name,
+then at the first position there.
+
+    scope, what           where, and what is wrong (``What``)
+    process, position     who got the first of them wrong, and when (0: it did not happen)
+    sender, first, count  the messages
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import reduce
+from typing import NamedTuple
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from antiphon.trace.verdict import Property
+
+EXAMPLES_MAX = 3
+
+FINDING_TYPES = {
+    "scope": "int",
+    "what": "string",
+    "process": "int",
+    "position": "bigint",
+    "sender": "int",
+    "first": "bigint",
+    "count": "bigint",
+}
+FINDING_COLUMNS = list(FINDING_TYPES)
+FINDING_SCHEMA = ", ".join(f"{name} {sql_type}" for name, sql_type in FINDING_TYPES.items())
+
+
+class What(StrEnum):
+    """The ways in which a delivery can be wrong."""
+
+    NOT_FIFO = "not fifo"
+    NOT_CAUSAL = "not causal"
+    MULTICAST_AGAIN = "multicast again"
+    DELIVERED_AGAIN = "delivered again"
+    NOT_MULTICAST = "not multicast"
+    IN_DOUBT = "not multicast as far as the record goes"
+    TOO_EARLY = "delivered before its multicast"
+    NOT_DELIVERED = "not delivered"
+
+
+PROPERTY_OF = {
+    What.NOT_FIFO: Property.FIFO,
+    What.NOT_CAUSAL: Property.CAUSAL,
+    What.MULTICAST_AGAIN: Property.NO_DUPLICATE,
+    What.DELIVERED_AGAIN: Property.NO_DUPLICATE,
+    What.NOT_MULTICAST: Property.NO_CREATION,
+    What.IN_DOUBT: Property.NO_CREATION,
+    What.TOO_EARLY: Property.NO_CREATION,
+    What.NOT_DELIVERED: Property.AGREEMENT,
+}
+
+
+class Finding(NamedTuple):
+    """One message that one process got wrong."""
+
+    process: int
+    position: int
+    sender: int
+    number: int
+    scope: int
+    what: What
+
+
+@dataclass(slots=True)
+class Findings:
+    """All that is wrong in one way in one scope."""
+
+    scope: int
+    what: What
+    count: int
+    senders: list[int]
+    examples: list[Finding]
+
+
+def together(tables: Iterable[DataFrame]) -> DataFrame:
+    """Return the findings of several properties as one table."""
+    return reduce(DataFrame.unionByName, tables).select(FINDING_COLUMNS)
+
+
+def totals(findings: DataFrame) -> DataFrame:
+    """Count the findings of each scope and kind; keep the smallest as examples."""
+    order = F.struct("process", "position", "sender", "first")
+    example = F.struct("process", "position", "sender", "first", "count")
+    return (
+        findings.groupBy("scope", "what")
+        .agg(
+            F.sum("count").alias("count"),
+            F.collect_set("sender").alias("senders"),
+            F.min_by(example, order, EXAMPLES_MAX).alias("examples"),
+        )
+        .select("scope", "what", "count", "senders", "examples")
+    )
+
+
+def collected(of_totals: DataFrame) -> list[Findings]:
+    """Bring the totals to the driver, the examples message by message."""
+    rows = of_totals.toArrow().to_pylist()
+    return [
+        Findings(
+            row["scope"],
+            What(row["what"]),
+            row["count"],
+            sorted(row["senders"]),
+            _singles(row["scope"], What(row["what"]), row["examples"]),
+        )
+        for row in rows
+    ]
+
+
+def _singles(scope: int, what: What, runs: list[dict[str, int]]) -> list[Finding]:
+    """Return the smallest single messages of these runs."""
+    moves = what is not What.NOT_DELIVERED
+    singles = [
+        Finding(
+            process=run["process"],
+            position=run["position"] + place * moves,
+            sender=run["sender"],
+            number=run["first"] + place,
+            scope=scope,
+            what=what,
+        )
+        for run in runs
+        for place in range(min(run["count"], EXAMPLES_MAX))
+    ]
+    return sorted(singles)[:EXAMPLES_MAX]

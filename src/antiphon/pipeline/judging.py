@@ -1,0 +1,88 @@
+"""The steps from a trace in Spark to verdicts, in their order.
+
+Law: matrix, orders, agreement, explanations; each table is computed once, kept in memory or on
+disk as long as a later step needs it, and let go of whatever happens. All runs of a trace are
+judged by the same few jobs, be it one run or thousands.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame, SparkSession
+
+from antiphon.pipeline.conclude import Case, conclude
+from antiphon.pipeline.cutting import Layout
+from antiphon.pipeline.explain import explain
+from antiphon.pipeline.findings import Findings, collected, together, totals
+from antiphon.pipeline.grain import Grain
+from antiphon.pipeline.ingest import Trace
+from antiphon.pipeline.matrix import pieces, position_matrix
+from antiphon.pipeline.orders import block_starts, disorders, is_long, timeline
+from antiphon.pipeline.promises import creations, disagreements, duplicates, early_deliveries
+from antiphon.pipeline.scopes import Survey, strand_table, survey
+from antiphon.trace.verdict import Property, Verdict
+
+Cases = Callable[[Survey, list[Findings]], list[Case]]
+Begin = Callable[[str], None]
+"""Told that a step begins."""
+
+
+def judge(
+    spark: SparkSession, trace: Trace, cases_of: Cases, begin: Begin, grain: Grain
+) -> list[Verdict]:
+    """Return a verdict for each of the cases that ``cases_of`` makes of all that was found."""
+    with ExitStack() as kept:
+        begin("matrix")
+        found = survey(trace.reports)
+        layouts = {scope.number: scope.layout() for scope in found.scopes}
+        partition_count = _partition_count(spark, found, grain)
+        strands = strand_table(trace.reports, found.scopes, grain)
+        cut_up = pieces(trace.events, spark.createDataFrame(strands))
+        matrix = kept.enter_context(_kept(position_matrix(cut_up, layouts, partition_count)))
+        matrix.count()
+        begin("orders")
+        findings = _find_disorders(matrix, layouts, grain, partition_count)
+        begin("agreement")
+        broken = (
+            duplicates(matrix),
+            creations(matrix),
+            early_deliveries(matrix),
+            disagreements(matrix),
+        )
+        findings += collected(totals(together(broken)))
+        begin("explain")
+        cases = cases_of(found, findings)
+        examples = [
+            example for case in cases for which in Property for example in case.examples(which)
+        ]
+        explained = explain(spark, trace, found, strands, matrix, examples) if examples else {}
+        return [conclude(case, explained) for case in cases]
+
+
+def _find_disorders(
+    matrix: DataFrame, layouts: dict[int, Layout], grain: Grain, partition_count: int
+) -> list[Findings]:
+    steps = timeline(matrix, layouts, grain, partition_count)
+    if not is_long(layouts, grain):
+        return collected(totals(disorders(steps, layouts, {})))
+    with _kept(steps):
+        starts = block_starts(steps, layouts, grain)
+        return collected(totals(disorders(steps, layouts, starts)))
+
+
+def _partition_count(spark: SparkSession, found: Survey, grain: Grain) -> int:
+    """Return how many tasks a shuffle feeds: enough for all cores, none with too much to sort."""
+    row_count = sum(part.row_count for scope in found.scopes for part in scope.parts.values())
+    at_least = int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
+    return max(at_least, row_count // grain.rows_per_partition)
+
+
+@contextmanager
+def _kept(table: DataFrame) -> Iterator[DataFrame]:
+    """Keep a table in memory, or on disk what does not fit, for as long as it is needed."""
+    table.persist(StorageLevel.MEMORY_AND_DISK)
+    try:
+        yield table
+    finally:
+        table.unpersist()

@@ -1,0 +1,138 @@
+"""The position matrix: one row per atomic run of messages, one column per process.
+
+Law: one shuffle brings together what all processes say about a bucket of messages; from the
+table it yields, every property follows without going back to the trace. Columns:
+
+    scope, bucket      what the row belongs to
+    sender             rank of the sender
+    first, count       the run: numbers first to first + count - 1
+    multicast          position of the first one's multicast at the sender, or NEVER
+    positions          by rank: position of the first one's first delivery there, or NEVER
+    afters             by rank: a position before it, with no multicast by that rank in between
+    is_doubtful        whether it may have been multicast where the sender's record is lost
+    missing            ranks that had to deliver it, as others did, and did not; usually empty
+    again              where it was multicast or delivered again; usually empty
+
+Cost: 8 bytes per delivery and column of positions; a bucket at a time is in a worker's memory.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import fields
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from antiphon.pipeline.chunks import chunks, list_column, numbers, regrouped
+from antiphon.pipeline.cutting import Again, Cut, Layout, Numbers, Pieces, cut
+from antiphon.pipeline.position import NEVER
+
+_BUCKET = ("scope", "bucket")
+_TYPES = {
+    "scope": "int",
+    "bucket": "bigint",
+    "sender": "int",
+    "first": "bigint",
+    "count": "bigint",
+    "multicast": "bigint",
+    "positions": "array<bigint>",
+    "afters": "array<bigint>",
+    "is_doubtful": "boolean",
+    "missing": "array<int>",
+    "again": "array<struct<process: int, position: bigint, is_multicast: boolean>>",
+}
+_COLUMNS = list(_TYPES)
+_SCHEMA = ", ".join(f"{name} {sql_type}" for name, sql_type in _TYPES.items())
+
+
+def pieces(events: DataFrame, strands: DataFrame) -> DataFrame:
+    """Return multicast and deliver rows by scope and rank, cut at the borders of buckets."""
+    return (
+        events.join(F.broadcast(strands), on=["segment", "strand"], how="inner")
+        .withColumn("last", F.expr("first + count - 1"))
+        .withColumn("bucket", F.expr("explode(sequence(first div width, last div width))"))
+        .withColumn("border", F.expr("bucket * width"))
+        .withColumn("low", F.expr("greatest(first, border)"))
+        # Not "least(last, border + width - 1)": with the largest numbers that would overflow.
+        .withColumn("high", F.expr("if(last - border < width, last, border + width - 1)"))
+        .select(
+            "scope",
+            "bucket",
+            "sender",
+            "process",
+            "is_multicast",
+            F.col("low").alias("first"),
+            F.expr("high - low + 1").alias("count"),
+            F.expr("position + low - first").alias("position"),
+            "after",
+        )
+    )
+
+
+def position_matrix(
+    of_pieces: DataFrame, layouts: dict[int, Layout], partition_count: int
+) -> DataFrame:
+    """Return the matrix; rows of a bucket stay together, in one partition."""
+    return (
+        of_pieces.repartition(partition_count, *_BUCKET)
+        .sortWithinPartitions(*_BUCKET)
+        .mapInArrow(partial(_matrices, layouts=layouts), _SCHEMA)
+        .select(_COLUMNS)
+    )
+
+
+def _matrices(
+    batches: Iterable[pa.RecordBatch], *, layouts: dict[int, Layout]
+) -> Iterator[pa.RecordBatch]:
+    return regrouped(_bucket_matrices(batches, layouts))
+
+
+def _bucket_matrices(
+    batches: Iterable[pa.RecordBatch], layouts: dict[int, Layout]
+) -> Iterator[pa.RecordBatch]:
+    for (scope, bucket), chunk in chunks(batches, _BUCKET):
+        layout = layouts[scope]
+        matrix = cut(Pieces(*(numbers(chunk, field.name) for field in fields(Pieces))), layout)
+        yield _table(matrix, layout, scope, bucket)
+
+
+def _table(matrix: Cut, layout: Layout, scope: int, bucket: int) -> pa.RecordBatch:
+    row_count = len(matrix.sender)
+    doubt_above = np.array(layout.doubt_above)[matrix.sender]
+    columns = [
+        np.full(row_count, scope, dtype=np.int32),
+        np.full(row_count, bucket),
+        matrix.sender.astype(np.int32),
+        matrix.first,
+        matrix.count,
+        matrix.multicast,
+        list_column(matrix.positions.T),
+        list_column(matrix.afters.T),
+        (matrix.multicast == NEVER) & (matrix.first > doubt_above),
+        _missing_column(matrix.positions, layout.held),
+        _again_column(matrix.again, row_count),
+    ]
+    return pa.RecordBatch.from_arrays([pa.array(column) for column in columns], names=_COLUMNS)
+
+
+def _missing_column(positions: Numbers, held: list[int]) -> pa.ListArray:
+    is_missing = positions[held] == NEVER
+    is_missing[:, is_missing.all(axis=0)] = False
+    run, place = np.nonzero(is_missing.T)
+    ranks = np.array(held, dtype=np.int32)[place]
+    return pa.ListArray.from_arrays(_offsets(run, positions.shape[1]), pa.array(ranks))
+
+
+def _again_column(again: Again, row_count: int) -> pa.ListArray:
+    entries = pa.StructArray.from_arrays(
+        [pa.array(again.process, pa.int32()), again.position, again.is_multicast],
+        names=["process", "position", "is_multicast"],
+    )
+    return pa.ListArray.from_arrays(_offsets(again.run, row_count), entries)
+
+
+def _offsets(runs: Numbers, row_count: int) -> pa.Array:
+    """Return where the entries of each run begin, given the run of each entry, in order."""
+    return pa.array(np.searchsorted(runs, np.arange(row_count + 1)).astype(np.int32))

@@ -1,0 +1,60 @@
+"""No-duplicate, no-creation and agreement, from the matrix.
+
+Law: each of these shows in a single row of the matrix, so plain SQL finds it: something again,
+something without a multicast, something that not all have. Only rows with something wrong are
+ever taken apart. Definitions in docs/properties.md.
+"""
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from antiphon.pipeline.findings import FINDING_COLUMNS, What
+from antiphon.pipeline.position import NEVER
+
+
+def duplicates(matrix: DataFrame) -> DataFrame:
+    """Find what was multicast twice, or delivered twice at one process."""
+    what = F.when(F.col("entry.is_multicast"), What.MULTICAST_AGAIN)
+    return (
+        matrix.where(F.size("again") > 0)
+        .withColumn("entry", F.explode("again"))
+        .withColumn("what", what.otherwise(What.DELIVERED_AGAIN))
+        .withColumn("process", F.col("entry.process"))
+        .withColumn("position", F.col("entry.position"))
+        .select(FINDING_COLUMNS)
+    )
+
+
+def creations(matrix: DataFrame) -> DataFrame:
+    """Find deliveries of what was never multicast, or may have been where the record is lost."""
+    what = F.when(F.col("is_doubtful"), What.IN_DOUBT).otherwise(What.NOT_MULTICAST)
+    return (
+        matrix.where(F.col("multicast") == NEVER)
+        .withColumn("what", what)
+        .select("*", F.posexplode("positions").alias("process", "position"))
+        .where(F.col("position") != NEVER)
+        .select(FINDING_COLUMNS)
+    )
+
+
+def early_deliveries(matrix: DataFrame) -> DataFrame:
+    """Find deliveries by the sender itself before it had multicast the message."""
+    return (
+        matrix.where(F.col("multicast") != NEVER)
+        .withColumn("position", F.get("positions", F.col("sender")))
+        .where(F.col("position") < F.col("multicast"))
+        .withColumn("what", F.lit(What.TOO_EARLY))
+        .withColumn("process", F.col("sender"))
+        .select(FINDING_COLUMNS)
+    )
+
+
+def disagreements(matrix: DataFrame) -> DataFrame:
+    """Find what some of those who must agree have delivered, and others have not."""
+    return (
+        matrix.where(F.size("missing") > 0)
+        .withColumn("process", F.explode("missing"))
+        .withColumn("what", F.lit(What.NOT_DELIVERED))
+        .withColumn("position", F.lit(0).cast("bigint"))
+        .select(FINDING_COLUMNS)
+    )

@@ -1,0 +1,192 @@
+"""What is judged together, and who is held to what.
+
+Law: everything is judged per scope, one view of one group of one run: nothing crosses it
+(docs/properties.md). A scope's processes are ranked by name; from here on ranks stand for names
+and numbers for scopes. Whether a record is whole is a matter of the run. All of this follows
+from the files' reports, on the driver: a line per strand must fit there, the rows need not.
+
+Buckets: a scope's messages are judged bucket by bucket, each small enough for a worker's memory.
+A sender's numbers are divided evenly among the buckets, whatever its rate, so that messages of
+one bucket are of about the same time: the orders' shuffle is small if they are, and larger, but
+no less right, if they are not.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from antiphon.pipeline.cutting import WIDTH_MAX, Layout
+from antiphon.pipeline.grain import Grain
+from antiphon.pipeline.position import NEVER
+from antiphon.pipeline.reading import RecordPart, Report, ScopeKey, Strand
+
+WIDTH_MIN = 64
+"""Numbers per bucket, at least: bounds the pieces that one row can be cut into."""
+
+_STRANDS = pa.schema(
+    [
+        ("segment", pa.int32()),
+        ("strand", pa.int32()),
+        ("scope", pa.int32()),
+        ("process", pa.int32()),
+        ("sender", pa.int32()),
+        ("is_multicast", pa.bool_()),
+        ("width", pa.int64()),
+    ]
+)
+
+
+@dataclass(slots=True)
+class Record:
+    """What one process of a run left behind."""
+
+    row_count: int
+    is_whole: bool
+    last: RecordPart
+    """Its last part, in the file with this number:"""
+    last_segment: int
+
+
+@dataclass(slots=True)
+class Part:
+    """What one process has to do with one scope."""
+
+    row_count: int = 0
+    """Multicast and deliver rows."""
+    delivery_count: int = 0
+    multicast_count: int = 0
+    highest: int = 0
+    """The highest number it multicast; 0: it multicast nothing."""
+    last_multicast: int = -1
+    """Position of the row that it multicast last."""
+    delivers_own: bool = False
+    """Whether it records deliveries of its own messages."""
+    is_viewed: bool = False
+    """Whether a view row lists it."""
+    is_whole: bool = False
+
+
+@dataclass(slots=True)
+class Scope:
+    """One view of one group of one run."""
+
+    number: int
+    key: ScopeKey
+    parts: dict[str, Part]
+    """By name, in order of rank."""
+    names: list[str] = field(default_factory=list)
+    """By rank."""
+
+    def __post_init__(self) -> None:
+        """Rank the processes by name."""
+        self.names = sorted(self.parts)
+        self.parts = {name: self.parts[name] for name in self.names}
+
+    def members(self) -> list[str]:
+        """Return those listed in views, or else all that took part."""
+        viewed = [name for name, part in self.parts.items() if part.is_viewed]
+        return viewed or [name for name, part in self.parts.items() if part.row_count]
+
+    def layout(self) -> Layout:
+        """Return what workers must know."""
+        held = {name for name in self.members() if self.parts[name].is_whole}
+        parts = self.parts.values()
+        return Layout(
+            column_count=len(parts),
+            is_implied=[not part.delivers_own for part in parts],
+            held=[rank for rank, name in enumerate(self.names) if name in held],
+            doubt_above=[NEVER if part.is_whole else part.highest for part in parts],
+            last_multicasts=[part.last_multicast for part in parts],
+        )
+
+    def widths(self, grain: Grain) -> list[int]:
+        """Return, by rank, how many of a sender's numbers go into one bucket."""
+        row_count = sum(part.row_count for part in self.parts.values())
+        buckets = 1 + row_count // grain.rows_per_bucket(len(self.parts))
+        return [
+            min(max(part.highest // buckets + 1, WIDTH_MIN), WIDTH_MAX)
+            for part in self.parts.values()
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """Who and what there is in a trace."""
+
+    records: dict[str, dict[str, Record]]
+    """By run, then by process."""
+    scopes: list[Scope]
+    """By number; ordered by run, group and view."""
+
+
+def survey(reports: Sequence[Report]) -> Survey:
+    """Bring together what the reports say."""
+    records = _records(reports)
+    parts: dict[ScopeKey, dict[str, Part]] = {}
+    for report in reports:
+        for strand in report.strands:
+            scope = parts.setdefault(strand.scope, {})
+            scope.setdefault(strand.sender, Part())
+            _add(scope.setdefault(strand.process, Part()), strand)
+        for key, members in report.views:
+            scope = parts.setdefault(key, {})
+            for member in members:
+                scope.setdefault(member, Part()).is_viewed = True
+    for key, scope in parts.items():
+        of_run = records[key[0]]
+        for name, part in scope.items():
+            part.is_whole = name in of_run and of_run[name].is_whole
+    scopes = [Scope(number, key, parts[key]) for number, key in enumerate(sorted(parts))]
+    return Survey(records, scopes)
+
+
+def strand_table(reports: Iterable[Report], scopes: Iterable[Scope], grain: Grain) -> pa.Table:
+    """Return the table that says of each strand which scope, process and sender it is of."""
+    by_key = {scope.key: scope for scope in scopes}
+    ranks = {
+        key: {name: rank for rank, name in enumerate(scope.names)} for key, scope in by_key.items()
+    }
+    widths = {key: scope.widths(grain) for key, scope in by_key.items()}
+    rows = [
+        {
+            "segment": report.number,
+            "strand": strand.number,
+            "scope": by_key[strand.scope].number,
+            "process": ranks[strand.scope][strand.process],
+            "sender": (sender := ranks[strand.scope][strand.sender]),
+            "is_multicast": strand.is_multicast,
+            "width": widths[strand.scope][sender],
+        }
+        for report in reports
+        for strand in report.strands
+    ]
+    return pa.Table.from_pylist(rows, schema=_STRANDS)
+
+
+def _records(reports: Sequence[Report]) -> dict[str, dict[str, Record]]:
+    found: dict[tuple[str, str], list[tuple[RecordPart, int]]] = {}
+    for report in reports:
+        for part in report.records:
+            found.setdefault((part.run, part.process), []).append((part, report.number))
+    records: dict[str, dict[str, Record]] = {}
+    for (run, process), pairs in found.items():
+        last, segment = max(pairs, key=lambda pair: pair[0].last_position)
+        parts = [part for part, _ in pairs]
+        has_crash = any(part.has_crash for part in parts)
+        has_start = any(part.has_start for part in parts)
+        is_whole = not has_crash and (last.is_at_rest or not has_start)
+        row_count = sum(part.row_count for part in parts)
+        records.setdefault(run, {})[process] = Record(row_count, is_whole, last, segment)
+    return records
+
+
+def _add(part: Part, strand: Strand) -> None:
+    part.row_count += strand.row_count
+    if strand.is_multicast:
+        part.multicast_count += strand.message_count
+        part.highest = max(part.highest, strand.highest)
+        part.last_multicast = max(part.last_multicast, strand.last_position)
+    else:
+        part.delivery_count += strand.message_count
+        part.delivers_own |= strand.sender == strand.process

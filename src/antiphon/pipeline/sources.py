@@ -1,0 +1,58 @@
+"""Which files a trace consists of, and which task reads which.
+
+Law: what is missing is said before Java starts; files are dealt out by size, so that tasks end
+at about the same time.
+"""
+
+import heapq
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from antiphon.core.errors import UsageError
+from antiphon.trace.segments import Segment, segments
+
+BYTES_PER_TASK = 32 * 1024 * 1024
+"""Small enough that a task's rows fit in memory many times, large enough to be worth a task."""
+
+
+class Source(NamedTuple):
+    """One file to read, and the run that its rows belong to unless they say otherwise."""
+
+    number: int
+    segment: Segment
+    run: str
+
+
+def find_sources(paths: Sequence[Path]) -> list[Source]:
+    """Return the files of the traces at these paths: run folders, folders of files, or files."""
+    names = [path.resolve().name if path.is_dir() else path.stem for path in paths]
+    if len(set(names)) < len(names):
+        message = "Two of these traces have the same name: rename a folder or a file."
+        raise UsageError(message)
+    found = [
+        (segment, name)
+        for path, name in zip(paths, names, strict=True)
+        for segment in segments(path)
+    ]
+    return [Source(number, segment, run) for number, (segment, run) in enumerate(found)]
+
+
+def deal(sources: Sequence[Source], cores: int) -> list[list[Source]]:
+    """Deal files out to tasks: the largest first, each to the task with the least so far."""
+    sizes = [_size(source.segment.path) for source in sources]
+    wanted = max(2 * cores, sum(sizes) // BYTES_PER_TASK)
+    hands: list[list[Source]] = [[] for _ in range(min(len(sources), wanted))]
+    loads = [(0, hand) for hand in range(len(hands))]
+    for size, source in sorted(zip(sizes, sources, strict=True), key=lambda pair: -pair[0]):
+        load, hand = heapq.heappop(loads)
+        hands[hand].append(source)
+        heapq.heappush(loads, (load + size, hand))
+    return hands
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0  # the reader will say what is wrong with it

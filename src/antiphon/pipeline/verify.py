@@ -1,0 +1,108 @@
+"""A trace's verdict: the door to the pipeline.
+
+Law: fifo, causal, no-duplicate, no-creation and agreement (docs/properties.md) all come from one
+position matrix, per scope; what the trace's clocks say is never looked at. A trace larger than
+memory is judged like a small one: rows and matrix spill to disk, and no step holds more than a
+bucket or a batch in Python. How it works, and what it costs: docs/pipeline.md.
+"""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from antiphon.pipeline.grain import Grain
+from antiphon.trace.verdict import Verdict
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from antiphon.pipeline.ingest import Trace
+
+OnStep = Callable[[str, int, int], None]
+"""Told which step begins, how many are done, and of how many; in the end the name is empty."""
+
+STEPS = ("ingest", "matrix", "orders", "agreement", "explain")
+
+_GRAIN = Grain()
+
+
+def verify(
+    spark: "SparkSession", path: Path, *, on_step: OnStep | None = None, grain: Grain = _GRAIN
+) -> Verdict:
+    """Return the verdict on the trace at ``path``: a run folder, a folder of files, or a file.
+
+    Should it hold rows of several runs, these are told apart, but share the verdict.
+    """
+    from antiphon.pipeline.conclude import case_of_all
+    from antiphon.pipeline.ingest import find_sources, ingest
+    from antiphon.pipeline.judging import judge
+
+    sources = find_sources([path])
+    steps = _Steps(on_step)
+    steps.begin("ingest")
+    trace = ingest(spark, sources)
+    try:
+        name = sources[0].run
+        [verdict] = judge(
+            spark,
+            trace,
+            lambda survey, findings: [case_of_all(name, survey, findings)],
+            steps.begin,
+            grain,
+        )
+    finally:
+        trace.release()
+    steps.end()
+    return verdict
+
+
+def verify_all(
+    spark: "SparkSession",
+    paths: Sequence[Path],
+    *,
+    on_step: OnStep | None = None,
+    grain: Grain = _GRAIN,
+) -> dict[str, Verdict]:
+    """Return the verdict on every run found at these paths, judged all together."""
+    from antiphon.pipeline.ingest import find_sources, ingest
+
+    sources = find_sources(paths)
+    steps = _Steps(on_step)
+    steps.begin("ingest")
+    trace = ingest(spark, sources)
+    try:
+        verdicts = verify_runs(spark, trace, begin=steps.begin, grain=grain)
+    finally:
+        trace.release()
+    steps.end()
+    return verdicts
+
+
+def verify_runs(
+    spark: "SparkSession",
+    trace: "Trace",
+    *,
+    begin: Callable[[str], None] = lambda _: None,
+    grain: Grain = _GRAIN,
+) -> dict[str, Verdict]:
+    """Return the verdict on every run of a trace: by the same few jobs, be it one or thousands."""
+    from antiphon.pipeline.conclude import cases_by_run
+    from antiphon.pipeline.judging import judge
+
+    verdicts = judge(spark, trace, cases_by_run, begin, grain)
+    return {verdict.run: verdict for verdict in verdicts}
+
+
+class _Steps:
+    """Tells whoever wants to know how far we are."""
+
+    def __init__(self, on_step: OnStep | None) -> None:
+        self._on_step, self._done = on_step, -1
+
+    def begin(self, name: str) -> None:
+        self._done += 1
+        if self._on_step is not None:
+            self._on_step(name, self._done, len(STEPS))
+
+    def end(self) -> None:
+        self.begin("")

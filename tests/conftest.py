@@ -1,0 +1,61 @@
+"""What every test may rely on: hypothesis profiles, the Spark session, who runs beside whom.
+
+Law: a test that fails for one person fails for the next: the `ci` profile draws the same examples
+every time, and prints how to repeat one. No test starts a JVM unless it asks for `spark`.
+"""
+
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from antiphon.pipeline.session import spark_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+# Machines differ in speed, and several things share this one: time limits on single examples
+# would make tests fail that are right.
+settings.register_profile("dev", deadline=None, max_examples=50)
+settings.register_profile(
+    "ci",
+    deadline=None,
+    derandomize=True,
+    max_examples=100,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.register_profile(
+    "soak",
+    deadline=None,
+    max_examples=5_000,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile(
+    os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "dev")
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep what needs a JVM or sockets in one worker: one JVM, and no fight over the cores."""
+    for item in items:
+        if item.get_closest_marker("spark") or item.get_closest_marker("net"):
+            item.add_marker(pytest.mark.xdist_group("heavy"))
+
+
+@pytest.fixture(scope="session")
+def spark() -> "Iterator[SparkSession]":
+    """One Spark session for all tests that ask for it; mark those tests `spark`."""
+    session = spark_session(
+        "tests",
+        # Two, so that data really is in more than one partition, on any machine.
+        cores=2,
+        shuffle_partitions=2,
+        # Test traces are small; the default would take half of the machine.
+        memory_mb=1024,
+    )
+    yield session
+    session.stop()

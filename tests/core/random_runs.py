@@ -1,0 +1,90 @@
+"""Random runs and frames, for hypothesis and for seeded campaigns.
+
+Everything the encoder may be given: all orders, stamps of any shape, equal and unequal lengths of
+every width, records that continue each other and records that do not.
+"""
+
+from random import Random
+
+from hypothesis import strategies as st
+
+from antiphon.core.frames import MEMBERS_MAX, Bye, Hello, encode_bye, encode_hello, encode_runs
+from antiphon.core.ids import GroupNumber, Rank, ViewNumber
+from antiphon.core.runs import Order, Run, Stamp
+
+_NUMBERS = st.integers(0, 200) | st.integers(0, 2**64 - 1)
+_RANKS = st.integers(0, 5) | st.integers(0, MEMBERS_MAX - 1)
+
+
+@st.composite
+def runs(draw: st.DrawFn) -> Run:
+    """Any run that a process may send."""
+    sender = draw(_RANKS)
+    counts = draw(st.dictionaries(_RANKS, st.integers(1, 2**64 - 1), max_size=4))
+    counts.pop(sender, None)
+    payloads = draw(
+        st.lists(st.binary(max_size=5), min_size=1, max_size=6)
+        | st.builds(lambda payload, count: [payload] * count, st.binary(), st.integers(1, 300))
+        | st.builds(lambda a, b: [b"x" * a, b"y" * b], st.integers(0, 300), st.integers(0, 70_000))
+    )
+    return Run(
+        GroupNumber(draw(_NUMBERS)),
+        ViewNumber(draw(_NUMBERS)),
+        Rank(sender),
+        draw(st.integers(1, 200) | st.integers(1, 2**63)),
+        draw(st.sampled_from(Order)),
+        tuple(sorted(counts.items())),
+        payloads,
+    )
+
+
+@st.composite
+def run_lists(draw: st.DrawFn) -> list[Run]:
+    """Runs for one frame, some of which go on where the one before ended."""
+    listed = [draw(runs())]
+    for run in draw(st.lists(runs(), max_size=3)):
+        listed.append(_continuing(listed[-1], run) if draw(st.booleans()) else run)
+    return listed
+
+
+def _continuing(previous: Run, run: Run) -> Run:
+    stamp = tuple(entry for entry in run.stamp if entry[0] != previous.sender)
+    first = previous.last + 1
+    return Run(
+        previous.group, previous.view, previous.sender, first, run.order, stamp, run.payloads
+    )
+
+
+def random_run(rng: Random) -> Run:
+    """Return a small run, of a group of at most six, with mostly plausible values."""
+    sender = rng.randrange(6)
+    return Run(
+        GroupNumber(rng.choice((1, 1, 2, 300))),
+        ViewNumber(rng.choice((1, 1, 2))),
+        Rank(sender),
+        rng.choice((1, 2, 3, 1_000)),
+        rng.choice(tuple(Order)),
+        random_stamp(rng, sender),
+        [rng.randbytes(rng.choice((0, 1, 8, 8))) for _ in range(rng.choice((1, 1, 3, 9)))],
+    )
+
+
+def random_stamp(rng: Random, sender: int) -> Stamp:
+    """Return entries for some of six members, in order."""
+    ranks = sorted(rng.sample(range(6), rng.randrange(4)))
+    return tuple((rank, rng.choice((1, 2, 77, 2**40))) for rank in ranks if rank != sender)
+
+
+def random_frame(rng: Random) -> bytes:
+    """Return the bytes of a valid frame of any kind."""
+    match rng.randrange(8):
+        case 0:
+            return encode_hello(Hello(rng.randrange(2**32), rng.randrange(9), "alice", 1))
+        case 1:
+            return encode_bye(Bye(rng.randrange(2**32), rng.randrange(9)))
+        case _:
+            listed = [random_run(rng)]
+            for _ in range(rng.randrange(3)):
+                run = random_run(rng)
+                listed.append(_continuing(listed[-1], run) if rng.random() < 0.5 else run)
+            return encode_runs(rng.randrange(2**32), rng.randrange(9), listed)

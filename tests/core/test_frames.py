@@ -1,0 +1,222 @@
+"""Frames: exact bytes, round trips, and a sentence for everything that can be wrong."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.core.random_runs import run_lists
+
+from antiphon.core.errors import PeerError
+from antiphon.core.frames import (
+    FRAME_BYTES_MAX,
+    MEMBERS_MAX,
+    MESSAGES_MAX,
+    PAYLOAD_BYTES_MAX,
+    Bye,
+    Hello,
+    Runs,
+    decode_frame,
+    encode_bye,
+    encode_hello,
+    encode_runs,
+)
+from antiphon.core.ids import GroupNumber, Rank, ViewNumber
+from antiphon.core.runs import Order, Run, Stamp
+
+HEAD = "01 02 04 03 02 01 05"
+"""Version 1, kind RUNS, domain 0x01020304, process 5."""
+
+
+def _run(first: int, *payloads: bytes, stamp: Stamp = (), order: Order = Order.CAUSAL) -> Run:
+    return Run(GroupNumber(1), ViewNumber(1), Rank(2), first, order, stamp, list(payloads))
+
+
+def _encode(*runs: Run) -> bytes:
+    return encode_runs(0x01020304, 5, list(runs))
+
+
+@pytest.mark.parametrize(
+    ("runs", "body"),
+    [
+        ([_run(1, b"")], "01  11 01 01 02 01 01 00"),
+        ([_run(1, b"hi")], "01  11 01 01 02 01 01 02 6869"),
+        ([_run(1, b"hi", order=Order.FIFO)], "01  10 01 01 02 01 01 02 6869"),
+        ([_run(1, b"hi", order=Order.TOTAL)], "01  12 01 01 02 01 01 02 6869"),
+        ([_run(300, b"a", b"b")], "01  11 01 01 02 ac02 02 01 61 62"),
+        ([_run(1, b"a", b"bc")], "01  01 01 01 02 01 02 01 02 61 6263"),
+        (
+            [_run(1, b"hi", stamp=((0, 3), (7, 300)))],
+            "01  19 01 01 02 01 01 02 00 03 07 ac02 02 6869",
+        ),
+        (
+            [_run(1, b"a"), _run(2, b"b", stamp=((0, 1),))],
+            "02  11 01 01 02 01 01 01 61  1d 01 01 00 01 01 62",
+        ),
+        ([_run(1, b"a"), _run(3, b"b")], "02  11 01 01 02 01 01 01 61  11 01 01 02 03 01 01 62"),
+    ],
+    ids=[
+        "empty-message",
+        "one-message",
+        "fifo",
+        "total",
+        "equal-lengths",
+        "unequal-lengths",
+        "stamped",
+        "continuing",
+        "not-continuing",
+    ],
+)
+def test_runs_have_their_bytes(runs: list[Run], body: str) -> None:
+    """The layout in the module's law, byte by byte, and back."""
+    data = bytes.fromhex(HEAD + body)
+    assert _encode(*runs) == data
+    assert decode_frame(data) == Runs(0x01020304, 5, runs)
+
+
+@pytest.mark.parametrize(
+    ("longest", "flags", "lengths"),
+    [
+        (0xFF, "01", "00 ff"),
+        (0x100, "21", "0000 0001"),
+        (0xFFFF, "21", "0000 ffff"),
+        (0x1_0000, "41", "00000000 00000100"),
+    ],
+)
+def test_lengths_take_the_smallest_width_that_fits(longest: int, flags: str, lengths: str) -> None:
+    """Unequal lengths are 1, 2 or 4 bytes wide, by the longest message."""
+    run = _run(1, b"", b"x" * longest)
+    head = bytes.fromhex(f"{HEAD} 01 {flags} 01 01 02 01 02 {lengths}")
+    assert _encode(run) == head + b"x" * longest
+    assert decode_frame(_encode(run)) == Runs(0x01020304, 5, [run])
+
+
+def test_hello_has_its_bytes() -> None:
+    """Who is there: name and incarnation."""
+    hello = Hello(0x01020304, 5, "zoë", 300)
+    data = bytes.fromhex("01 01 04 03 02 01 05  04 7a6fc3ab ac02")
+    assert encode_hello(hello) == data
+    assert decode_frame(data) == hello
+
+
+def test_bye_has_its_bytes() -> None:
+    """A bye is a header and nothing else."""
+    bye = Bye(0x01020304, 5)
+    assert encode_bye(bye) == bytes.fromhex("01 03 04 03 02 01 05")
+    assert decode_frame(encode_bye(bye)) == bye
+
+
+@given(run_lists(), st.integers(0, 2**32 - 1), st.integers(0, 2**64 - 1))
+def test_runs_come_back_as_they_went(runs: list[Run], domain: int, process: int) -> None:
+    """What is encoded is decoded to equal runs, in the same order, with payloads as bytes."""
+    frame = decode_frame(encode_runs(domain, process, runs))
+    assert frame == Runs(domain, process, runs)
+
+
+@given(
+    st.integers(0, 2**32 - 1),
+    st.integers(0, 2**64 - 1),
+    st.text("aé☃𝄞", min_size=1, max_size=16),
+    st.integers(0, 2**64 - 1),
+)
+def test_greetings_come_back_as_they_went(
+    domain: int, process: int, name: str, incarnation: int
+) -> None:
+    """Names may be any text of up to 64 bytes as far as the wire is concerned."""
+    hello = Hello(domain, process, name, incarnation)
+    assert decode_frame(encode_hello(hello)) == hello
+
+
+def test_frame_without_runs_is_an_error_of_ours() -> None:
+    """Nobody sends a frame that says nothing."""
+    with pytest.raises(AssertionError, match="say nothing"):
+        encode_runs(1, 1, [])
+
+
+@pytest.mark.parametrize(
+    ("data", "sentence"),
+    [
+        ("", "a frame of 0 bytes is too short to have a header"),
+        ("01 02 04 03 02 01", "a frame of 6 bytes is too short to have a header"),
+        ("02 02 04 03 02 01 05", "a frame has version 2, this process speaks version 1"),
+        ("01 00 04 03 02 01 05", "a frame is of unknown kind 0"),
+        ("01 04 04 03 02 01 05", "a frame is of unknown kind 4"),
+        ("01 03 04 03 02 01 85", "a frame ends inside a number"),
+        ("01 03 04 03 02 01 05 00", "a frame has 1 bytes more than its header announces"),
+        ("01 01 04 03 02 01 05 00 01", "a greeting announces a name of 0 bytes"),
+        ("01 01 04 03 02 01 05 05 6162", "a greeting announces a name of 5 bytes"),
+        ("01 01 04 03 02 01 05 41" + "61" * 65 + "01", "a greeting announces a name of 65 bytes"),
+        ("01 01 04 03 02 01 05 01 ff 01", "a greeting has a name that is not UTF-8"),
+        (HEAD + "00", "a frame announces 0 records"),
+        (HEAD + "81 80 04", "a frame announces 65537 records"),
+        (HEAD + "01", "a frame ends inside a number"),
+        (HEAD + "02 11 01 01 02 01 01 00", "a frame ends inside a number"),
+        (HEAD + "01 13 01 01 02 01 01 00", "a record has flags 0x13 that this version"),
+        (HEAD + "01 91 01 01 01 02 01 01 00", "a record has flags 0x91 that this version"),
+        (HEAD + "01 31 01 01 02 01 01 00", "a record has flags 0x31 that this version"),
+        (HEAD + "01 61 01 01 02 01 01 00", "lengths of an unknown width"),
+        (HEAD + "01 15 01 00", "the first record of a frame continues nothing"),
+        (HEAD + "01 11 01 01 02 01 00 00", "announces 0 messages from number 1 of sender 2"),
+        (HEAD + "01 11 01 01 02 00 01 00", "announces 1 messages from number 0 of sender 2"),
+        (HEAD + "01 11 01 01 8020 01 01 00", "announces 1 messages from number 1 of sender 4096"),
+        (HEAD + "01 11 01 01 02 01 818004 00", "announces 65537 messages from number 1"),
+        (HEAD + "01 19 01 01 02 01 01 00 00", "a stamp announces 0 entries"),
+        (HEAD + "01 19 01 01 02 01 01 02 00 01 00", "a stamp announces 2 entries"),
+        (HEAD + "01 19 01 01 02 01 01 01 00 00 00", r"entry \(0, 0\) out of order or out of range"),
+        (HEAD + "01 19 01 01 02 01 01 02 03 01 03 01 00", r"entry \(3, 1\) out of order"),
+        (HEAD + "01 19 01 01 02 01 01 02 03 01 01 01 00", r"entry \(1, 1\) out of order"),
+        (HEAD + "01 19 01 01 02 01 01 01 02 01 00", r"entry \(2, 1\) out of order"),
+        (HEAD + "01 19 01 01 02 01 01 01 8020 01 00", r"entry \(4096, 1\) out of order"),
+        (HEAD + "01 11 01 01 02 01 02 02 616263", "2 messages of 2 bytes, which are not there"),
+        (HEAD + "01 01 01 01 02 01 03 01 02", "announces 3 lengths, which are not there"),
+        (HEAD + "01 01 01 01 02 01 02 01 02 6162", "announces 3 payload bytes, which are not"),
+    ],
+)
+def test_malformed_frame_is_the_peers_fault(data: str, sentence: str) -> None:
+    """Each way to be malformed has its sentence, and none gets as far as a frame."""
+    with pytest.raises(PeerError, match=sentence):
+        decode_frame(bytes.fromhex(data))
+
+
+def test_frame_above_the_limit_is_refused() -> None:
+    """One byte too many, and nothing is looked at."""
+    with pytest.raises(PeerError, match="is above the limit of"):
+        decode_frame(bytes(FRAME_BYTES_MAX + 1))
+
+
+@pytest.mark.parametrize("lead", [b"", b"x"], ids=["equal-lengths", "unequal-lengths"])
+def test_largest_message_passes_and_a_larger_one_does_not(lead: bytes) -> None:
+    """The limit is on the payload; a header of any legal length fits on top of it."""
+    payloads = [lead, bytes(PAYLOAD_BYTES_MAX)][not lead :]
+    largest = _encode(_run(1, *payloads))
+    frame = decode_frame(largest)
+    assert isinstance(frame, Runs)
+    assert [len(payload) for payload in frame.runs[0].payloads] == [len(p) for p in payloads]
+    payloads[-1] += b"y"
+    with pytest.raises(PeerError, match="which are not there"):
+        decode_frame(_encode(_run(1, *payloads)))
+
+
+def test_longest_header_and_largest_message_fit_into_one_frame() -> None:
+    """A stamp with an entry for everybody, at its largest, leaves room for the largest message."""
+    stamp = tuple((rank, 2**64 - 1) for rank in range(MEMBERS_MAX) if rank != 2)
+    run = Run(
+        GroupNumber(2**64 - 1),
+        ViewNumber(2**64 - 1),
+        Rank(2),
+        2**64 - 1,
+        Order.CAUSAL,
+        stamp,
+        [bytes(PAYLOAD_BYTES_MAX)],
+    )
+    data = encode_runs(2**32 - 1, 2**64 - 1, [run])
+    assert len(data) <= FRAME_BYTES_MAX
+    assert decode_frame(data) == Runs(2**32 - 1, 2**64 - 1, [run])
+
+
+def test_as_many_messages_as_allowed_pass_and_one_more_does_not() -> None:
+    """The limit on messages is for the whole frame, not for each record."""
+    full = _encode(_run(1, *[b""] * (MESSAGES_MAX - 1)), _run(MESSAGES_MAX, b""))
+    frame = decode_frame(full)
+    assert isinstance(frame, Runs)
+    assert sum(run.count for run in frame.runs) == MESSAGES_MAX
+    with pytest.raises(PeerError, match="announces 2 messages"):
+        decode_frame(_encode(_run(1, *[b""] * (MESSAGES_MAX - 1)), _run(MESSAGES_MAX, b"", b"")))

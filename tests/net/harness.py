@@ -1,0 +1,120 @@
+"""What the tests on sockets stand on: a stage, groups on loopback, and readers with deadlines.
+
+Law: nothing is waited for by sleeping, only by asking again until a deadline; and a scene is
+played only if asyncio had nothing to complain of: no exception in a callback, none that nobody
+took, no task or socket left over.
+"""
+
+import asyncio
+import gc
+import socket
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+from antiphon import Group, Message
+from antiphon.net.node import Node
+from antiphon.trace.reader import read_rows
+from antiphon.trace.schema import Event
+
+T = TypeVar("T")
+LoopFactory = Callable[[], asyncio.AbstractEventLoop]
+
+DEADLINE_S = 20.0
+"""Nothing here takes a tenth of it, on a machine that has nothing else to do."""
+
+TRIO = ("alice", "bob", "carol")
+"""In order of seniority: carol dials bob and alice, bob dials alice."""
+
+
+def play(loop_factory: LoopFactory, scene: Coroutine[Any, Any, T]) -> T:
+    """Run a scene to its end, and fail if asyncio complained or something was left over."""
+    complaints: list[dict[str, Any]] = []
+    with asyncio.Runner(loop_factory=loop_factory) as runner:
+        runner.get_loop().set_exception_handler(lambda _, context: complaints.append(context))
+        result = runner.run(_bounded(scene))
+    assert not complaints, complaints
+    return result
+
+
+async def _bounded(scene: Coroutine[Any, Any, T]) -> T:
+    async with asyncio.timeout(DEADLINE_S):
+        result = await scene
+    gc.collect()  # exceptions that nobody took, and sockets that nobody closed, speak up now
+    me = asyncio.current_task()
+    await until(lambda: asyncio.all_tasks() == {me}, "all tasks have ended")
+    return result
+
+
+async def until(condition: Callable[[], object], what: str) -> None:
+    """Wait until ``condition`` is true; say what was waited for if it never is."""
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + DEADLINE_S / 2
+    while not condition():
+        assert loop.time() < deadline, f"waited in vain until {what}"
+        await asyncio.sleep(0.002)
+
+
+def free_addresses(names: Sequence[str] = TRIO) -> dict[str, str]:
+    """Return an address on loopback for each name, whose port was free a moment ago."""
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in names]
+    ports = [taken.getsockname()[1] for taken in sockets]
+    for taken in sockets:
+        taken.close()
+    return {name: f"127.0.0.1:{port}" for name, port in zip(names, ports, strict=True)}
+
+
+Nodes = dict[str, Node]
+
+
+def address_of(node: Node) -> str:
+    """Return where a node listens."""
+    return str(node._mesh._addresses[node._rank])
+
+
+@asynccontextmanager
+async def choir(
+    names: Sequence[str] = TRIO, *, folder: Path | None = None, **options: Any
+) -> AsyncIterator[Nodes]:
+    """Start a node for each name, all in this event loop; stop them all together."""
+    addresses = free_addresses(names)
+    trace = folder / "events" if folder is not None else None
+    nodes = {name: Node("choir", name, addresses, trace=trace, **options) for name in names}
+    await asyncio.gather(*(node.start() for node in nodes.values()))
+    try:
+        yield nodes
+    finally:
+        await asyncio.gather(*(node.stop() for node in nodes.values()))
+
+
+async def read(group: Group, count: int) -> list[Message]:
+    """Read so many messages and break off."""
+    messages: list[Message] = []
+    if count:
+        async with asyncio.timeout(DEADLINE_S / 2):
+            async for message in group:
+                messages.append(message)
+                if len(messages) == count:
+                    break
+    assert len(messages) == count, f"{group.me}: the stream ended after {len(messages)}"
+    return messages
+
+
+async def read_payloads(group: Group, count: int) -> list[bytes]:
+    """Read so many messages; return what they say."""
+    return [message.payload for message in await read(group, count)]
+
+
+async def exchange(nodes: Sequence[Node]) -> None:
+    """See that each of ``nodes`` still reaches all of them, in both directions."""
+    for node in nodes:
+        await node.group.cbcast(b"from " + node.name.encode())
+    said = {b"from " + node.name.encode() for node in nodes}
+    for node in nodes:
+        assert set(await read_payloads(node.group, len(nodes))) == said
+
+
+def rows_of(folder: Path, process: str) -> list[Event]:
+    """Return what a process journalled."""
+    return [event for event, _, _ in read_rows(folder / "events") if event.process == process]

@@ -1,0 +1,327 @@
+"""What can go wrong at the start: one sentence each, which says what to do, and nothing left over.
+
+The scenes run to their end under a harness that fails on any socket or task left behind.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from antiphon import UsageError, join
+from antiphon.net import mesh
+from antiphon.net.node import Node
+from tests.net.harness import (
+    TRIO,
+    LoopFactory,
+    address_of,
+    choir,
+    exchange,
+    free_addresses,
+    play,
+    rows_of,
+    until,
+)
+from tests.net.raw_peer import RawPeer, greeting
+
+pytestmark = pytest.mark.net
+
+SOON_S = 0.2
+
+
+async def _refused(node: Node) -> str:
+    """Start a node that cannot start; return what it says."""
+    with pytest.raises(UsageError) as refusal:
+        await node.start()
+    return str(refusal.value)
+
+
+def test_port_in_use_is_named(loop_factory: LoopFactory) -> None:
+    """The sentence names the address and whom to give another one."""
+
+    async def scene() -> str:
+        addresses = free_addresses(["alice", "bob"])
+        async with join("solo", me="alice", members={"alice": addresses["alice"]}):
+            return await _refused(Node("choir", "alice", addresses, connect_s=SOON_S))
+
+    assert "is in use: give alice another address" in play(loop_factory, scene())
+
+
+@pytest.mark.parametrize("host", ["192.0.2.1", "no-such-host.invalid", "a..b"])
+def test_address_of_another_machine_cannot_be_listened_at(
+    host: str, loop_factory: LoopFactory
+) -> None:
+    """An address that is not this machine's is no place to listen, nor is one that is nowhere."""
+    node = Node("choir", "alice", {"alice": f"{host}:7001"}, insecure=True)
+    said = play(loop_factory, _refused(node))
+    assert f"{host}:7001 cannot be used (" in said
+    assert said.endswith("give alice another address")
+
+
+def test_missing_members_are_named(loop_factory: LoopFactory, tmp_path: Path) -> None:
+    """After the time allowed, the sentence names each member that is not there, and where."""
+    addresses = free_addresses()
+
+    async def scene() -> list[str]:
+        nodes = [
+            Node("choir", name, addresses, connect_s=SOON_S, trace=tmp_path / "events")
+            for name in ("bob", "carol")
+        ]
+        return await asyncio.gather(*map(_refused, nodes))
+
+    for said in play(loop_factory, scene()):
+        assert said.startswith(f"after 0.2 s alice does not answer at {addresses['alice']}")
+        assert said.endswith(": is every member running?")
+    for name in ("bob", "carol"):
+        assert rows_of(tmp_path, name)[-1].detail == "never connected"
+
+
+def test_missing_juniors_are_named_too(loop_factory: LoopFactory) -> None:
+    """The most senior member dials nobody, and says who has not connected to it."""
+    addresses = free_addresses()
+    node = Node("choir", "alice", addresses, connect_s=SOON_S)
+    here = addresses["alice"]
+    assert play(loop_factory, _refused(node)) == (
+        f"after 0.2 s bob has not connected to {here}, carol has not connected to {here}: "
+        "is every member running?"
+    )
+
+
+def test_silent_server_in_place_of_a_member_is_named(loop_factory: LoopFactory) -> None:
+    """Somebody listens there but never greets: that member does not answer."""
+
+    async def scene() -> str:
+        server = await asyncio.start_server(_keep_quiet, "127.0.0.1", 0)
+        async with server:
+            port = server.sockets[0].getsockname()[1]
+            addresses = free_addresses(["alice", "bob"]) | {"alice": f"127.0.0.1:{port}"}
+            return await _refused(Node("choir", "bob", addresses, connect_s=SOON_S))
+
+    assert "alice does not answer at 127.0.0.1:" in play(loop_factory, scene())
+
+
+async def _keep_quiet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    await reader.read()
+    writer.close()
+
+
+async def _talk_nonsense(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    writer.write(b"220 smtp.example.com ready\r\n")
+    await reader.read()
+    writer.close()
+
+
+def test_server_of_another_kind_in_place_of_a_member_is_named(loop_factory: LoopFactory) -> None:
+    """Somebody answers in another language: the sentence names the member and the address."""
+
+    async def scene() -> str:
+        server = await asyncio.start_server(_talk_nonsense, "127.0.0.1", 0)
+        async with server:
+            port = server.sockets[0].getsockname()[1]
+            addresses = free_addresses(["alice", "bob"]) | {"alice": f"127.0.0.1:{port}"}
+            return await _refused(Node("choir", "bob", addresses, connect_s=SOON_S))
+
+    assert "alice at 127.0.0.1:" in play(loop_factory, scene())
+
+
+DIFFERENT: Mapping[str, tuple[str, list[str]]] = {
+    "another group": ("quartet", ["alice", "bob"]),
+    "one member more": ("choir", ["alice", "bob", "carol"]),
+    "another name": ("choir", ["alice", "bertha"]),
+}
+
+
+@pytest.mark.parametrize("what", DIFFERENT)
+def test_disagreement_about_the_group_is_said_on_both_sides(
+    what: str, loop_factory: LoopFactory
+) -> None:
+    """Who dials is told at once, who is dialled when its time is up: give all the same."""
+    group, names = DIFFERENT[what]
+
+    async def scene() -> list[str]:
+        addresses = free_addresses(["alice", "bob"])
+        theirs = free_addresses(names) | {"alice": addresses["alice"]}
+        alice = Node("choir", "alice", addresses, connect_s=SOON_S)
+        other = Node(group, names[1], theirs, connect_s=10 * SOON_S)
+        return await asyncio.gather(_refused(alice), _refused(other))
+
+    for said in play(loop_factory, scene()):
+        assert "another group, or was given other names of members: give all the same" in said
+
+
+def test_swapped_addresses_are_recognised(loop_factory: LoopFactory) -> None:
+    """Whoever finds the wrong member at an address says who is there and what to correct."""
+
+    async def scene() -> str:
+        addresses = free_addresses()
+        swapped = addresses | {"alice": addresses["bob"], "bob": addresses["alice"]}
+        seniors = [Node("choir", name, addresses) for name in ("alice", "bob")]
+        starts = [asyncio.ensure_future(senior.start()) for senior in seniors]
+        said = await _refused(Node("choir", "carol", swapped))
+        for start in starts:  # a member that carol has greeted may have let her in
+            start.cancel()
+        await asyncio.wait(starts)
+        await asyncio.gather(*(senior.stop() for senior in seniors))
+        return said
+
+    assert "is at the other end of this connection: correct the addresses" in play(
+        loop_factory, scene()
+    )
+
+
+def test_member_that_comes_back_is_not_let_in(loop_factory: LoopFactory) -> None:
+    """The group has begun without it: it is told so, and does not believe to be in."""
+
+    async def scene() -> str:
+        async with choir(["alice", "bob"], drain_s=0.05) as nodes:
+            addresses = {name: address_of(node) for name, node in nodes.items()}
+            await nodes["bob"].stop()
+            again = Node("choir", "bob", addresses, connect_s=SOON_S)
+            return await _refused(again)
+
+    assert "alice at 127.0.0.1:" in play(loop_factory, scene())
+
+
+def test_started_node_cannot_be_started_again(loop_factory: LoopFactory) -> None:
+    """Neither while it runs, nor while it connects, nor after its stop; the first life goes on."""
+
+    async def scene() -> None:
+        async with choir() as nodes:
+            node = nodes["alice"]
+            assert "join again" in await _refused(node)
+            await exchange(list(nodes.values()))
+        assert "join again" in await _refused(node)
+        addresses = free_addresses(["alice", "bob"])
+        lonely = Node("choir", "bob", addresses, connect_s=SOON_S)
+        first = asyncio.ensure_future(_refused(lonely))
+        await asyncio.sleep(0)
+        assert "join again" in await _refused(lonely)
+        assert "alice does not answer" in await first
+
+    play(loop_factory, scene())
+
+
+def test_member_may_begin_again_while_the_others_still_wait(loop_factory: LoopFactory) -> None:
+    """One that gave up and is started anew is connected to, as if it came for the first time."""
+
+    async def scene() -> None:
+        addresses = free_addresses()
+        carol = Node("choir", "carol", addresses)
+        waiting = asyncio.ensure_future(carol.start())
+        assert "bob has not connected" in await _refused(
+            Node("choir", "alice", addresses, connect_s=SOON_S)
+        )
+        nodes = [Node("choir", name, addresses) for name in ("alice", "bob")]
+        await asyncio.gather(waiting, *(node.start() for node in nodes))
+        await exchange([*nodes, carol])
+        await asyncio.gather(*(node.stop() for node in (*nodes, carol)))
+
+    play(loop_factory, scene())
+
+
+def test_strangers_do_not_keep_a_group_from_starting(
+    loop_factory: LoopFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Silent, wrong and hasty connections during the start are refused, and the group opens."""
+    monkeypatch.setattr(mesh, "GREETING_S", 0.05)
+
+    async def scene() -> None:
+        addresses = free_addresses()
+        nodes = [Node("choir", name, addresses) for name in TRIO]
+        starts = [asyncio.ensure_future(nodes[0].start())]
+        await until(lambda: nodes[0]._mesh._server, "alice listens")
+        strangers = [await RawPeer.connect(addresses["alice"]) for _ in range(3)]
+        await strangers[0].send(greeting(domain=7))
+        await strangers[1].say(b"\xff" * 100)
+        starts += [asyncio.ensure_future(node.start()) for node in nodes[1:]]
+        await asyncio.gather(*starts)
+        for stranger in strangers:
+            await stranger.hear_end()
+            await stranger.close()
+        await exchange(nodes)
+        await asyncio.gather(*(node.stop() for node in nodes))
+
+    play(loop_factory, scene())
+
+
+def test_cancelled_start_leaves_nothing_behind(loop_factory: LoopFactory, tmp_path: Path) -> None:
+    """Whoever loses patience while others are missing can bind the port again at once."""
+
+    async def scene() -> None:
+        addresses = free_addresses()
+        node = Node("choir", "bob", addresses, trace=tmp_path / "events")
+        start = asyncio.ensure_future(node.start())
+        await until(lambda: node._mesh._server, "bob listens")
+        start.cancel()
+        await asyncio.wait([start])
+        assert start.cancelled()
+        async with join("solo", me="bob", members={"bob": addresses["bob"]}):
+            pass
+
+    play(loop_factory, scene())
+    assert rows_of(tmp_path, "bob")[-1].detail == "never connected"
+
+
+def test_unwritable_trace_is_refused_before_anything_is_opened(
+    loop_factory: LoopFactory, tmp_path: Path
+) -> None:
+    """A file where the folder should be, and a folder with another run: choose another one."""
+    file = tmp_path / "file"
+    file.write_bytes(b"")
+
+    async def scene(trace: Path) -> str:
+        with pytest.raises(UsageError) as refusal:
+            async with join("solo", me="a", members=free_addresses(["a"]), trace=trace):
+                pass
+        return str(refusal.value)
+
+    assert "choose another folder" in play(loop_factory, scene(file))
+    used = tmp_path / "used"
+
+    async def once() -> None:
+        async with join("solo", me="a", members=free_addresses(["a"]), trace=used):
+            pass
+
+    play(loop_factory, once())
+    assert "choose another run folder" in play(loop_factory, scene(used))
+
+
+MISTAKES = {
+    "no port": ({"a": "localhost"}, "host:port, such as 127.0.0.1:7001"),
+    "no host": ({"a": ":7001"}, "host:port, such as 127.0.0.1:7001"),
+    "port in words": ({"a": "localhost:http"}, "host:port, such as 127.0.0.1:7001"),
+    "port in other digits": ({"a": "localhost:٧٠٠١"}, "host:port, such as 127.0.0.1:7001"),
+    "negative port": ({"a": "localhost:-1"}, "host:port, such as 127.0.0.1:7001"),
+    "port 0": ({"a": "localhost:0"}, "a port outside 1 to 65535"),
+    "port too high": ({"a": "localhost:65536"}, "a port outside 1 to 65535"),
+    "port without end": ({"a": "localhost:" + "9" * 5000}, "a port outside 1 to 65535"),
+    "another's address": ({"a": "127.0.0.1:7001", "b": ""}, "host:port"),
+    "not a member": ({"b": "127.0.0.1:7001"}, "a is no member of group choir: add it"),
+    "nobody": ({}, "a is no member of group choir: add it"),
+    "beyond loopback": ({"a": "127.0.0.1:1", "b": "192.0.2.1:1"}, "pass insecure=True if you"),
+    "all interfaces": ({"a": "0.0.0.0:7001"}, "pass insecure=True if you"),
+    "a host name": ({"a": "localhost:1", "b": "example.com:1"}, "pass insecure=True if you"),
+    "a bad name": ({"a": "localhost:1", "b c": "localhost:2"}, "use 1 to 64 letters"),
+    "a path as a name": ({"a": "localhost:1", "../b": "localhost:2"}, "use 1 to 64 letters"),
+}
+
+
+@pytest.mark.parametrize("what", MISTAKES)
+def test_mistake_in_the_configuration_is_said_at_once(what: str) -> None:
+    """Before anything is opened, a sentence says what is wrong with it and what is right."""
+    members, advice = MISTAKES[what]
+    with pytest.raises(UsageError, match=advice.replace(".", r"\.")):
+        join("choir", me="a", members=members)
+
+
+def test_group_needs_a_usable_name() -> None:
+    """Group names obey the rules of names."""
+    with pytest.raises(UsageError, match=r"group name 'a/b' is not usable: use 1 to 64 letters"):
+        join("a/b", me="a", members={"a": "127.0.0.1:7001"})
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "127.8.8.8", "[::1]"])
+def test_loopback_needs_no_permission(host: str) -> None:
+    """Every address of this machine alone is fine."""
+    join("choir", me="a", members={"a": f"{host}:7001"})

@@ -1,0 +1,147 @@
+"""Connections that do not belong: each is closed, and a live group of three does not notice."""
+
+import logging
+from pathlib import Path
+
+import pytest
+
+from antiphon.core.frames import FRAME_BYTES_MAX, VERSION, Hello, decode_frame
+from antiphon.net import mesh
+from antiphon.net.framing import with_length
+from tests.net.harness import LoopFactory, address_of, choir, exchange, play, rows_of
+from tests.net.raw_peer import RawPeer, farewell, greeting, run, runs
+
+pytestmark = pytest.mark.net
+
+_UNKNOWN_VERSION = bytes([VERSION + 1]) + greeting()[1:]
+_UNKNOWN_KIND = greeting()[:1] + b"\x63" + greeting()[2:]
+
+# What a stranger says, and what the log gives as the reason.
+STRANGERS = {
+    "a web browser": (b"GET / HTTP/1.1\r\nHost: antiphon\r\n\r\n", "above the limit"),
+    "random bytes": (bytes(range(256)), "above the limit"),
+    "a huge length": (b"\xff\xff\xff\xff", "above the limit"),
+    "a member's frame size": (FRAME_BYTES_MAX.to_bytes(4, "little"), "above the limit of 256"),
+    "an empty frame": (with_length(b""), "too short"),
+    "an unknown version": (with_length(_UNKNOWN_VERSION), "version 2"),
+    "an unknown kind": (with_length(_UNKNOWN_KIND), "unknown kind 99"),
+    "a greeting cut short": (with_length(greeting()[:-1]), "ends inside a number"),
+    "a greeting with a tail": (with_length(greeting() + b"!"), "more than its header"),
+    "another domain": (with_length(greeting(domain=7)), "another group"),
+    "a name of nobody": (with_length(greeting(2, "mallory")), "'mallory', member 2"),
+    "a wrong rank": (with_length(greeting(1, "carol")), "'carol', member 1"),
+    "a rank beyond the group": (with_length(greeting(3, "carol")), "'carol', member 3"),
+    "alice's own name": (with_length(greeting(0, "alice")), "other end"),
+    "a second greeting of a member": (with_length(greeting()), "connected before"),
+    "messages, ungreeted": (with_length(runs(run())), "before it has greeted"),
+    "a farewell, ungreeted": (with_length(farewell()), "before it has greeted"),
+}
+
+
+@pytest.mark.parametrize("what", STRANGERS)
+def test_stranger_is_turned_away_and_nobody_else_notices(
+    what: str, loop_factory: LoopFactory, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The connection ends, the log says why, and the members go on, none of them suspected."""
+    said, why = STRANGERS[what]
+    caplog.set_level(logging.INFO, "antiphon")
+
+    async def scene() -> None:
+        async with choir(folder=tmp_path) as nodes:
+            stranger = await RawPeer.connect(address_of(nodes["alice"]))
+            await stranger.say(said)
+            await stranger.hear_end()
+            await stranger.close()
+            await exchange(list(nodes.values()))
+            assert not any(node.group.lost for node in nodes.values())
+
+    play(loop_factory, scene())
+    reasons = [record.getMessage() for record in caplog.records if "refused" in record.msg]
+    assert len(reasons) == 1, reasons
+    assert why in reasons[0]
+    _check_untroubled(tmp_path, caplog)
+
+
+@pytest.mark.parametrize("beginning", [b"", with_length(greeting())[:-1]], ids=["none", "partial"])
+def test_silent_stranger_is_turned_away_in_time(
+    beginning: bytes,
+    loop_factory: LoopFactory,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Whoever does not finish a greeting in time is disconnected; the members go on."""
+    monkeypatch.setattr(mesh, "GREETING_S", 0.05)
+    caplog.set_level(logging.INFO, "antiphon")
+
+    async def scene() -> None:
+        async with choir(folder=tmp_path) as nodes:
+            stranger = await RawPeer.connect(address_of(nodes["bob"]))
+            await stranger.say(beginning)
+            assert await stranger.hear_end() == b""
+            await stranger.close()
+            await exchange(list(nodes.values()))
+            assert not any(node.group.lost for node in nodes.values())
+
+    play(loop_factory, scene())
+    assert "it never greeted" in caplog.text
+    _check_untroubled(tmp_path, caplog)
+
+
+def test_member_that_greeted_in_time_is_never_dropped_for_it(
+    loop_factory: LoopFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The limit on greetings ends with the greeting: quiet members stay connected."""
+    monkeypatch.setattr(mesh, "GREETING_S", 0.05)
+
+    async def scene() -> None:
+        async with choir() as nodes:
+            stranger = await RawPeer.connect(address_of(nodes["alice"]))
+            await stranger.hear_end()  # later than any limit that began with the group
+            await stranger.close()
+            assert not any(node.group.lost for node in nodes.values())
+            await exchange(list(nodes.values()))
+
+    play(loop_factory, scene())
+
+
+def test_stranger_learns_whom_it_has_reached(loop_factory: LoopFactory) -> None:
+    """A greeting is answered even if it is refused, so that the other side can say why."""
+
+    async def scene() -> None:
+        async with choir() as nodes:
+            stranger = await RawPeer.connect(address_of(nodes["alice"]))
+            await stranger.send(greeting(domain=7))
+            heard = decode_frame(await stranger.hear_frame())
+            assert isinstance(heard, Hello)
+            assert (heard.process, heard.name) == (0, "alice")
+            assert await stranger.hear_end() == b""
+            await stranger.close()
+
+    play(loop_factory, scene())
+
+
+def test_crowd_of_strangers_leaves_no_trace(loop_factory: LoopFactory, tmp_path: Path) -> None:
+    """Fifty strangers at once, some still connected at the end, hinder nobody from stopping."""
+
+    async def scene() -> None:
+        async with choir(folder=tmp_path) as nodes:
+            addresses = [address_of(node) for node in nodes.values()]
+            crowd = [await RawPeer.connect(addresses[i % len(addresses)]) for i in range(50)]
+            for i, stranger in enumerate(crowd):
+                await stranger.say(b"?" * (i % 7))
+            await exchange(list(nodes.values()))
+            for stranger in crowd:
+                await stranger.close()
+
+    play(loop_factory, scene())
+    assert {rows_of(tmp_path, name)[-1].detail for name in ("alice", "bob")} == {"quiescent"}
+
+
+def _check_untroubled(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Nobody suspected anybody, everybody ended well, and nothing worse than a note was logged."""
+    for name in ("alice", "bob", "carol"):
+        rows = rows_of(folder, name)
+        assert not [row for row in rows if row.kind == "suspect"]
+        assert (rows[-1].kind, rows[-1].detail) == ("stop", "quiescent")
+    assert not [record for record in caplog.records if record.levelno >= logging.WARNING]
