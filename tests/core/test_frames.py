@@ -10,6 +10,8 @@ from antiphon.core.frames import (
     FRAME_BYTES_MAX,
     MEMBERS_MAX,
     MESSAGES_MAX,
+    NUMBER_MAX,
+    NAME_BYTES_MAX,
     PAYLOAD_BYTES_MAX,
     Bye,
     Hello,
@@ -70,6 +72,15 @@ def test_runs_have_their_bytes(runs: list[Run], body: str) -> None:
     data = bytes.fromhex(HEAD + body)
     assert _encode(*runs) == data
     assert decode_frame(data) == Runs(0x01020304, 5, runs)
+
+
+@pytest.mark.parametrize("field", ["group", "view", "sender"])
+def test_next_number_elsewhere_continues_nothing(field: str) -> None:
+    """A record continues only where group, view and sender are all the same."""
+    elsewhere = _run(2, b"b")
+    setattr(elsewhere, field, 9)
+    runs = [_run(1, b"a"), elsewhere]
+    assert decode_frame(_encode(*runs)) == Runs(0x01020304, 5, runs)
 
 
 @pytest.mark.parametrize(
@@ -176,6 +187,20 @@ def test_malformed_frame_is_the_peers_fault(data: str, sentence: str) -> None:
         decode_frame(bytes.fromhex(data))
 
 
+def test_longest_name_passes() -> None:
+    """64 bytes are enough for every name that is allowed."""
+    hello = Hello(1, 1, "x" * NAME_BYTES_MAX, 1)
+    assert decode_frame(encode_hello(hello)) == hello
+
+
+def test_frame_at_the_limit_passes() -> None:
+    """The limit itself is allowed."""
+    short = _encode(_run(1, bytes(PAYLOAD_BYTES_MAX), b""))
+    run = _run(1, bytes(PAYLOAD_BYTES_MAX), bytes(FRAME_BYTES_MAX - len(short)))
+    assert len(_encode(run)) == FRAME_BYTES_MAX
+    assert decode_frame(_encode(run)) == Runs(0x01020304, 5, [run])
+
+
 def test_frame_above_the_limit_is_refused() -> None:
     """One byte too many, and nothing is looked at."""
     with pytest.raises(PeerError, match="is above the limit of"):
@@ -202,7 +227,7 @@ def test_longest_header_and_largest_message_fit_into_one_frame() -> None:
         GroupNumber(2**64 - 1),
         ViewNumber(2**64 - 1),
         Rank(2),
-        2**64 - 1,
+        NUMBER_MAX,
         Order.CAUSAL,
         stamp,
         [bytes(PAYLOAD_BYTES_MAX)],
@@ -210,6 +235,13 @@ def test_longest_header_and_largest_message_fit_into_one_frame() -> None:
     data = encode_runs(2**32 - 1, 2**64 - 1, [run])
     assert len(data) <= FRAME_BYTES_MAX
     assert decode_frame(data) == Runs(2**32 - 1, 2**64 - 1, [run])
+
+
+def test_number_above_the_limit_is_refused() -> None:
+    """A message's number stays within what the trace's columns can hold."""
+    assert decode_frame(_encode(_run(NUMBER_MAX, b"")))
+    with pytest.raises(PeerError, match=f"from number {NUMBER_MAX + 1}"):
+        decode_frame(_encode(_run(NUMBER_MAX + 1, b"")))
 
 
 def test_as_many_messages_as_allowed_pass_and_one_more_does_not() -> None:
@@ -220,3 +252,12 @@ def test_as_many_messages_as_allowed_pass_and_one_more_does_not() -> None:
     assert sum(run.count for run in frame.runs) == MESSAGES_MAX
     with pytest.raises(PeerError, match="announces 2 messages"):
         decode_frame(_encode(_run(1, *[b""] * (MESSAGES_MAX - 1)), _run(MESSAGES_MAX, b"", b"")))
+
+
+def test_as_many_records_as_messages_are_allowed() -> None:
+    """Every message may have a record of its own."""
+    runs = [_run(number, b"") for number in range(1, MESSAGES_MAX + 1)]
+    frame = decode_frame(_encode(*runs))
+    assert isinstance(frame, Runs)
+    assert len(frame.runs) == MESSAGES_MAX
+    assert frame.runs[-1] == runs[-1]

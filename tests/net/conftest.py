@@ -1,9 +1,8 @@
-"""Every test on sockets runs twice: on asyncio's own event loop, and on uvloop where there is one."""
+"""Every test on sockets runs twice: on asyncio's own event loop, and on uvloop if there is one."""
 
 import asyncio
 
 import pytest
-
 from tests.net.harness import LoopFactory
 
 

@@ -2,7 +2,7 @@
 
     python endless_member.py '{"me": ..., "members": ..., "trace": ..., "count": ...}'
 
-It multicasts its numbers, `count` of them, as fast as it may, and reads until it is killed.
+It multicasts its numbers, `count` of them, one every `pause_s`, and reads until it is killed.
 """
 
 import asyncio
@@ -14,17 +14,23 @@ from antiphon import Group, run
 from antiphon.net.node import Node
 
 
-async def live(me: str, members: dict[str, str], trace: str | None, count: int) -> None:
+async def live(
+    me: str,
+    members: dict[str, str],
+    trace: str | None = None,
+    count: int = 1_000_000,
+    pause_s: float = 0.0,
+) -> None:
     """Sing, and listen to the end."""
     folder = Path(trace) / "events" if trace is not None else None
     async with Node("choir", me, members, trace=folder).group as group:
-        await asyncio.gather(_sing(group, count), _listen(group))
+        await asyncio.gather(_sing(group, count, pause_s), _listen(group))
 
 
-async def _sing(group: Group, count: int) -> None:
+async def _sing(group: Group, count: int, pause_s: float) -> None:
     for number in range(1, count + 1):
         await group.cbcast(b"%d" % number)
-        await asyncio.sleep(0)
+        await asyncio.sleep(pause_s)
 
 
 async def _listen(group: Group) -> None:

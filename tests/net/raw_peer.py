@@ -7,10 +7,12 @@ most junior, it connects to alice and bob and greets as the real carol would.
 import asyncio
 import struct
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
+
+from tests.net.harness import DEADLINE_S, TRIO, Nodes, free_addresses
 
 from antiphon.core.frames import Bye, Hello, decode_frame, encode_bye, encode_hello, encode_runs
 from antiphon.core.ids import GroupNumber, Rank, ViewNumber
@@ -18,7 +20,6 @@ from antiphon.core.runs import Order, Run, Stamp
 from antiphon.net.framing import with_length
 from antiphon.net.mesh import domain_digest
 from antiphon.net.node import Node
-from tests.net.harness import DEADLINE_S, TRIO, Nodes, free_addresses
 
 DOMAIN = domain_digest("choir", list(TRIO))
 CAROL = 2
@@ -56,12 +57,10 @@ class RawPeer:
     async def hear_end(self) -> bytes:
         """Receive until the other side ends the connection, in whichever way."""
         heard = b""
-        try:
+        with suppress(ConnectionError):
             async with asyncio.timeout(DEADLINE_S / 2):
                 while data := await self._reader.read(65_536):
                     heard += data
-        except ConnectionError:
-            pass
         return heard
 
     def end_stream(self) -> None:
@@ -71,10 +70,36 @@ class RawPeer:
     async def close(self) -> None:
         """Close, whatever the other side has done."""
         self._writer.close()
-        try:
+        with suppress(ConnectionError):
             await self._writer.wait_closed()
-        except ConnectionError:
-            pass
+
+
+class RawSenior:
+    """A listener that answers whoever greets with prepared frames, in one write."""
+
+    def __init__(self, address: str, *frames: bytes) -> None:
+        """Listen when entered."""
+        self._address = address
+        self._answer = b"".join(map(with_length, frames))
+        self._server: asyncio.Server | None = None
+
+    async def __aenter__(self) -> Self:
+        """Listen."""
+        host, port = self._address.split(":")
+        self._server = await asyncio.start_server(self._serve, host, int(port))
+        return self
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        (length,) = struct.unpack("<I", await reader.readexactly(4))
+        await reader.readexactly(length)
+        writer.write(self._answer)
+        await reader.read()
+        writer.close()
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        """Stop listening."""
+        assert self._server is not None
+        self._server.close()
 
 
 def greeting(

@@ -8,10 +8,6 @@ import logging
 from pathlib import Path
 
 import pytest
-
-from antiphon.core.frames import FRAME_BYTES_MAX, VERSION
-from antiphon.core.runs import Order
-from antiphon.net.framing import with_length
 from tests.net.harness import (
     LoopFactory,
     address_of,
@@ -31,6 +27,10 @@ from tests.net.raw_peer import (
     run,
     runs,
 )
+
+from antiphon.core.frames import FRAME_BYTES_MAX, VERSION
+from antiphon.core.runs import Order
+from antiphon.net.framing import with_length
 
 pytestmark = pytest.mark.net
 

@@ -8,10 +8,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-
-from antiphon import UsageError, join
-from antiphon.net import mesh
-from antiphon.net.node import Node
 from tests.net.harness import (
     TRIO,
     LoopFactory,
@@ -24,6 +20,10 @@ from tests.net.harness import (
     until,
 )
 from tests.net.raw_peer import RawPeer, greeting
+
+from antiphon import UsageError, join
+from antiphon.net import mesh
+from antiphon.net.node import Node
 
 pytestmark = pytest.mark.net
 
@@ -139,7 +139,7 @@ def test_disagreement_about_the_group_is_said_on_both_sides(
     """Who dials is told at once, who is dialled when its time is up: give all the same."""
     group, names = DIFFERENT[what]
 
-    async def scene() -> list[str]:
+    async def scene() -> tuple[str, str]:
         addresses = free_addresses(["alice", "bob"])
         theirs = free_addresses(names) | {"alice": addresses["alice"]}
         alice = Node("choir", "alice", addresses, connect_s=SOON_S)

@@ -4,12 +4,12 @@ import logging
 from pathlib import Path
 
 import pytest
+from tests.net.harness import LoopFactory, address_of, choir, exchange, play, rows_of
+from tests.net.raw_peer import RawPeer, farewell, greeting, run, runs
 
 from antiphon.core.frames import FRAME_BYTES_MAX, VERSION, Hello, decode_frame
 from antiphon.net import mesh
 from antiphon.net.framing import with_length
-from tests.net.harness import LoopFactory, address_of, choir, exchange, play, rows_of
-from tests.net.raw_peer import RawPeer, farewell, greeting, run, runs
 
 pytestmark = pytest.mark.net
 

@@ -4,11 +4,11 @@ import asyncio
 from random import Random
 
 import pytest
+from tests.net.harness import DEADLINE_S, LoopFactory, choir, play, read, read_payloads, until
 
 from antiphon import Batch, Group, Message, Order, UsageError
 from antiphon.core.frames import PAYLOAD_BYTES_MAX
 from antiphon.net.group import RUN_BYTES_MAX, RUN_MESSAGES_MAX
-from tests.net.harness import DEADLINE_S, LoopFactory, choir, play, read, read_payloads, until
 
 pytestmark = pytest.mark.net
 

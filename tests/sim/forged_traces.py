@@ -14,7 +14,7 @@ def forged_trace(seed: int) -> list[Event]:
     dice = Random(seed)
     rows = right_trace(dice)
     for _ in range(dice.choice([0, 0, 1, 1, 2, 3, 6])):
-        dice.choice([swap, drop, repeat, alter, strew])(rows, dice)
+        dice.choice([swap, drop, repeat, alter, strew, relax])(rows, dice)
     return rows
 
 
@@ -100,3 +100,13 @@ def strew(rows: list[Event], dice: Random) -> None:
         ]
     )
     rows.insert(dice.randint(0, len(rows)), row)
+
+
+def relax(rows: list[Event], dice: Random) -> None:
+    """Record a multicast as one in fifo order, which is held to less."""
+    places = [place for place, row in enumerate(rows) if row.kind == "multicast"]
+    if places:
+        place = dice.choice(places)
+        row = rows[place]
+        fields = {name: getattr(row, name) for name in row.__struct_fields__}
+        rows[place] = Event(**{**fields, "order": "fifo"})

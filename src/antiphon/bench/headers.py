@@ -14,8 +14,6 @@ def header_bytes_per_message(message_count: int, payload_bytes: int = 64) -> flo
     """Return the header bytes per message of a run in a frame of its own, fully stamped."""
     stamp = tuple((rank, _VIEW_AGE) for rank in range(1, _MEMBER_COUNT))
     payloads = [bytes(payload_bytes)] * message_count
-    run = Run(
-        GroupNumber(0), ViewNumber(1), Rank(0), _VIEW_AGE, Order.CAUSAL, stamp, payloads
-    )
+    run = Run(GroupNumber(0), ViewNumber(1), Rank(0), _VIEW_AGE, Order.CAUSAL, stamp, payloads)
     frame = with_length(encode_runs(0, 0, [run]))
     return (len(frame) - message_count * payload_bytes) / message_count

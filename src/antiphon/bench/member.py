@@ -29,6 +29,7 @@ class Counter:
     def __init__(self, spec: Spec, name: str) -> None:
         """Count until everything the others send has come."""
         self._expected = spec.expected_from_others(name)
+        self._begin_cpu_s = 0.0
         self.per_sender: dict[str | int, int] = {}
         self.count = 0
         self.byte_count = 0
@@ -57,19 +58,35 @@ class Counter:
             self.end_ns = time.monotonic_ns()
             self.done.set()
 
-    def report(self, name: str, begin_ns: int) -> Report:
+    def begin(self) -> None:
+        """Start the clocks."""
+        self.begin_ns = time.monotonic_ns()
+        self._begin_cpu_s = time.process_time()
+
+    def report(self, name: str) -> Report:
         """Say what was seen."""
-        senders = len(self.per_sender)
+        senders, cpu_s = len(self.per_sender), time.process_time() - self._begin_cpu_s
         return Report(
-            name, self.count, self.byte_count, senders, begin_ns, self.end_ns, time.process_time()
+            name, self.count, self.byte_count, senders, self.begin_ns, self.end_ns, cpu_s
         )
 
 
-async def _until_go() -> int:
-    sys.stdout.write("ready\n")
+async def _say_and_wait(line: str) -> None:
+    """Print a line and wait for the go-ahead."""
+    sys.stdout.write(line + "\n")
     sys.stdout.flush()
     await asyncio.get_running_loop().run_in_executor(None, sys.stdin.readline)
-    return time.monotonic_ns()
+
+
+async def _begin(counter: Counter) -> None:
+    await _say_and_wait("ready")
+    counter.begin()
+
+
+async def _finish(counter: Counter, name: str) -> None:
+    """Report when everything has come, and stay until everyone has."""
+    await counter.done.wait()
+    await _say_and_wait(msgspec.json.encode(counter.report(name)).decode())
 
 
 async def _send(
@@ -90,12 +107,13 @@ async def _send(
         left -= count
 
 
-async def _run_antiphon(spec: Spec, name: str) -> Report:
-    members = {other: f"127.0.0.1:{port}" for other, port in zip(spec.names, spec.ports, strict=True)}
+async def _run_antiphon(spec: Spec, name: str) -> None:
+    addresses = [f"127.0.0.1:{port}" for port in spec.ports]
+    members = dict(zip(spec.names, addresses, strict=True))
     order = Order.FIFO if spec.system == "antiphon-fifo" else Order.CAUSAL
     counter = Counter(spec, name)
     async with join("bench", me=name, members=members, trace=spec.trace or None) as group:
-        begin_ns = await _until_go()
+        await _begin(counter)
         reader = asyncio.ensure_future(_read(spec, group, counter))
         if name in spec.sender_names:
             await _send(
@@ -103,10 +121,8 @@ async def _run_antiphon(spec: Spec, name: str) -> Report:
                 lambda payload: group.multicast(payload, order),
                 lambda payloads: group.multicast_many(payloads, order),
             )
-        await counter.done.wait()
-        report = counter.report(name, begin_ns)
+        await _finish(counter, name)
     await reader
-    return report
 
 
 async def _read(spec: Spec, group: Group, counter: Counter) -> None:
@@ -121,34 +137,23 @@ async def _read(spec: Spec, group: Group, counter: Counter) -> None:
             counter.message(message.sender, message.payload)
 
 
-async def _run_raw(spec: Spec, name: str) -> Report:
-    rank = spec.names.index(name)
+async def _run_raw(spec: Spec, name: str) -> None:
     counter = Counter(spec, name)
     on_message = counter.message if spec.form == "message" else None
-    mesh = RawMesh(rank, spec.ports, counter.batch, on_message)
+    mesh = RawMesh(spec.names.index(name), spec.ports, counter.batch, on_message)
     await mesh.open()
-    begin_ns = await _until_go()
+    await _begin(counter)
     if name in spec.sender_names:
         await _send(spec, mesh.send, mesh.send_many)
         mesh.flush()
-    await counter.done.wait()
-    report = counter.report(name, begin_ns)
-    sys.stdout.write(msgspec.json.encode(report).decode() + "\n")
-    sys.stdout.flush()
-    await asyncio.get_running_loop().run_in_executor(None, sys.stdin.readline)
+    await _finish(counter, name)
     await mesh.close()
-    return report
 
 
 async def _main() -> None:
     spec = msgspec.json.decode(sys.argv[1], type=Spec)
-    name = sys.argv[2]
-    if spec.system == "raw":
-        await _run_raw(spec, name)
-        return
-    report = await _run_antiphon(spec, name)
-    sys.stdout.write(msgspec.json.encode(report).decode() + "\n")
-    sys.stdout.flush()
+    run_system = _run_raw if spec.system == "raw" else _run_antiphon
+    await run_system(spec, sys.argv[2])
 
 
 if __name__ == "__main__":

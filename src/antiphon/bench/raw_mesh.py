@@ -38,7 +38,7 @@ class _Connection(asyncio.BufferedProtocol):
         self.transport.write(_LENGTH.pack(self._mesh.rank))
         self._mesh.add(self)
 
-    def get_buffer(self, sizehint: int) -> memoryview:
+    def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002 - it has its own size
         return self._view[self._end :]
 
     def buffer_updated(self, nbytes: int) -> None:
@@ -80,7 +80,11 @@ class RawMesh:
     """Connections between all members."""
 
     def __init__(
-        self, rank: int, ports: tuple[int, ...], on_messages: OnMessages, on_message: OnMessage | None
+        self,
+        rank: int,
+        ports: tuple[int, ...],
+        on_messages: OnMessages,
+        on_message: OnMessage | None,
     ) -> None:
         """Call ``on_message`` per message if it is given, else ``on_messages`` per list."""
         self.rank = rank

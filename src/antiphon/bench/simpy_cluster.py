@@ -35,8 +35,8 @@ class SimpyCluster:
         self._machines = [Process(member, fifo_channels=fifo) for member in members]
         self._inboxes = [simpy.Store(self.environment) for _ in members]
         self._busy_until = [[0] * len(members) for _ in members]
-        self._network_random = Random(f"{options.seed}/network")  # noqa: S311
-        self._random = Random(f"{options.seed}/workload")  # noqa: S311
+        self._network_random = Random(f"{options.seed}/network")
+        self._random = Random(f"{options.seed}/workload")
         self._left = options.workload.message_count
         self._payload = bytes(options.workload.payload_bytes)
         self.event_count = 0
@@ -83,9 +83,7 @@ class SimpyCluster:
                 delay_us = busy[destination] - now_us
                 self.environment.process(self._carry(destination, delay_us, arriving))
 
-    def _carry(
-        self, destination: int, delay_us: int, arriving: RunReceived
-    ) -> Waiting:
+    def _carry(self, destination: int, delay_us: int, arriving: RunReceived) -> Waiting:
         yield self.environment.timeout(delay_us)
         yield self._inboxes[destination].put(arriving)
 

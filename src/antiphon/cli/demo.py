@@ -6,7 +6,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Self
 
 import msgspec
 import typer
@@ -82,9 +82,7 @@ def _sing(
     ports = free_ports(len(_SINGERS))
     members = {name: f"127.0.0.1:{port}" for name, port in zip(_SINGERS, ports, strict=True)}
     configs = [
-        Config(
-            name, members, share, seconds, delay_ms / 1000, str(folder.events_path), seed
-        )
+        Config(name, members, share, seconds, delay_ms / 1000, str(folder.events_path), seed)
         for name in _SINGERS
     ]
     with _Choir(configs) as choir:
@@ -98,7 +96,7 @@ class _Choir:
         self._standings = {config.me: Standing(config.me) for config in configs}
         self._lines: queue.SimpleQueue[tuple[str, str]] = queue.SimpleQueue()
         self._processes = [
-            subprocess.Popen(  # noqa: S603 - our own module, our own arguments
+            subprocess.Popen(
                 [sys.executable, "-c", _MEMBER, _encode(config)],
                 stdout=subprocess.PIPE,
                 text=True,
@@ -108,7 +106,7 @@ class _Choir:
         for config, process in zip(configs, self._processes, strict=True):
             threading.Thread(target=self._listen, args=(config.me, process), daemon=True).start()
 
-    def __enter__(self) -> "_Choir":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exc_info: object) -> None:

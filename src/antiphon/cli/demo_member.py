@@ -55,7 +55,7 @@ class Singer:
         self._config = config
         self._node = node
         self._group: Group = node.group
-        self._random = Random(f"{config.seed}/{config.me}")  # noqa: S311 - only a demo
+        self._random = Random(f"{config.seed}/{config.me}")
         self._left = config.message_count
         self._answers = 0
         self._delivered = 0

@@ -22,7 +22,7 @@ _WHAT = "simulate"
 _ORDERS = {"causal": Order.CAUSAL, "fifo": Order.FIFO}
 
 
-def simulate(  # noqa: PLR0913 - a command line has the options it has
+def simulate(
     processes: Annotated[int, typer.Option(help="How many processes.")] = 5,
     messages: Annotated[int, typer.Option(help="Messages multicast in all.")] = 2_000,
     seed: Annotated[int, typer.Option(help="The world: same seed, same trace, byte for byte.")] = 1,
@@ -87,7 +87,8 @@ def simulate(  # noqa: PLR0913 - a command line has the options it has
         return
     table = Table(box=None, show_header=False, pad_edge=False)
     for name, value in summary.items():
-        table.add_row(name.replace("_", " "), f"{value:,}" if isinstance(value, int) else str(value))
+        shown = f"{value:,}" if isinstance(value, int) else value
+        table.add_row(name.replace("_", " "), shown)
     output.print(table)
     output.print(f"next: antiphon verify {shlex.quote(str(out))}")
 

@@ -53,13 +53,13 @@ def judge(path: Path, engine: Engine = Engine.SPARK, cores: int | None = None) -
     """Return the verdict on the trace at ``path``."""
     if engine is Engine.ORACLE:
         # The imports are here because each engine needs what the other does not.
-        from antiphon.sim import oracle  # noqa: PLC0415
-        from antiphon.trace.reader import read_rows  # noqa: PLC0415
+        from antiphon.sim import oracle
+        from antiphon.trace.reader import read_rows
 
         return oracle.judge(read_rows(path), run=path.name)
-    from antiphon.pipeline.ingest import find_sources  # noqa: PLC0415
-    from antiphon.pipeline.session import spark_session  # noqa: PLC0415
-    from antiphon.pipeline.verify import verify as verify_on_spark  # noqa: PLC0415
+    from antiphon.pipeline.ingest import find_sources
+    from antiphon.pipeline.session import spark_session
+    from antiphon.pipeline.verify import verify as verify_on_spark
 
     find_sources([path])  # says at once what is missing, before Java starts
     with progress_bar("starting Spark") as (bar, task):

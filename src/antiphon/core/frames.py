@@ -16,8 +16,8 @@ Law: encode once, send the same bytes to every peer; decode in one pass, payload
 Everything that arrives is untrusted: a count or length is bounded by what is really there before
 anything is allocated for it, and malformed bytes raise :class:`PeerError`, nothing else.
 
-Cost: a frame 7 bytes and up, a record 6 and up (3 when it continues), two bytes and up per stamp
-entry, nothing per message when lengths are equal, else 1, 2 or 4 bytes each.
+Cost: a RUNS frame 8 bytes and up, a record 7 and up (3 when it continues), two bytes and up per
+stamp entry, nothing per message when lengths are equal, else 1, 2 or 4 bytes each.
 """
 
 import struct
@@ -44,6 +44,9 @@ MESSAGES_MAX = 65_536
 MEMBERS_MAX = 4_096
 """Members in one view, hence entries in one stamp."""
 
+NUMBER_MAX = 1 << 62
+"""The highest number of a message: the trace's columns are signed 64-bit."""
+
 NAME_BYTES_MAX = 64
 
 _PREFIX = struct.Struct("<BBI")
@@ -53,7 +56,6 @@ _CONTINUES = 0x04
 _STAMPED = 0x08
 _EQUAL_LENGTHS = 0x10
 _WIDTH_SHIFT = 5  # bits 5-6: width of the lengths, as an index into _WIDTHS
-_RESERVED = 0x80
 _WIDTHS = ("B", "H", "I")
 _WIDTH_LIMITS = (0x100, 0x1_0000, 0x1_0000_0000)
 
@@ -239,9 +241,7 @@ def _decode_runs(data: bytes, offset: int) -> tuple[list[Run], int]:
     return runs, offset
 
 
-def _decode_record(
-    data: bytes, offset: int, previous: Run | None, allowed: int
-) -> tuple[Run, int]:
+def _decode_record(data: bytes, offset: int, previous: Run | None, allowed: int) -> tuple[Run, int]:
     flags, offset = read_varint(data, offset)
     order = flags & 0x03
     if flags & ~0x7F or order > Order.TOTAL or (flags & _EQUAL_LENGTHS and flags & 0x60):
@@ -259,16 +259,17 @@ def _decode_record(
         group, view, sender = previous.group, previous.view, previous.sender
         first = previous.last + 1
     count, offset = read_varint(data, offset)
-    if not 0 < count <= allowed or first < 1 or sender >= MEMBERS_MAX:
+    if not 0 < count <= allowed or not 0 < first <= NUMBER_MAX or sender >= MEMBERS_MAX:
         message = f"a record announces {count} messages from number {first} of sender {sender}"
         raise PeerError(message)
     stamp: Stamp = ()
     if flags & _STAMPED:
         stamp, offset = _decode_stamp(data, offset, sender)
-    payloads, offset = _decode_payloads(data, offset, flags, count)
+    payloads, byte_count, offset = _decode_payloads(data, offset, flags, count)
     run = Run(
-        GroupNumber(group), ViewNumber(view), Rank(sender), first, _ORDERS[order], stamp, payloads
-    )
+        GroupNumber(group), ViewNumber(view), Rank(sender), first,
+        _ORDERS[order], stamp, payloads, byte_count,
+    )  # fmt: skip
     return run, offset
 
 
@@ -295,16 +296,18 @@ def _decode_stamp(data: bytes, offset: int, sender: int) -> tuple[Stamp, int]:
 
 def _decode_payloads(
     data: bytes, offset: int, flags: int, count: int
-) -> tuple[list[bytes], int]:
+) -> tuple[list[bytes], int, int]:
+    """Return the payloads, their size in all, and the offset behind them."""
     if flags & _EQUAL_LENGTHS:
         length, offset = read_varint(data, offset)
-        end = offset + count * length
+        size = count * length
+        end = offset + size
         if end > len(data) or length > PAYLOAD_BYTES_MAX:
             message = f"a record announces {count} messages of {length} bytes, which are not there"
             raise PeerError(message)
         if length == 0:
-            return [b""] * count, offset
-        return [data[at : at + length] for at in range(offset, end, length)], end
+            return [b""] * count, 0, offset
+        return [data[at : at + length] for at in range(offset, end, length)], size, end
     width = (flags >> _WIDTH_SHIFT) & 0x03
     if width >= len(_WIDTHS):
         message = "a record has lengths of an unknown width"
@@ -315,8 +318,9 @@ def _decode_payloads(
         message = f"a record announces {count} lengths, which are not there"
         raise PeerError(message) from None
     offset += count * (1 << width)
-    end = offset + sum(lengths)
+    size = sum(lengths)
+    end = offset + size
     if end > len(data) or max(lengths) > PAYLOAD_BYTES_MAX:
-        message = f"a record announces {end - offset} payload bytes, which are not there"
+        message = f"a record announces {size} payload bytes, which are not there"
         raise PeerError(message)
-    return [data[a:b] for a, b in pairwise(accumulate(lengths, initial=offset))], end
+    return [data[a:b] for a, b in pairwise(accumulate(lengths, initial=offset))], size, end

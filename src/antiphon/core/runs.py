@@ -33,7 +33,7 @@ class Run:
     as much to make.
     """
 
-    __slots__ = ("first", "group", "order", "payloads", "sender", "stamp", "view")
+    __slots__ = ("byte_count", "first", "group", "order", "payloads", "sender", "stamp", "view")
 
     def __init__(
         self,
@@ -44,8 +44,12 @@ class Run:
         order: Order,
         stamp: Stamp,
         payloads: list[bytes],
+        byte_count: int | None = None,
     ) -> None:
-        """Take the fields as they are; the codec and the machines vouch for them."""
+        """Take the fields as they are; the codec and the machines vouch for them.
+
+        ``byte_count``, the size of all payloads, is for who knows it already.
+        """
         self.group = group
         self.view = view
         self.sender = sender
@@ -53,6 +57,7 @@ class Run:
         self.order = order
         self.stamp = stamp
         self.payloads = payloads
+        self.byte_count = sum(map(len, payloads)) if byte_count is None else byte_count
 
     @property
     def count(self) -> int:

@@ -1,7 +1,6 @@
 """Variable-length integers: seven bits a byte, least significant first, high bit means "more".
 
-Law: one value, one spelling. Encodings longer than needed and values beyond 64 bits are refused,
-so that no two different byte strings mean the same frame.
+Law: one value, one spelling. Encodings longer than needed and values beyond 64 bits are refused.
 """
 
 from antiphon.core.errors import PeerError

@@ -6,6 +6,7 @@ above the limit is refused before anything is allocated for it.
 """
 
 import struct
+from collections.abc import Iterator
 
 from antiphon.core.errors import PeerError
 from antiphon.core.frames import FRAME_BYTES_MAX
@@ -50,12 +51,15 @@ class FrameBuffer:
         """Return where the next bytes are to be put."""
         return self._view[self._end :]
 
-    def received(self, byte_count: int) -> list[bytes]:
-        """Take ``byte_count`` new bytes in; return the frames that are complete now."""
+    def received(self, byte_count: int) -> Iterator[bytes]:
+        """Take ``byte_count`` new bytes in; yield the frames that are complete now.
+
+        One by one, because a greeting and larger frames may arrive together: the limit on each is
+        the one that holds when its turn comes.
+        """
         end = self._end + byte_count
         buffer, view = self._buffer, self._view
         start = 0
-        frames: list[bytes] = []
         needed = 0
         while end - start >= _LENGTH.size:
             (length,) = _LENGTH.unpack_from(buffer, start)
@@ -66,10 +70,9 @@ class FrameBuffer:
             if behind > end:
                 needed = behind - start
                 break
-            frames.append(bytes(view[start + _LENGTH.size : behind]))
+            yield bytes(view[start + _LENGTH.size : behind])
             start = behind
         self._keep(start, end, needed)
-        return frames
 
     def _keep(self, start: int, end: int, needed: int) -> None:
         """Move the incomplete rest to the front of a buffer that can hold the whole frame."""
@@ -80,5 +83,5 @@ class FrameBuffer:
             grown[:rest] = self._view[start:end]
             self._buffer, self._view = grown, memoryview(grown)
         elif start and rest:
-            self._view[:rest] = bytes(self._view[start:end])
+            self._view[:rest] = self._view[start:end]  # may overlap: a memoryview moves, not copies
         self._end = rest

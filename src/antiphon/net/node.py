@@ -167,7 +167,7 @@ class Node:
         stream_bytes = join_with_length(runs_parts(self._mesh.domain, self._rank, [run]))
         self._mesh.broadcast(stream_bytes)
         if self._recorder is not None:
-            overhead_bytes = len(stream_bytes) - LENGTH_BYTES - sum(map(len, run.payloads))
+            overhead_bytes = len(stream_bytes) - LENGTH_BYTES - run.byte_count
             self._recorder.run("multicast", run, self.held_runs, overhead_bytes)
 
     def must_wait(self, stream: Stream) -> bool:

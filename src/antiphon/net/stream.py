@@ -77,7 +77,7 @@ class Stream:
     def append(self, run: Run) -> None:
         """Add what has just been delivered."""
         self._runs.append(run)
-        self.unread_bytes += _weight(run.payloads)
+        self.unread_bytes += _weight(run)
         self._wake()
 
     def end(self) -> None:
@@ -92,7 +92,9 @@ class Stream:
             self._on_room.append(action)
 
     async def wait_for_room(self) -> None:
-        """Wait until half of the stream has been read, or its reader is gone."""
+        """Wait until half of the stream has been read, its reader is gone, or it has ended."""
+        if self._ended:
+            return
         room = asyncio.Event()
         reader = self.reader
         assert reader is not None, "the caller has seen that somebody reads"
@@ -107,8 +109,8 @@ class Stream:
         finally:
             reader.remove_done_callback(leave)
 
-    def _note_read(self, payloads: list[bytes]) -> None:
-        self.unread_bytes -= _weight(payloads)
+    def _note_read(self, run: Run) -> None:
+        self.unread_bytes -= _weight(run)
         if self._on_room and self.unread_bytes < UNREAD_BYTES_MAX // 2:
             self._call_on_room()
 
@@ -132,7 +134,7 @@ class Stream:
             else:
                 run = self._runs.popleft()
                 batch = Batch(names[run.sender], run.first, run.payloads)
-                self._note_read(run.payloads)
+                self._note_read(run)
             yield batch
 
     async def messages(self) -> AsyncIterator[Message]:
@@ -142,7 +144,7 @@ class Stream:
             if run is None:
                 run = self._head = self._runs.popleft()
                 self._head_read = 0
-                self._note_read(run.payloads)
+                self._note_read(run)
             sender, first, payloads = self._names[run.sender], run.first, run.payloads
             for at in range(self._head_read, len(payloads)):
                 self._head_read = at + 1
@@ -181,5 +183,5 @@ class Stream:
             self._waiter = None
 
 
-def _weight(payloads: list[bytes]) -> int:
-    return sum(map(len, payloads)) + _MESSAGE_BYTES * len(payloads)
+def _weight(run: Run) -> int:
+    return run.byte_count + _MESSAGE_BYTES * len(run.payloads)

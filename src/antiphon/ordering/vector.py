@@ -30,9 +30,7 @@ from antiphon.core.runs import Order, Run, Stamp
 from antiphon.core.views import View
 from antiphon.ordering.delay_queue import DelayQueue, Lack
 
-
-_NEVER = -2
-"""As a count of own messages received back: no number follows it, so none is ever accepted."""
+NO_TOTAL_ORDER = "total order is not available yet: multicast in causal or fifo order"
 
 
 class _Group:
@@ -47,7 +45,6 @@ class _Group:
         self.size = len(view.members)
         self.delivered = [0] * self.size
         self.received = [0] * self.size
-        self.received[rank] = _NEVER
         self.sent = 0
         # Ranks whose delivered count changed since the last stamped multicast: the next stamp.
         # A dict, because sets have no order that a second run would repeat.
@@ -55,31 +52,33 @@ class _Group:
 
     def say_out_of_turn(self, run: Run) -> str:
         """Say what is wrong with the number of a run's first message."""
-        if run.sender == self.rank:
-            return "a run claims to be of this process itself"
         expected = self.received[run.sender] + 1
         what = "repeats" if run.first < expected else "skips to"
         return f"a run {what} message {run.first} of member {run.sender}, expected {expected}"
 
     def lack(self, run: Run) -> Lack | None:
-        """Return one message that ``run`` still waits for, or None when it is ready.
-
-        Raises :class:`PeerError` for a message that can never come, because nobody in the view
-        could have multicast it.
-        """
+        """Return one message that ``run`` still waits for, or None when it is ready."""
         delivered = self.delivered
         if run.first > delivered[run.sender] + 1:
             return run.group, run.sender, run.first - 1
         for rank, count in run.stamp:
+            if rank >= self.size or delivered[rank] < count:
+                return run.group, rank, count
+        return None
+
+    def check_stamp(self, stamp: Stamp) -> None:
+        """Refuse a stamp that names what nobody in the view can have multicast.
+
+        Asked of every run before it is held: once it is, its faults would come to light while
+        another, honest peer's run is being received, and that peer would pay for them.
+        """
+        for rank, count in stamp:
             if rank >= self.size:
                 message = f"a stamp has an entry for member {rank} in a view of {self.size}"
                 raise PeerError(message)
-            if delivered[rank] < count:
-                if rank == self.rank and count > self.sent:
-                    message = f"a stamp names own message {count}, but only {self.sent} were sent"
-                    raise PeerError(message)
-                return run.group, rank, count
-        return None
+            if rank == self.rank and count > self.sent:
+                message = f"a stamp names own message {count}, but only {self.sent} were sent"
+                raise PeerError(message)
 
 
 class VectorDomain:
@@ -122,7 +121,12 @@ class VectorDomain:
     def multicast(self, group: GroupNumber, payloads: list[bytes], order: Order) -> Run:
         """Stamp a run of own messages and deliver it here, at once (ISIS 5.1)."""
         assert payloads, "a run has at least one message"
-        mine = self._groups[group]
+        if order is Order.TOTAL:
+            raise UsageError(NO_TOTAL_ORDER)
+        mine = self._groups.get(group)
+        if mine is None:
+            message = f"this process is in no group with number {group}: join it first"
+            raise UsageError(message)
         stamp: Stamp = ()
         if mine.changed and order is not Order.FIFO:
             delivered = mine.delivered
@@ -141,9 +145,15 @@ class VectorDomain:
         that every message takes at every member.
         """
         group = self._groups.get(run.group)
-        if group is None or run.view != group.view_number or run.sender >= group.size:
-            raise PeerError(self._say_misplaced(run))
         sender = run.sender
+        if (
+            group is None
+            or run.view != group.view_number
+            or sender >= group.size
+            or sender == group.rank
+            or run.order is Order.TOTAL
+        ):
+            raise PeerError(self._say_misplaced(run))
         if not self._fifo_channels:
             fresh = _after(run, group.delivered[sender])
             if fresh is None:
@@ -152,10 +162,12 @@ class VectorDomain:
         elif run.first != group.received[sender] + 1:
             raise PeerError(group.say_out_of_turn(run))
         lack = group.lack(run)
-        group.received[sender] = last = run.first + len(run.payloads) - 1
         if lack is not None:
+            group.check_stamp(run.stamp)
+            group.received[sender] = run.last
             self._queue.hold(run, lack)
             return []
+        group.received[sender] = last = run.first + len(run.payloads) - 1
         group.delivered[sender] = last
         group.changed[sender] = None
         ready = [run]
@@ -169,6 +181,10 @@ class VectorDomain:
             return f"a run is for group number {run.group}, of which this process is no member"
         if run.view != group.view_number:
             return f"a run is for view {run.view} of {group.view.group}, not {group.view_number}"
+        if run.order is Order.TOTAL:
+            return "a run asks for total order, which this domain does not have"
+        if run.sender == group.rank:
+            return "a run claims to be of this process itself"
         return f"a run claims sender number {run.sender} in a view of {group.size}"
 
     def _cascade(self, ready: list[Run]) -> None:

@@ -3,6 +3,8 @@
 Law: rows with equal keys come one after the other (the caller has sorted them), whatever the
 batches' borders. Unlike Spark's ``applyInArrow`` this costs next to nothing per key, so
 thousands of tiny traces pass as fast as one large one. Memory: the rows at hand, and a batch.
+Columns become numpy arrays, and back, through their buffers: pyarrow's own conversions would
+first import pandas, a second or so in each of Spark's workers.
 """
 
 from collections.abc import Iterable, Iterator
@@ -64,21 +66,38 @@ def regrouped(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 def numbers(batch: pa.RecordBatch, name: str) -> np.ndarray[Any, Any]:
     """Return a column of truth values as they are, of numbers in 64 bits."""
-    values = np.asarray(batch.column(name).to_numpy(zero_copy_only=False))
+    values = _values(batch.column(name))
     return values if values.dtype == bool else values.astype(np.int64, copy=False)
 
 
 def vectors(batch: pa.RecordBatch, name: str) -> np.ndarray[Any, Any]:
     """Return a column of lists of equal length as a matrix: a row per row."""
-    flat = batch.column(name).flatten().to_numpy(zero_copy_only=False)
-    return np.asarray(flat).reshape(batch.num_rows, -1)
+    return _values(batch.column(name).flatten()).reshape(batch.num_rows, -1)
+
+
+def column(values: np.ndarray[Any, Any]) -> pa.Array:
+    """Return numbers or truth values as a column."""
+    buffer = np.packbits(values, bitorder="little") if values.dtype == bool else values
+    arrow_type = pa.from_numpy_dtype(values.dtype)
+    data = pa.py_buffer(np.ascontiguousarray(buffer))
+    return pa.Array.from_buffers(arrow_type, len(values), [None, data])
 
 
 def list_column(matrix: np.ndarray[Any, Any]) -> pa.ListArray:
     """Return a matrix as a column of lists: the inverse of ``vectors``."""
     rows, width = matrix.shape
     offsets = np.arange(0, rows * width + 1, width, dtype=np.int32)
-    return pa.ListArray.from_arrays(pa.array(offsets), pa.array(matrix.ravel()))
+    return pa.ListArray.from_arrays(column(offsets), column(matrix.ravel()))
+
+
+def _values(array: pa.Array) -> np.ndarray[Any, Any]:
+    assert array.null_count == 0, "the pipeline writes no nulls"
+    buffer, begin, count = array.buffers()[1], array.offset, len(array)
+    if pa.types.is_boolean(array.type):
+        bits = np.frombuffer(buffer, dtype=np.uint8)
+        return np.unpackbits(bits, count=begin + count, bitorder="little")[begin:].astype(bool)
+    item = np.dtype(array.type.to_pandas_dtype())
+    return np.frombuffer(buffer, dtype=item, count=count, offset=begin * item.itemsize)
 
 
 def _joined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:

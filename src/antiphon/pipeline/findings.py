@@ -12,7 +12,7 @@ then at the first position there.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from enum import StrEnum
+from enum import IntEnum
 from functools import reduce
 from typing import NamedTuple
 
@@ -25,7 +25,7 @@ EXAMPLES_MAX = 3
 
 FINDING_TYPES = {
     "scope": "int",
-    "what": "string",
+    "what": "int",
     "process": "int",
     "position": "bigint",
     "sender": "int",
@@ -36,17 +36,19 @@ FINDING_COLUMNS = list(FINDING_TYPES)
 FINDING_SCHEMA = ", ".join(f"{name} {sql_type}" for name, sql_type in FINDING_TYPES.items())
 
 
-class What(StrEnum):
+class What(IntEnum):
     """The ways in which a delivery can be wrong."""
 
-    NOT_FIFO = "not fifo"
-    NOT_CAUSAL = "not causal"
-    MULTICAST_AGAIN = "multicast again"
-    DELIVERED_AGAIN = "delivered again"
-    NOT_MULTICAST = "not multicast"
-    IN_DOUBT = "not multicast as far as the record goes"
-    TOO_EARLY = "delivered before its multicast"
-    NOT_DELIVERED = "not delivered"
+    NOT_FIFO = 1
+    NOT_CAUSAL = 2
+    MULTICAST_AGAIN = 3
+    DELIVERED_AGAIN = 4
+    NOT_MULTICAST = 5
+    IN_DOUBT = 6
+    """Not multicast as far as the sender's record goes, but that may end early."""
+    TOO_EARLY = 7
+    """Delivered by the sender itself before it was multicast."""
+    NOT_DELIVERED = 8
 
 
 PROPERTY_OF = {

@@ -15,6 +15,8 @@ class Grain:
     """Of the matrix: rows of a bucket times processes, if no two rows have the same borders."""
     rows_per_bucket_min: int = 2**16
     """With hundreds of processes rows do share borders: runs are delivered as they were sent."""
+    numbers_per_bucket_min: int = 64
+    """Of one sender: bounds the pieces that one row can be cut into."""
     rows_per_block: int = 2**16
     """Of a process's own record: the orders look at one block after the other."""
     rows_per_partition: int = 2**21

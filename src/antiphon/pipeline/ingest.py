@@ -16,6 +16,7 @@ import msgspec
 import pyarrow as pa
 
 from antiphon.core.errors import TraceError
+from antiphon.pipeline.chunks import numbers
 from antiphon.pipeline.reading import ROW_TYPES, Report, read_source
 from antiphon.pipeline.sources import Source, deal, find_sources
 from antiphon.trace.continuity import Truncation, check_spans
@@ -97,7 +98,7 @@ def _read(
 ) -> Iterator[pa.RecordBatch]:
     """Read the files of one task."""
     for batch in batches:
-        for hand in batch.column("id").to_pylist():
+        for hand in numbers(batch, "id"):
             for source in hands[hand]:
                 yield from read_source(source)
 

@@ -25,7 +25,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from antiphon.pipeline.chunks import chunks, list_column, numbers, regrouped
+from antiphon.pipeline.chunks import chunks, column, list_column, numbers, regrouped
 from antiphon.pipeline.cutting import Again, Cut, Layout, Numbers, Pieces, cut
 from antiphon.pipeline.position import NEVER
 
@@ -65,7 +65,7 @@ def pieces(events: DataFrame, strands: DataFrame) -> DataFrame:
             "is_multicast",
             F.col("low").alias("first"),
             F.expr("high - low + 1").alias("count"),
-            F.expr("position + low - first").alias("position"),
+            F.expr("position + (low - first)").alias("position"),
             "after",
         )
     )
@@ -102,19 +102,19 @@ def _table(matrix: Cut, layout: Layout, scope: int, bucket: int) -> pa.RecordBat
     row_count = len(matrix.sender)
     doubt_above = np.array(layout.doubt_above)[matrix.sender]
     columns = [
-        np.full(row_count, scope, dtype=np.int32),
-        np.full(row_count, bucket),
-        matrix.sender.astype(np.int32),
-        matrix.first,
-        matrix.count,
-        matrix.multicast,
+        column(np.full(row_count, scope, dtype=np.int32)),
+        column(np.full(row_count, bucket)),
+        column(matrix.sender.astype(np.int32)),
+        column(matrix.first),
+        column(matrix.count),
+        column(matrix.multicast),
         list_column(matrix.positions.T),
         list_column(matrix.afters.T),
-        (matrix.multicast == NEVER) & (matrix.first > doubt_above),
+        column((matrix.multicast == NEVER) & (matrix.first > doubt_above)),
         _missing_column(matrix.positions, layout.held),
         _again_column(matrix.again, row_count),
     ]
-    return pa.RecordBatch.from_arrays([pa.array(column) for column in columns], names=_COLUMNS)
+    return pa.RecordBatch.from_arrays(columns, names=_COLUMNS)
 
 
 def _missing_column(positions: Numbers, held: list[int]) -> pa.ListArray:
@@ -122,12 +122,16 @@ def _missing_column(positions: Numbers, held: list[int]) -> pa.ListArray:
     is_missing[:, is_missing.all(axis=0)] = False
     run, place = np.nonzero(is_missing.T)
     ranks = np.array(held, dtype=np.int32)[place]
-    return pa.ListArray.from_arrays(_offsets(run, positions.shape[1]), pa.array(ranks))
+    return pa.ListArray.from_arrays(_offsets(run, positions.shape[1]), column(ranks))
 
 
 def _again_column(again: Again, row_count: int) -> pa.ListArray:
     entries = pa.StructArray.from_arrays(
-        [pa.array(again.process, pa.int32()), again.position, again.is_multicast],
+        [
+            column(again.process.astype(np.int32)),
+            column(again.position),
+            column(again.is_multicast),
+        ],
         names=["process", "position", "is_multicast"],
     )
     return pa.ListArray.from_arrays(_offsets(again.run, row_count), entries)
@@ -135,4 +139,4 @@ def _again_column(again: Again, row_count: int) -> pa.ListArray:
 
 def _offsets(runs: Numbers, row_count: int) -> pa.Array:
     """Return where the entries of each run begin, given the run of each entry, in order."""
-    return pa.array(np.searchsorted(runs, np.arange(row_count + 1)).astype(np.int32))
+    return column(np.searchsorted(runs, np.arange(row_count + 1)).astype(np.int32))

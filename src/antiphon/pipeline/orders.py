@@ -17,12 +17,21 @@ numpy, at a nanosecond or two each.
 from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import groupby
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from antiphon.pipeline.chunks import chunks, list_column, numbers, regrouped, slices, vectors
+from antiphon.pipeline.chunks import (
+    chunks,
+    column,
+    list_column,
+    numbers,
+    regrouped,
+    slices,
+    vectors,
+)
 from antiphon.pipeline.cutting import Layout, Numbers
 from antiphon.pipeline.findings import FINDING_COLUMNS, FINDING_SCHEMA, What
 from antiphon.pipeline.grain import Grain
@@ -54,15 +63,6 @@ _HEIGHTS = {
     "fifo": "array<bigint>",
     "causal": "array<bigint>",
 }
-_HEIGHT_ARROW = pa.schema(
-    [
-        ("scope", pa.int32()),
-        ("owner", pa.int32()),
-        ("block", pa.int64()),
-        ("fifo", pa.list_(pa.int64())),
-        ("causal", pa.list_(pa.int64())),
-    ]
-)
 
 
 def timeline(matrix: DataFrame, layouts: Layouts, grain: Grain, partition_count: int) -> DataFrame:
@@ -154,18 +154,18 @@ def _step_batch(
     messages: tuple[Numbers, Numbers] | None = None,
 ) -> pa.RecordBatch:
     none = np.zeros_like(position)
+    first, count = messages or (none, none)
     columns = [
-        np.full(len(owner), scope, dtype=np.int32),
-        owner.astype(np.int32),
-        _block_of(position, grain),
-        position,
-        np.full(len(owner), messages is None),
-        *(messages or (none, none)),
+        column(np.full(len(owner), scope, dtype=np.int32)),
+        column(owner.astype(np.int32)),
+        column(_block_of(position, grain)),
+        column(position),
+        column(np.full(len(owner), messages is None)),
+        column(first),
+        column(count),
         list_column(positions),
     ]
-    return pa.RecordBatch.from_arrays(
-        [pa.array(column) for column in columns], names=list(_TIMELINE)
-    )
+    return pa.RecordBatch.from_arrays(columns, names=list(_TIMELINE))
 
 
 class _Walk:
@@ -208,18 +208,16 @@ def _disorder_batch(
     positions: Numbers,
     batch: pa.RecordBatch,
 ) -> pa.RecordBatch:
-    columns = [
+    columns: list[np.ndarray[Any, Any]] = [
         np.full(len(step), scope, dtype=np.int32),
-        pa.array([what.value] * len(step)),
+        np.full(len(step), what, dtype=np.int32),
         process.astype(np.int32),
         positions[process, step],
         np.full(len(step), owner, dtype=np.int32),
         numbers(batch, "first")[step],
         numbers(batch, "count")[step],
     ]
-    return pa.RecordBatch.from_arrays(
-        [pa.array(column) for column in columns], names=FINDING_COLUMNS
-    )
+    return pa.RecordBatch.from_arrays([column(each) for each in columns], names=FINDING_COLUMNS)
 
 
 def _heights(
@@ -243,6 +241,11 @@ def _heights(
 def _height_batch(walk: _Walk) -> pa.RecordBatch:
     assert walk.block is not None, "a block has been walked"
     scope, owner, block = walk.block
-    row = {"scope": scope, "owner": owner, "block": block}
-    maxima = {"fifo": walk.runner.fifo.tolist(), "causal": walk.runner.causal.tolist()}
-    return pa.RecordBatch.from_pylist([row | maxima], schema=_HEIGHT_ARROW)
+    columns = [
+        column(np.array([scope], dtype=np.int32)),
+        column(np.array([owner], dtype=np.int32)),
+        column(np.array([block])),
+        list_column(walk.runner.fifo[None, :]),
+        list_column(walk.runner.causal[None, :]),
+    ]
+    return pa.RecordBatch.from_arrays(columns, names=list(_HEIGHTS))

@@ -14,11 +14,11 @@ from antiphon.pipeline.position import NEVER
 
 def duplicates(matrix: DataFrame) -> DataFrame:
     """Find what was multicast twice, or delivered twice at one process."""
-    what = F.when(F.col("entry.is_multicast"), What.MULTICAST_AGAIN)
+    multicast, delivered = F.lit(int(What.MULTICAST_AGAIN)), F.lit(int(What.DELIVERED_AGAIN))
     return (
         matrix.where(F.size("again") > 0)
         .withColumn("entry", F.explode("again"))
-        .withColumn("what", what.otherwise(What.DELIVERED_AGAIN))
+        .withColumn("what", F.when(F.col("entry.is_multicast"), multicast).otherwise(delivered))
         .withColumn("process", F.col("entry.process"))
         .withColumn("position", F.col("entry.position"))
         .select(FINDING_COLUMNS)
@@ -27,10 +27,10 @@ def duplicates(matrix: DataFrame) -> DataFrame:
 
 def creations(matrix: DataFrame) -> DataFrame:
     """Find deliveries of what was never multicast, or may have been where the record is lost."""
-    what = F.when(F.col("is_doubtful"), What.IN_DOUBT).otherwise(What.NOT_MULTICAST)
+    in_doubt, created = F.lit(int(What.IN_DOUBT)), F.lit(int(What.NOT_MULTICAST))
     return (
         matrix.where(F.col("multicast") == NEVER)
-        .withColumn("what", what)
+        .withColumn("what", F.when(F.col("is_doubtful"), in_doubt).otherwise(created))
         .select("*", F.posexplode("positions").alias("process", "position"))
         .where(F.col("position") != NEVER)
         .select(FINDING_COLUMNS)
@@ -43,7 +43,7 @@ def early_deliveries(matrix: DataFrame) -> DataFrame:
         matrix.where(F.col("multicast") != NEVER)
         .withColumn("position", F.get("positions", F.col("sender")))
         .where(F.col("position") < F.col("multicast"))
-        .withColumn("what", F.lit(What.TOO_EARLY))
+        .withColumn("what", F.lit(int(What.TOO_EARLY)))
         .withColumn("process", F.col("sender"))
         .select(FINDING_COLUMNS)
     )
@@ -54,7 +54,7 @@ def disagreements(matrix: DataFrame) -> DataFrame:
     return (
         matrix.where(F.size("missing") > 0)
         .withColumn("process", F.explode("missing"))
-        .withColumn("what", F.lit(What.NOT_DELIVERED))
+        .withColumn("what", F.lit(int(What.NOT_DELIVERED)))
         .withColumn("position", F.lit(0).cast("bigint"))
         .select(FINDING_COLUMNS)
     )

@@ -16,13 +16,15 @@ report: what cannot be read must reach the driver as the reader's sentence, not 
     line      line in the file
 """
 
+from array import array
 from collections.abc import Iterator
-from itertools import islice
 
 import msgspec
+import numpy as np
 import pyarrow as pa
 
 from antiphon.core.errors import TraceError
+from antiphon.pipeline.chunks import column
 from antiphon.pipeline.position import STRIDE, row_position
 from antiphon.pipeline.sources import Source
 from antiphon.trace.continuity import Span, Tally, Truncation
@@ -46,8 +48,6 @@ _SCHEMA = pa.schema([(name, arrow_type) for name, (_, arrow_type) in ROW_TYPES.i
 
 ScopeKey = tuple[str, str, int]
 """Run, group, view."""
-
-_Numbers = tuple[int, int, int, int, int, int]
 
 
 class Strand(msgspec.Struct):
@@ -103,22 +103,47 @@ class Report(msgspec.Struct):
 def read_source(source: Source) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a file, then the report on it."""
     file, error = _File(source), ""
-    rows = file.rows()
     try:
-        while batch := list(islice(rows, ROWS_PER_BATCH)):
-            yield _batch(source.number, batch)
+        yield from file.batches()
     except TraceError as refusal:
         error = str(refusal)
-    report = msgspec.json.encode(file.report(error))
-    yield pa.RecordBatch.from_pylist([{"segment": source.number, "report": report}], schema=_SCHEMA)
+    yield _report_batch(file.report(error))
 
 
-def _batch(number: int, rows: list[_Numbers]) -> pa.RecordBatch:
-    columns = [[number] * len(rows), *zip(*rows, strict=True), [None] * len(rows)]
+def _report_batch(report: Report) -> pa.RecordBatch:
+    """Return a row of nothing but the report."""
+    encoded = msgspec.json.encode(report)
+    buffers = [None, pa.py_buffer(array("i", [0, len(encoded)])), pa.py_buffer(encoded)]
+    nothing = [pa.nulls(1, field.type) for field in list(_SCHEMA)[:-1]]
     return pa.RecordBatch.from_arrays(
-        [pa.array(column, field.type) for column, field in zip(columns, _SCHEMA, strict=True)],
-        schema=_SCHEMA,
+        [*nothing, pa.Array.from_buffers(pa.binary(), 1, buffers)], schema=_SCHEMA
     )
+
+
+class _Columns:
+    """Rows on their way into a batch, column by column.
+
+    Arrays of machine integers, not tuples: nothing that Python's garbage collector looks after.
+    """
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+        self.strand, self.first, self.count, self.position, self.after, self.line = (
+            array("q") for _ in range(6)
+        )
+
+    def batch(self) -> pa.RecordBatch:
+        """Return what has come together."""
+        rows = (self.strand, self.first, self.count, self.position, self.after, self.line)
+        columns = [np.frombuffer(row, dtype=np.int64) for row in rows]
+        columns.insert(0, np.full(len(self.line), self._number))
+        columns = [
+            column(values.astype(np.int32) if field.type == pa.int32() else values)
+            for values, field in zip(columns, _SCHEMA, strict=False)
+        ]
+        return pa.RecordBatch.from_arrays(
+            [*columns, pa.nulls(len(self.line), pa.binary())], schema=_SCHEMA
+        )
 
 
 class _Record:
@@ -149,10 +174,11 @@ class _File:
         self._pasts: dict[tuple[str, str, str, int], list[int]] = {}
         self._views: dict[ScopeKey, dict[str, None]] = {}
 
-    def rows(self) -> Iterator[_Numbers]:
+    def batches(self) -> Iterator[pa.RecordBatch]:
         """Yield what multicast and deliver rows say. Every row of every trace passes here."""
         path, process, _, last = self._source.segment
         run_of_file, strands = self._source.run, self._strands
+        columns = _Columns(self._source.number)
         for line, event in read_segment(path, last=last, process=process, tally=self._tally):
             run, kind = event.run or run_of_file, event.kind
             self._note(run, line, event)
@@ -162,14 +188,22 @@ class _File:
                 position = row_position(event.index, line)
                 found = strands.get(key)
                 strand, past = found or self._begin_strand(key, position)
-                after, first, count = past[0], event.first, event.count
+                columns.strand.append(strand.number)
+                columns.first.append(event.first)
+                columns.count.append(event.count)
+                columns.position.append(position)
+                columns.after.append(past[0])
+                columns.line.append(line)
                 strand.row_count += 1
-                strand.message_count += count
+                strand.message_count += event.count
                 if kind == "multicast":
-                    strand.highest = max(strand.highest, first + count - 1)
+                    strand.highest = max(strand.highest, event.first + event.count - 1)
                     strand.last_position = position
                     past[0] = position + STRIDE - 1
-                yield strand.number, first, count, position, after, line
+                if len(columns.line) >= ROWS_PER_BATCH:
+                    yield columns.batch()
+                    columns = _Columns(self._source.number)
+        yield columns.batch()
 
     def report(self, error: str) -> Report:
         """Say what there is to say, once the rows have been read."""

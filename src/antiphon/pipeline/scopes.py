@@ -21,9 +21,6 @@ from antiphon.pipeline.grain import Grain
 from antiphon.pipeline.position import NEVER
 from antiphon.pipeline.reading import RecordPart, Report, ScopeKey, Strand
 
-WIDTH_MIN = 64
-"""Numbers per bucket, at least: bounds the pieces that one row can be cut into."""
-
 _STRANDS = pa.schema(
     [
         ("segment", pa.int32()),
@@ -105,7 +102,7 @@ class Scope:
         row_count = sum(part.row_count for part in self.parts.values())
         buckets = 1 + row_count // grain.rows_per_bucket(len(self.parts))
         return [
-            min(max(part.highest // buckets + 1, WIDTH_MIN), WIDTH_MAX)
+            min(max(part.highest // buckets + 1, grain.numbers_per_bucket_min), WIDTH_MAX)
             for part in self.parts.values()
         ]
 

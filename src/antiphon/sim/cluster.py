@@ -50,7 +50,7 @@ def process_names(process_count: int) -> list[str]:
 
 def frame_overhead_bytes(run: Run) -> int:
     """Return what ``run`` weighs on the wire beyond its payloads, in a frame of its own."""
-    return len(encode_runs(0, run.sender, [run])) - sum(map(len, run.payloads))
+    return len(encode_runs(0, run.sender, [run])) - run.byte_count
 
 
 class _Member:

@@ -136,8 +136,9 @@ def direct_predecessors(scope: Scope) -> dict[Message, int]:
 def causal_pasts(scope: Scope) -> dict[Message, int]:
     """Return, for each message, all whose multicast happened before its own.
 
-    Causality does not pass through messages in fifo order: they have no past here. The least solution of "what a process knows grows by what it multicasts, and by what it
-    delivers and everything before that". In causal order one sweep finds it and a second sees
+    Causality does not pass through messages in fifo order: they have no past here. Otherwise, the
+    least solution of "what a process knows grows by what it multicasts, and by what it delivers
+    and everything before that". In causal order one sweep finds it and a second sees
     that nothing changes; only a forged trace, with a cycle, takes more.
     """
     order, bits = list(_causal_order(scope)), scope.bits

@@ -47,13 +47,12 @@ class Rows:
         self, time_us: int, kind: schema.Kind, run: Run, queue_depth: int, overhead_bytes: int = 0
     ) -> None:
         """Note that ``run`` was multicast, received or delivered."""
-        payloads = run.payloads
         self._sink(
             Event(
                 process=self._process, time_us=time_us, kind=kind, group=self._group,
                 view=run.view, sender=self._names[run.sender], first=run.first,
-                count=len(payloads), order=_ORDER_NAMES[run.order],
-                bytes=sum(map(len, payloads)), overhead_bytes=overhead_bytes,
+                count=len(run.payloads), order=_ORDER_NAMES[run.order],
+                bytes=run.byte_count, overhead_bytes=overhead_bytes,
                 queue_depth=queue_depth,
             )
         )  # fmt: skip

@@ -1,0 +1,21 @@
+"""Hello, world: run it in two terminals, as `hello.py alice` and as `hello.py bob`."""
+
+import sys
+
+import antiphon
+
+MEMBERS = {"alice": "127.0.0.1:7001", "bob": "127.0.0.1:7002"}
+
+
+async def main(me: str) -> None:
+    """Greet, and wait for the other's greeting."""
+    async with antiphon.join("world", me=me, members=MEMBERS) as group:
+        await group.cbcast(b"hello, world")
+        async for message in group:
+            print(f"{message.sender} says {message.payload.decode()}")
+            if message.sender != me:
+                break
+
+
+if __name__ == "__main__":
+    antiphon.run(main(sys.argv[1]))

@@ -1,0 +1,132 @@
+"""Where a conversation can be held: each arm leaves a run folder behind, and nothing else.
+
+Law: the machines are the same (``stack.py``), the application is the same (``singer.py``), the
+trace is the same; an arm only carries. Links are uneven on every arm, so that answers overtake
+questions.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.conformance.planted import lacks_nothing
+from tests.conformance.singer import Singer, sing
+from tests.net.harness import DEADLINE_S, LoopFactory, free_addresses, play
+from tests.net.processes import start
+
+from antiphon.net.node import Node
+from antiphon.sim import cluster
+from antiphon.sim.cluster import Cluster, Options, process_names
+from antiphon.sim.network import NetworkOptions
+from antiphon.sim.scheduler import Scheduler
+from antiphon.trace.journal import Journal
+from antiphon.trace.schema import Event
+
+MEMBER_COUNT = 5
+NAMES = process_names(MEMBER_COUNT)
+DELAY_S_MAX = 0.02
+
+Multicast = Callable[[int, list[bytes]], None]
+
+
+class Conversation:
+    """In place of the simulator's own workload: the application that all arms share.
+
+    The simulator does not tell a workload what was delivered, only where; the rest is in the row
+    that it has just written.
+    """
+
+    def __init__(
+        self, scheduler: Scheduler, options: object, seed: str, multicast: Multicast
+    ) -> None:
+        """Prepare a singer per process."""
+        self._scheduler = scheduler
+        self._multicast = multicast
+        self._singers = [Singer(name, NAMES) for name in NAMES]
+        self._said: dict[str, list[bytes]] = {name: [] for name in NAMES}
+        self._delivered: list[deque[Event]] = [deque() for _ in NAMES]
+
+    def start(self, process_count: int) -> None:
+        """Let everybody open."""
+        for process in range(process_count):
+            self._say((process, self._singers[process].open()))
+
+    def note(self, row: Event) -> None:
+        """Remember what was delivered of others."""
+        if row.kind == "deliver" and row.sender != row.process:
+            self._delivered[NAMES.index(row.process)].append(row)
+
+    def on_deliver(self, process: int) -> None:
+        """Answer what ``process`` has just delivered."""
+        row = self._delivered[process].popleft()
+        for payload in self._said[row.sender][row.first - 1 : row.first - 1 + row.count]:
+            if answer := self._singers[process].hear(payload):
+                self._scheduler.at(self._scheduler.now_us, self._say, (process, answer))
+
+    def _say(self, said: tuple[int, list[bytes]]) -> None:
+        process, payloads = said
+        self._said[NAMES[process]] += payloads
+        self._multicast(process, payloads)
+
+
+def simulate(folder: Path, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    """Hold the conversation in a simulated world."""
+    monkeypatch.setattr(cluster, "Workload", Conversation)
+    network = NetworkOptions(delay_us_min=0, delay_us_mean=int(DELAY_S_MAX * 1e6))
+    options = Options(seed=seed, process_count=MEMBER_COUNT, network=network)
+    journals = {name: Journal(folder / "events", name) for name in NAMES}
+
+    def take(row: Event) -> None:
+        assert isinstance(world._workload, Conversation)
+        journals[row.process].append(row)
+        world._workload.note(row)
+
+    world = Cluster(options, dict.fromkeys(NAMES, take))
+    for _ in world.run():
+        pass
+    for journal in journals.values():
+        journal.close()
+
+
+def hold_in_one_loop(folder: Path, loop_factory: LoopFactory) -> None:
+    """Hold it on sockets, all members in one event loop."""
+
+    async def scene() -> None:
+        addresses = free_addresses(NAMES)
+        trace = folder / "events"
+        groups = [
+            Node("g", name, addresses, trace=trace, delay_s_max=DELAY_S_MAX).group for name in NAMES
+        ]
+
+        async def live(index: int) -> None:
+            async with groups[index] as group:
+                await sing(group)
+
+        await asyncio.gather(*map(live, range(MEMBER_COUNT)))
+
+    play(loop_factory, scene())
+
+
+def hold_in_processes(folder: Path, *, plant: bool) -> None:
+    """Hold it on sockets, each member in a process of its own."""
+    addresses = free_addresses(NAMES)
+    common = {"members": addresses, "folder": str(folder), "delay_s_max": DELAY_S_MAX}
+    processes = [
+        start("tests/conformance/member.py", common | {"me": name, "plant": plant})
+        for name in NAMES
+    ]
+    try:
+        for process in processes:
+            _, errors = process.communicate(timeout=DEADLINE_S)
+            assert (process.returncode, errors) == (0, ""), errors
+    finally:
+        for process in processes:
+            process.kill()
+            process.communicate()
+
+
+def plant_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Break the machine for this test only."""
+    monkeypatch.setattr("antiphon.ordering.vector._Group.lack", lacks_nothing)

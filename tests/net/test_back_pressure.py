@@ -1,0 +1,363 @@
+"""Bounded buffers: who does not read slows the others down, loses nothing, and hangs nobody.
+
+The limits are made small where a test has to fill them; what the kernel buffers comes on top, so
+a test sends several times as much as all of that together.
+"""
+
+import asyncio
+import signal
+from collections.abc import Callable
+from itertools import repeat
+
+import pytest
+from tests.net.harness import TRIO, LoopFactory, choir, free_addresses, play, read, until
+from tests.net.processes import running
+
+from antiphon import BackPressureError, Group, Message, Order, UsageError
+from antiphon.core.runs import Run
+from antiphon.net import link, mesh, stream
+from antiphon.net.group import RUN_BYTES_MAX
+from antiphon.net.node import Node
+
+pytestmark = pytest.mark.net
+
+DUET = ("alice", "bob")
+UNREAD = 1024 * 1024
+WRITE = 256 * 1024
+CHUNK = bytes(64 * 1024)
+FRAME = RUN_BYTES_MAX + len(CHUNK)
+"""No run is larger: a full one, and the message that filled it."""
+
+
+@pytest.fixture
+def _small_buffers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stream, "UNREAD_BYTES_MAX", UNREAD)
+    monkeypatch.setattr(link, "WRITE_BYTES_MAX", WRITE)
+    monkeypatch.setattr(link, "_WRITE_BYTES_LOW", WRITE // 4)
+
+
+class Watch:
+    """The most that was ever buffered, looked at in every turn of the loop."""
+
+    def __init__(self, nodes: list[Node]) -> None:
+        """Watch until cancelled."""
+        self.unread_bytes = 0
+        self.write_bytes = 0
+        self._nodes = nodes
+        self._task = asyncio.ensure_future(self._look())
+
+    async def _look(self) -> None:
+        while True:
+            for node in self._nodes:
+                self.unread_bytes = max(self.unread_bytes, node.group.stream.unread_bytes)
+                for each in node._mesh._links.values():
+                    assert each._transport is not None
+                    size = each._transport.get_write_buffer_size()
+                    self.write_bytes = max(self.write_bytes, size)
+            await asyncio.sleep(0)
+
+    async def end(self) -> None:
+        """Stop looking."""
+        self._task.cancel()
+        await asyncio.wait([self._task])
+
+
+async def _standstill(progress: Callable[[], int]) -> None:
+    """Wait until ``progress`` has made none for a while: the only way to see that nothing moves."""
+    loop = asyncio.get_running_loop()
+    seen, since = progress(), loop.time()
+
+    def has_settled() -> bool:
+        nonlocal seen, since
+        if progress() != seen:
+            seen, since = progress(), loop.time()
+        return loop.time() - since > 0.2
+
+    await until(has_settled, "nothing moves any more")
+
+
+async def _listen(group: Group) -> None:
+    async for _ in group:
+        pass
+
+
+@pytest.mark.usefixtures("_small_buffers")
+def test_member_that_does_not_read_slows_its_sender_and_loses_nothing(
+    loop_factory: LoopFactory,
+) -> None:
+    """Buffers stay within their limits while nobody reads; then everything comes, in order."""
+    total = 600  # 37 MiB: several times what all buffers of both sides hold
+
+    async def scene() -> None:
+        async with choir() as nodes:
+            alice, bob, carol = nodes.values()
+            sent = 0
+
+            async def send() -> None:
+                nonlocal sent
+                for number in range(total):
+                    await alice.group.cbcast(b"%06d" % number + CHUNK)
+                    sent += 1
+
+            listening = [asyncio.ensure_future(_listen(node.group)) for node in (alice, bob)]
+            await until(lambda: alice.group.stream.reader, "alice reads herself")
+            watch = Watch([alice, carol])
+            sending = asyncio.ensure_future(send())
+            await _standstill(lambda: sent)
+            assert not sending.done()
+            assert sent < total // 2
+            await watch.end()
+            assert watch.unread_bytes < UNREAD + 3 * FRAME
+            assert watch.write_bytes < WRITE + 2 * FRAME
+            everything = await read(carol.group, total)
+            assert [int(message.payload[:6]) for message in everything] == list(range(total))
+            await sending
+            for task in listening:
+                task.cancel()
+
+    play(loop_factory, scene())
+
+
+@pytest.mark.usefixtures("_small_buffers")
+@pytest.mark.parametrize("form", ["one by one", "many"])
+def test_sender_without_reader_is_told_to_read(form: str, loop_factory: LoopFactory) -> None:
+    """What is refused was not multicast; what was not refused is read; then sending goes on."""
+
+    async def scene() -> None:
+        async with choir(DUET) as nodes:
+            alice, bob = (node.group for node in nodes.values())
+            listening = asyncio.ensure_future(_listen(bob))
+            sent = 0
+
+            async def send() -> None:
+                nonlocal sent
+                if form == "many":
+                    await alice.cbcast_many(repeat(CHUNK, 100))
+                for _ in range(100):
+                    await alice.cbcast(CHUNK)
+                    sent += 1
+
+            with pytest.raises(BackPressureError, match=r"read it \(`async for message in group`"):
+                await send()
+            assert alice.stream.unread_bytes < UNREAD + 2 * FRAME
+            with pytest.raises(BackPressureError):
+                await alice.cbcast(b"refused")
+            count = alice.stream.unread_bytes // (len(CHUNK) + 64)
+            assert form == "many" or count == sent
+            assert {message.payload for message in await read(alice, count)} == {CHUNK}
+            await alice.cbcast(b"again")
+            assert await read(alice, 1) == [Message("alice", count + 1, b"again")]
+            listening.cancel()
+
+    play(loop_factory, scene())
+
+
+@pytest.mark.usefixtures("_small_buffers")
+@pytest.mark.parametrize("end", ["returns", "is cancelled"])
+def test_sender_whose_reader_has_gone_is_told_too(end: str, loop_factory: LoopFactory) -> None:
+    """A sender that waits for a reader does not wait for one that has ended."""
+
+    async def scene() -> None:
+        async with choir(["alice"]) as nodes:
+            group = nodes["alice"].group
+            enough = asyncio.Event()
+
+            async def read_a_little() -> None:
+                await read(group, 1)
+                await enough.wait()
+
+            async def send() -> None:
+                while True:
+                    await group.cbcast(CHUNK)
+
+            reading = asyncio.ensure_future(read_a_little())
+            sending = asyncio.ensure_future(send())
+            await until(lambda: group.stream._on_room, "the sender waits for room")
+            if end == "returns":
+                enough.set()
+            else:
+                reading.cancel()
+            with pytest.raises(BackPressureError, match="nobody reads group choir"):
+                await sending
+
+    play(loop_factory, scene())
+
+
+@pytest.mark.usefixtures("_small_buffers")
+def test_sender_that_waits_for_room_is_released_by_a_stop(loop_factory: LoopFactory) -> None:
+    """A stop ends the wait with a UsageError, and does not leave the sender hanging."""
+
+    async def scene() -> None:
+        async with choir(["alice"]) as nodes:
+            group = nodes["alice"].group
+
+            async def send() -> None:
+                while True:
+                    await group.cbcast(CHUNK)
+
+            await group.cbcast(b"first")
+            group.stream.reader = asyncio.current_task()  # who has read and does something else
+            sending = asyncio.ensure_future(send())
+            await until(lambda: group.stream._on_room, "the sender waits for room")
+        with pytest.raises(UsageError, match="not running"):
+            await sending
+
+    play(loop_factory, scene())
+
+
+@pytest.mark.usefixtures("_small_buffers")
+@pytest.mark.parametrize("names", [DUET, TRIO], ids=["two", "three"])
+def test_members_that_send_inside_their_reader_loops_do_not_wait_for_each_other(
+    names: tuple[str, ...], loop_factory: LoopFactory
+) -> None:
+    """Answering every large message with a large one, all at once, comes to an end."""
+    count = 120  # of 128 KiB each, by each: 15 MiB in flight in every direction
+
+    async def scene() -> None:
+        async with choir(names) as nodes:
+            total = count * len(names)
+
+            async def sing(group: Group) -> int:
+                left, heard = count, 0
+                for _ in range(3):
+                    left -= 1
+                    await group.cbcast(CHUNK + CHUNK)
+                async for message in group:
+                    heard += 1
+                    for _ in range(min(left, 2) if message.sender != group.me else 0):
+                        left -= 1
+                        await group.cbcast(CHUNK + CHUNK)
+                    if heard == total:
+                        break
+                return heard
+
+            heard = await asyncio.gather(*(sing(node.group) for node in nodes.values()))
+            assert heard == [total] * len(names)
+
+    play(loop_factory, scene())
+
+
+@pytest.mark.usefixtures("_small_buffers")
+def test_reader_that_answers_with_more_than_the_buffer_holds_goes_on(
+    loop_factory: LoopFactory,
+) -> None:
+    """A task that reads and sends is not made to wait for itself."""
+
+    async def scene() -> None:
+        async with choir(DUET) as nodes:
+            alice, bob = (node.group for node in nodes.values())
+            listening = asyncio.ensure_future(_listen(bob))
+            await alice.cbcast(b"go")
+            heard = 0
+            async for message in alice:
+                heard += 1
+                if message.payload == b"go":
+                    await alice.cbcast_many([CHUNK] * 64)  # four times the limit
+                if heard == 65:
+                    break
+            listening.cancel()
+
+    play(loop_factory, scene())
+
+
+@pytest.mark.usefixtures("_small_buffers")
+def test_cancelled_sender_leaves_the_group_usable(loop_factory: LoopFactory) -> None:
+    """A sender cancelled while a slow member holds it up leaves nothing half done."""
+
+    async def scene() -> None:
+        async with choir(DUET) as nodes:
+            alice, bob = nodes.values()
+            listening = asyncio.ensure_future(_listen(alice.group))
+            await until(lambda: alice.group.stream.reader, "alice reads herself")
+
+            async def send() -> None:
+                while True:
+                    await alice.group.cbcast(CHUNK)
+
+            senders = [asyncio.ensure_future(send()) for _ in range(3)]
+            await until(lambda: alice._waiting_senders == 3, "all senders wait for bob")
+            for sender in senders:
+                sender.cancel()
+            await asyncio.wait(senders)
+            assert alice._waiting_senders == 0
+            last = asyncio.ensure_future(alice.group.cbcast(b"last"))
+            heard = 0
+            async for message in bob.group:
+                heard += 1
+                assert message.number == heard
+                if message.payload == b"last":
+                    break
+            await last
+            listening.cancel()
+
+    play(loop_factory, scene())
+
+
+@pytest.mark.usefixtures("_small_buffers")
+def test_order_of_waiting_senders_does_not_leak_into_each_other(loop_factory: LoopFactory) -> None:
+    """Two tasks that multicast in different orders through one full link each get their own."""
+
+    async def sing(group: Group, order: Order) -> None:
+        for number in range(100):
+            await group.multicast(b"%s %03d" % (order.name.encode(), number) + CHUNK, order)
+
+    async def scene() -> None:
+        async with choir(DUET) as nodes:
+            alice, bob = nodes.values()
+            listening = asyncio.ensure_future(_listen(alice.group))
+            await until(lambda: alice.group.stream.reader, "alice reads herself")
+            orders = (Order.FIFO, Order.CAUSAL)
+            senders = [asyncio.ensure_future(sing(alice.group, order)) for order in orders]
+            await until(lambda: alice._waiting_senders, "a sender waits for bob")
+            heard = await _read_runs(bob, 200)
+            await asyncio.gather(*senders)
+            for run in heard:
+                said = {payload.split()[0].decode() for payload in run.payloads}
+                assert said == {run.order.name}
+            assert {run.order for run in heard} == set(orders)
+            listening.cancel()
+
+    play(loop_factory, scene())
+
+
+async def _read_runs(node: Node, count: int) -> list[Run]:
+    """Read so many messages as the runs that carried them."""
+    runs: list[Run] = []
+    while count:
+        await until(lambda: node.group.stream._runs, "a run has arrived")
+        runs.append(node.group.stream._runs[0])
+        async for batch in node.group.batches():
+            count -= len(batch.payloads)
+            break
+    return runs
+
+
+MEMBER = "tests/net/endless_member.py"
+
+
+@pytest.mark.usefixtures("_small_buffers")
+def test_member_that_stalls_loses_its_link_and_the_rest_go_on(
+    loop_factory: LoopFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A stopped process holds senders up for so long, and no longer; the others get everything."""
+    monkeypatch.setattr(mesh, "STALL_S", 0.3)
+    total = 400  # 25 MiB
+
+    async def scene() -> None:
+        addresses = free_addresses()
+        alice, bob = (Node("choir", name, addresses) for name in TRIO[:2])
+        with running(MEMBER, {"me": "carol", "members": addresses, "count": 0}) as process:
+            await asyncio.gather(alice.start(), bob.start())
+            process.send_signal(signal.SIGSTOP)
+            listening = asyncio.ensure_future(_listen(alice.group))
+            hearing = asyncio.ensure_future(read(bob.group, total))
+            await until(lambda: alice.group.stream.reader, "alice reads herself")
+            for _ in range(total):
+                await alice.group.cbcast(CHUNK)
+            assert len(await hearing) == total
+            assert alice.group.lost == {"carol": "it has read nothing for 0.3 s"}
+            assert not bob.group.lost
+            listening.cancel()
+        await asyncio.gather(alice.stop(), bob.stop())
+
+    play(loop_factory, scene())

@@ -1,0 +1,119 @@
+"""Frames out of a byte stream: the same ones, wherever the stream was cut."""
+
+from random import Random
+
+import pytest
+from tests.net.harness import LoopFactory, choir, free_addresses, play, read_payloads
+from tests.net.raw_peer import RawPeer, RawSenior, greeting, run, runs
+
+from antiphon.core.errors import PeerError
+from antiphon.core.frames import FRAME_BYTES_MAX
+from antiphon.net.framing import (
+    BUFFER_BYTES,
+    GREETING_BYTES_MAX,
+    FrameBuffer,
+    join_with_length,
+    with_length,
+)
+from antiphon.net.mesh import domain_digest
+from antiphon.net.node import Node
+
+_DUET = domain_digest("choir", ["alice", "bob"])
+
+
+def _receive(buffer: FrameBuffer, data: bytes, piece_bytes: int) -> list[bytes]:
+    """Feed ``data`` as a transport does: as much as fits, and no more than a piece at a time."""
+    frames: list[bytes] = []
+    at = 0
+    while at < len(data):
+        room = buffer.room()
+        assert len(room), "a transport takes a buffer without room for the end of the stream"
+        count = min(len(room), piece_bytes, len(data) - at)
+        room[:count] = data[at : at + count]
+        at += count
+        frames += buffer.received(count)
+    return frames
+
+
+def _trusted() -> FrameBuffer:
+    buffer = FrameBuffer()
+    buffer.trust()
+    return buffer
+
+
+@pytest.mark.parametrize("piece_bytes", [1, 2, 3, 5, 64, 1 << 20])
+def test_frames_are_the_same_wherever_the_stream_is_cut(piece_bytes: int) -> None:
+    """Empty, small and middling frames come out whole and in order."""
+    random = Random(piece_bytes)
+    sent = [random.randbytes(random.randrange(40)) for _ in range(200)] + [b"", b"x" * 5000, b""]
+    stream = b"".join(map(with_length, sent))
+    assert _receive(_trusted(), stream, piece_bytes) == sent
+
+
+@pytest.mark.parametrize("piece_bytes", [65_521, BUFFER_BYTES, 1 << 30])
+@pytest.mark.parametrize("extra", [-5, -4, -3, 0, 1, 100_000])
+def test_frames_around_the_size_of_the_buffer_come_out_whole(extra: int, piece_bytes: int) -> None:
+    """The buffer grows for a frame that needs it, and serves small ones again afterwards."""
+    random = Random(extra)
+    large = random.randbytes(BUFFER_BYTES + extra)
+    sent = [b"a", large, b"b", b"c" * 1000, large, large, b"d"]
+    buffer = _trusted()
+    assert _receive(buffer, b"".join(map(with_length, sent)), piece_bytes) == sent
+    assert len(buffer.room()) == BUFFER_BYTES
+
+
+def test_length_above_the_limit_is_refused_before_anything_is_allocated() -> None:
+    """Four bytes are enough to tell, and the buffer stays as it is."""
+    for buffer, limit in ((FrameBuffer(), GREETING_BYTES_MAX), (_trusted(), FRAME_BYTES_MAX)):
+        with pytest.raises(PeerError, match=f"a frame of {limit + 1} bytes is above the limit"):
+            _receive(buffer, (limit + 1).to_bytes(4, "little"), 4)
+        assert len(buffer.room()) == BUFFER_BYTES
+
+
+def test_limit_is_the_one_that_holds_when_a_frame_has_its_turn() -> None:
+    """A greeting and a large frame in one piece: the greeting is accepted in between."""
+    buffer = FrameBuffer()
+    data = with_length(b"hello") + with_length(bytes(5000))
+    buffer.room()[: len(data)] = data
+    frames = buffer.received(len(data))
+    assert next(frames) == b"hello"
+    buffer.trust()
+    assert next(frames) == bytes(5000)
+
+
+def test_frame_in_parts_is_framed_like_a_whole_one() -> None:
+    """Joining parts with a length is the same as putting a length before the whole."""
+    parts: list[bytes | bytearray] = [b"ab", bytearray(b"c"), b"", b"def"]
+    assert join_with_length(parts) == with_length(b"abcdef")
+
+
+@pytest.mark.net
+def test_member_that_greets_and_speaks_in_one_breath_is_heard(loop_factory: LoopFactory) -> None:
+    """A senior that has everybody else sends large frames right behind its greeting."""
+
+    async def scene() -> None:
+        addresses = free_addresses(["alice", "bob"])
+        speech = [bytes([65 + number]) * 1000 for number in range(20)]
+        first_words = runs(run(payloads=speech, sender=0), rank=0, domain=_DUET)
+        async with RawSenior(addresses["alice"], greeting(0, "alice", domain=_DUET), first_words):
+            async with Node("choir", "bob", addresses, drain_s=0.0).group as group:
+                assert await read_payloads(group, 20) == speech
+
+    play(loop_factory, scene())
+
+
+@pytest.mark.net
+def test_stranger_cannot_greet_wrongly_and_speak_in_one_breath(loop_factory: LoopFactory) -> None:
+    """What comes behind a greeting that is refused does not count."""
+
+    async def scene() -> None:
+        async with choir() as nodes:
+            alice = nodes["alice"]
+            stranger = await RawPeer.connect(str(alice._mesh._addresses[0]))
+            await stranger.send(greeting(2, "mallory"), runs(run(payloads=[b"la"])))
+            await stranger.hear_end()
+            await stranger.close()
+            await alice.group.cbcast(b"mine")
+            assert await read_payloads(alice.group, 1) == [b"mine"]
+
+    play(loop_factory, scene())

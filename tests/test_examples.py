@@ -1,0 +1,159 @@
+"""The examples, run as a reader would run them: in processes of their own, on real sockets.
+
+Only the ports are changed, in a copy, because somebody may be using those that are printed.
+"""
+
+import ast
+import asyncio
+import os
+import re
+import sys
+from asyncio.subprocess import PIPE, Process
+from pathlib import Path
+
+import pytest
+from tests.net.harness import DEADLINE_S, free_addresses
+
+from antiphon.sim.oracle import judge
+from antiphon.trace.reader import read_rows
+from antiphon.trace.verdict import Status
+
+ROOT = Path(__file__).parent.parent
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+
+
+def _with_free_ports(name: str, folder: Path) -> Path:
+    """Return a copy of an example whose addresses are free."""
+    text = (ROOT / "examples" / name).read_text(encoding="utf-8")
+    printed = sorted(set(re.findall(r"127\.0\.0\.1:\d+", text)))
+    for old, new in free_addresses(printed).items():
+        text = text.replace(old, new)
+    copy = folder / name
+    copy.write_text(text, encoding="utf-8")
+    return copy
+
+
+async def _start(example: Path, *arguments: str) -> Process:
+    paths = filter(None, [str(ROOT / "src"), os.environ.get("PYTHONPATH")])
+    return await asyncio.create_subprocess_exec(
+        sys.executable,
+        str(example),
+        *arguments,
+        stdin=PIPE,
+        stdout=PIPE,
+        stderr=PIPE,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(paths), "PYTHONUNBUFFERED": "1"},
+    )
+
+
+async def _finish(process: Process) -> list[str]:
+    """Wait for a process that is to end well; return the lines it has printed."""
+    output, errors = await process.communicate(b"")  # which ends its input
+    assert (process.returncode, errors) == (0, b""), errors.decode()
+    return output.decode().splitlines()
+
+
+async def _run_all(example: Path, *commands: tuple[str, ...]) -> list[list[str]]:
+    async with asyncio.timeout(DEADLINE_S):
+        processes = [await _start(example, *command) for command in commands]
+        try:
+            return await asyncio.gather(*map(_finish, processes))
+        finally:
+            await _kill_rest(processes)
+
+
+async def _kill_rest(processes: list[Process]) -> None:
+    for process in processes:
+        if process.returncode is None:
+            process.kill()
+            await process.communicate()
+
+
+@pytest.mark.net
+def test_hello_reaches_the_other(tmp_path: Path) -> None:
+    """Both print the other's greeting last."""
+    example = _with_free_ports("hello.py", tmp_path)
+    alice, bob = asyncio.run(_run_all(example, ("alice",), ("bob",)))
+    assert alice[-1] == "bob says hello, world"
+    assert bob[-1] == "alice says hello, world"
+
+
+@pytest.mark.net
+def test_chat_shows_question_before_answer(tmp_path: Path) -> None:
+    """Bob answers what he has seen; carol sees both, in that order; all end with their input."""
+    example = _with_free_ports("chat.py", tmp_path)
+
+    async def scene() -> list[list[str]]:
+        async with asyncio.timeout(DEADLINE_S):
+            members = [await _start(example, name) for name in ("alice", "bob", "carol")]
+            try:
+                alice, bob, carol = members
+                await _type(alice, "who sings?")
+                assert await _see(bob) == "alice: who sings?"
+                await _type(bob, "I do")
+                assert [await _see(carol), await _see(carol)] == ["alice: who sings?", "bob: I do"]
+                return await asyncio.gather(*map(_finish, members))
+            finally:
+                await _kill_rest(members)
+
+    assert asyncio.run(scene()) == [["bob: I do"], [], []]
+
+
+async def _type(process: Process, line: str) -> None:
+    assert process.stdin is not None
+    process.stdin.write(line.encode() + b"\n")
+    await process.stdin.drain()
+
+
+async def _see(process: Process) -> str:
+    assert process.stdout is not None
+    return (await process.stdout.readline()).decode().rstrip("\n")
+
+
+@pytest.mark.net
+def test_ledgers_agree_and_leave_a_trace_that_holds(tmp_path: Path) -> None:
+    """All tellers print the same balance, and every property holds of the run they left."""
+    example = _with_free_ports("ledger.py", tmp_path)
+    folder = tmp_path / "run"
+    printed = asyncio.run(
+        _run_all(example, *((name, str(folder)) for name in ("anna", "ben", "cleo")))
+    )
+    assert printed == [["3000 entries, balance 1501500"]] * 3
+    verdict = judge(read_rows(folder))
+    assert verdict.delivery_count == 9000
+    assert {item.status for item in verdict.properties} == {Status.HOLDS}
+
+
+def test_every_example_is_run_here() -> None:
+    """No example is added without a test of it."""
+    names = {"hello.py", "chat.py", "ledger.py"}
+    assert {file.name for file in EXAMPLES} == names
+
+
+@pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: file.name)
+def test_example_is_short_and_uses_the_public_interface(file: Path) -> None:
+    """Under forty lines, and of Antiphon nothing but the package itself."""
+    text = file.read_text(encoding="utf-8")
+    assert text.count("\n") < 40
+    modules = [
+        name
+        for node in ast.walk(ast.parse(text))
+        for name in (
+            [alias.name for alias in node.names]
+            if isinstance(node, ast.Import)
+            else [node.module or ""]
+            if isinstance(node, ast.ImportFrom)
+            else []
+        )
+    ]
+    assert "antiphon" in modules
+    assert not [name for name in modules if name.startswith("antiphon.")]
+
+
+def test_hello_world_takes_five_lines() -> None:
+    """Joining, multicasting and reading is what an application has to write, and no more."""
+    tree = ast.parse((ROOT / "examples" / "hello.py").read_text(encoding="utf-8"))
+    main = next(node for node in tree.body if isinstance(node, ast.AsyncFunctionDef))
+    assert ast.get_docstring(main)
+    lines = (main.end_lineno or 0) - main.body[0].lineno
+    assert lines <= 6
