@@ -92,8 +92,18 @@ class Process:
 
     def step(self, happened: Input, now_us: int) -> list[Effect]:  # noqa: ARG002 - timers come next
         """Take one input; return what is to be done, in order."""
-        if type(happened) is RunReceived:  # nearly always, and twice as fast as a class pattern
-            ready = self._ordering.receive(happened.run)
-            return [DeliverRuns(ready)] if ready else []
-        run = self._ordering.multicast(happened.group, happened.payloads, happened.order)
-        return [SendRun(run), DeliverRuns([run])]
+        match happened:
+            case RunReceived(run):
+                ready = self.receive(run)
+                return [DeliverRuns(ready)] if ready else []
+            case MulticastRequested(group, payloads, order):
+                run = self._ordering.multicast(group, payloads, order)
+                return [SendRun(run), DeliverRuns([run])]
+
+    def receive(self, run: Run) -> list[Run]:
+        """Take a run that arrived; return the runs to deliver, in order.
+
+        The same as ``step(RunReceived(run), now_us)``, without wrapping either side: every run
+        at every member passes here, and the wrapping would cost as much as the check itself.
+        """
+        return self._ordering.receive(run)

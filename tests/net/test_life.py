@@ -21,9 +21,10 @@ from tests.net.harness import (
     until,
 )
 from tests.net.processes import running
-from tests.net.raw_peer import farewell, infiltrated
+from tests.net.raw_peer import farewell, infiltrated, run, runs
 
 from antiphon import Group, Message, join
+from antiphon.core.frames import Bye, Runs, decode_frame
 from antiphon.net import mesh
 from antiphon.net.node import Node
 from antiphon.sim.oracle import judge
@@ -136,6 +137,36 @@ def test_everything_multicast_before_a_stop_arrives(
             for everything in (await asyncio.gather(*readers))[1:]:
                 heard = [message.payload for message in everything if message.sender == "alice"]
                 assert heard == last_words
+
+    play(loop_factory, scene())
+
+
+def test_last_words_reach_a_member_that_is_slow_to_read_and_still_sends(
+    loop_factory: LoopFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The leaving side ends its stream and reads on: a reset would destroy what is on its way."""
+    monkeypatch.setattr(mesh, "LINGER_S", 10.0)
+    last_words = [bytes([number]) * 20_000 for number in range(100)]
+
+    async def scene() -> None:
+        async with infiltrated(drain_s=0.0) as group:
+            alice, carol = group.nodes["alice"], group.to["alice"]
+            reading = asyncio.ensure_future(_read_all(alice.group))
+            await until(lambda: alice.group.stream.reader, "alice reads herself")
+            await alice.group.cbcast_many(last_words)
+            leaving = asyncio.ensure_future(alice.stop())
+            await until(lambda: alice._mesh._is_closing, "alice is leaving")
+            for number in range(1, 100):
+                await carol.send(runs(run(number, payloads=[bytes(1000)])))
+            heard = []
+            while isinstance(frame := decode_frame(await carol.hear_frame()), Runs):
+                heard += [payload for each in frame.runs for payload in each.payloads]
+            assert heard == last_words
+            assert isinstance(frame, Bye)
+            assert await carol.hear_end() == b""
+            await carol.close()
+            await leaving
+            assert len(await reading) == len(last_words) + 99
 
     play(loop_factory, scene())
 

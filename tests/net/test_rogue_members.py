@@ -28,7 +28,7 @@ from tests.net.raw_peer import (
     runs,
 )
 
-from antiphon.core.frames import FRAME_BYTES_MAX, VERSION
+from antiphon.core.frames import FRAME_BYTES_MAX, NUMBER_MAX, VERSION
 from antiphon.core.runs import Order
 from antiphon.net.framing import with_length
 
@@ -48,7 +48,8 @@ LIES = {
     "replay of the last": (_frames(runs(run(2))), "repeats message 2 of member 2, expected 3"),
     "replay and more": (_frames(runs(run(2, payloads=[b"b", b"c"]))), "repeats message 2"),
     "gap": (_frames(runs(run(4))), "skips to message 4 of member 2, expected 3"),
-    "gap to the end of numbers": (_frames(runs(run(2**64 - 1))), "skips to message"),
+    "gap to the end of numbers": (_frames(runs(run(NUMBER_MAX))), "skips to message"),
+    "beyond the end of numbers": (_frames(runs(run(NUMBER_MAX + 1))), "announces 1 messages"),
     "another group": (_frames(runs(run(3, group=7))), "group number 7"),
     "another view": (_frames(runs(run(3, view=2))), "view 2 of choir, not 1"),
     "no view": (_frames(runs(run(3, view=0))), "view 0 of choir, not 1"),

@@ -12,13 +12,14 @@ from random import Random
 import simpy
 
 from antiphon.core.ids import GroupNumber, ProcessId, ViewNumber
+from antiphon.core.runs import Run
 from antiphon.core.views import View
 from antiphon.sim.cluster import GROUP, Options, process_names
-from antiphon.stack import DeliverRuns, MulticastRequested, Process, RunReceived, SendRun
+from antiphon.stack import MulticastRequested, Process, SendRun
 
 _NUMBER = GroupNumber(0)
 
-Waiting = Generator[simpy.Event, RunReceived, None]
+Waiting = Generator[simpy.Event, Run, None]
 """A SimPy process: yields what it waits for."""
 
 
@@ -71,9 +72,9 @@ class SimpyCluster:
         requested = MulticastRequested(_NUMBER, [self._payload] * count, self._options.order)
         for effect in self._machines[index].step(requested, now_us):
             if isinstance(effect, SendRun):
-                self._send(index, RunReceived(effect.run), now_us)
+                self._send(index, effect.run, now_us)
 
-    def _send(self, source: int, arriving: RunReceived, now_us: int) -> None:
+    def _send(self, source: int, arriving: Run, now_us: int) -> None:
         network, busy = self._options.network, self._busy_until[source]
         for destination in range(len(self._machines)):
             if destination != source:
@@ -83,20 +84,18 @@ class SimpyCluster:
                 delay_us = busy[destination] - now_us
                 self.environment.process(self._carry(destination, delay_us, arriving))
 
-    def _carry(self, destination: int, delay_us: int, arriving: RunReceived) -> Waiting:
+    def _carry(self, destination: int, delay_us: int, arriving: Run) -> Waiting:
         yield self.environment.timeout(delay_us)
         yield self._inboxes[destination].put(arriving)
 
     def _listen(self, index: int) -> Waiting:
-        inbox, step = self._inboxes[index], self._machines[index].step
+        inbox, receive = self._inboxes[index], self._machines[index].receive
         workload = self._options.workload
         answer = workload.answers / max(1, len(self._machines) - 1)
         while True:
             arrived = yield inbox.get()
             self.event_count += 1
-            for effect in step(arrived, int(self.environment.now)):
-                if isinstance(effect, DeliverRuns):
-                    for _ in effect.runs:
-                        if self._left and self._random.random() < answer:
-                            thought_us = int(self._random.random() * workload.thought_us_max)
-                            self.environment.process(self._answer(index, thought_us))
+            for _ in receive(arrived):
+                if self._left and self._random.random() < answer:
+                    thought_us = int(self._random.random() * workload.thought_us_max)
+                    self.environment.process(self._answer(index, thought_us))

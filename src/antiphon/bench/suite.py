@@ -73,7 +73,7 @@ def _multicast(
                 system=system, senders=senders, payload_bytes=payload_bytes,
                 form=form, message_count=count, ports=(),
             )  # fmt: skip
-            rates[system].append(measure(spec))
+            rates[system].append(measure(spec).per_s)
     has_bar = senders == "one" and form == "batch"
     name = f"{senders} sender{'s' if senders == 'all' else ''}, {payload_bytes} B, {form} form"
     detail = {f"{system}_per_s": statistics.median(rates[system]) for system in _SYSTEMS}

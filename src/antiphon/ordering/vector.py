@@ -30,6 +30,7 @@ from antiphon.core.runs import Order, Run, Stamp
 from antiphon.core.views import View
 from antiphon.ordering.delay_queue import DelayQueue, Lack
 
+_TOTAL = Order.TOTAL  # an attribute of an enum costs more to look up than a run to check
 NO_TOTAL_ORDER = "total order is not available yet: multicast in causal or fifo order"
 
 
@@ -151,7 +152,7 @@ class VectorDomain:
             or run.view != group.view_number
             or sender >= group.size
             or sender == group.rank
-            or run.order is Order.TOTAL
+            or run.order is _TOTAL
         ):
             raise PeerError(self._say_misplaced(run))
         if not self._fifo_channels:
@@ -161,14 +162,16 @@ class VectorDomain:
             run = fresh
         elif run.first != group.received[sender] + 1:
             raise PeerError(group.say_out_of_turn(run))
-        lack = group.lack(run)
-        if lack is not None:
-            group.check_stamp(run.stamp)
-            group.received[sender] = run.last
-            self._queue.hold(run, lack)
-            return []
-        group.received[sender] = last = run.first + len(run.payloads) - 1
-        group.delivered[sender] = last
+        delivered = group.delivered
+        if run.stamp or run.first != delivered[sender] + 1:
+            lack = group.lack(run)
+            if lack is not None:
+                group.check_stamp(run.stamp)
+                group.received[sender] = run.last
+                self._queue.hold(run, lack)
+                return []
+        last = run.first + len(run.payloads) - 1
+        group.received[sender] = delivered[sender] = last
         group.changed[sender] = None
         ready = [run]
         if (run.group, sender) in self._queue.waiting_for:

@@ -17,7 +17,7 @@ from antiphon.core.views import View
 from antiphon.sim.network import Network, NetworkOptions
 from antiphon.sim.scheduler import Scheduler
 from antiphon.sim.workload import Workload, WorkloadOptions
-from antiphon.stack import DeliverRuns, MulticastRequested, Process, RunReceived, SendRun
+from antiphon.stack import DeliverRuns, MulticastRequested, Process, SendRun
 from antiphon.trace.rows import Rows, Sink
 from antiphon.trace.schema import QUIESCENT, Event
 
@@ -114,7 +114,7 @@ class Cluster:
                         depth = member.machine.ordering.queue_depth
                         overhead_bytes = frame_overhead_bytes(run)
                         member.rows.run(now_us, "multicast", run, depth, overhead_bytes)
-                    self._network.multicast(index, RunReceived(run))
+                    self._network.multicast(index, run)
                 case DeliverRuns(runs):
                     self._note_deliveries(member, runs)
 
@@ -124,25 +124,29 @@ class Cluster:
             for run in runs:
                 member.rows.run(self.scheduler.now_us, "deliver", run, depth)
 
-    def _receiver(self, index: int) -> Callable[[RunReceived], None]:
+    def _receiver(self, index: int) -> Callable[[Run], None]:
         """Return what happens when a run arrives at a member."""
-        member, scheduler, workload = self.members[index], self.scheduler, self._workload
-        step, ordering, rows = member.machine.step, member.machine.ordering, member.rows
+        member, on_deliver = self.members[index], self._workload.on_deliver
+        take = member.machine.receive
 
-        def receive(arrived: RunReceived) -> None:
-            effects = step(arrived, scheduler.now_us)
-            if rows is not None:
-                depth = ordering.queue_depth
-                self.held_runs_max = max(self.held_runs_max, depth)
-                rows.run(scheduler.now_us, "receive", arrived.run, depth)
-            for effect in effects:
-                assert isinstance(effect, DeliverRuns), "receiving causes deliveries only"
-                if rows is not None:
-                    self._note_deliveries(member, effect.runs)
-                for _ in effect.runs:
-                    workload.on_deliver(index)
+        def receive(run: Run) -> None:
+            for _ in take(run):
+                on_deliver(index)
 
-        return receive
+        def receive_traced(run: Run) -> None:
+            delivered = take(run)
+            self._note_receipt(member, run)
+            self._note_deliveries(member, delivered)
+            for _ in delivered:
+                on_deliver(index)
+
+        return receive if member.rows is None else receive_traced
+
+    def _note_receipt(self, member: _Member, run: Run) -> None:
+        assert member.rows is not None, "only traced members note anything"
+        depth = member.machine.ordering.queue_depth
+        self.held_runs_max = max(self.held_runs_max, depth)
+        member.rows.run(self.scheduler.now_us, "receive", run, depth)
 
 
 def simulate(options: Options) -> list[Event]:

@@ -51,7 +51,16 @@ class NetworkOptions:
 class Network:
     """Channels between processes numbered 0 to ``process_count - 1``."""
 
-    __slots__ = ("_channels", "_is_fifo", "_options", "_random", "_scheduler", "lost_count")
+    __slots__ = (
+        "_channels",
+        "_delay_us_mean",
+        "_delay_us_min",
+        "_is_fifo",
+        "_options",
+        "_scheduler",
+        "_uniform",
+        "lost_count",
+    )
 
     def __init__(
         self, scheduler: Scheduler, options: NetworkOptions, seed: str, receivers: list[Receive]
@@ -59,7 +68,9 @@ class Network:
         """Connect every process to every other."""
         self._scheduler = scheduler
         self._options = options
-        self._random = Random(f"{seed}/network")
+        self._uniform = Random(f"{seed}/network").random
+        self._delay_us_min = options.delay_us_min
+        self._delay_us_mean = options.delay_us_mean
         self._is_fifo = options.is_fifo
         # Per source, the other processes, and when the last copy on the channel to each arrives:
         # later copies may not arrive earlier.
@@ -71,21 +82,23 @@ class Network:
 
     def multicast(self, source: int, frame: object) -> None:
         """Send a copy of ``frame`` to every process but ``source``."""
-        options, uniform = self._options, self._random.random
-        earliest, mean = self._scheduler.now_us + options.delay_us_min, options.delay_us_mean
-        # Exponential delays, written out: this is the simulator's innermost loop.
-        if self._is_fifo:
-            busy, others = self._channels[source]
-            for place, due in enumerate(busy):
-                arrival = earliest - int(mean * log(1.0 - uniform()))
-                if arrival > due:
-                    busy[place] = arrival
-            self._scheduler.at_each(busy, others, frame)
+        earliest = self._scheduler.now_us + self._delay_us_min
+        if not self._is_fifo:
+            self._multicast_badly(source, frame, earliest)
             return
-        self._multicast_badly(source, frame, earliest)
+        busy, others = self._channels[source]
+        mean, uniform = self._delay_us_mean, self._uniform
+        place = 0
+        for due in busy:
+            # Exponential delays, written out: this is the simulator's innermost loop.
+            arrival = earliest - int(mean * log(1.0 - uniform()))
+            if arrival > due:
+                busy[place] = arrival
+            place += 1
+        self._scheduler.at_each(busy, others, frame)
 
     def _multicast_badly(self, source: int, frame: object, earliest: int) -> None:
-        options, uniform = self._options, self._random.random
+        options, uniform = self._options, self._uniform
         busy, others = self._channels[source]
         for place, receive in enumerate(others):
             if uniform() < options.loss:

@@ -49,7 +49,16 @@ class WorkloadOptions:
 class Workload:
     """The applications of all processes."""
 
-    __slots__ = ("_answer", "_left", "_multicast", "_options", "_payload", "_random", "_scheduler")
+    __slots__ = (
+        "_answer",
+        "_left",
+        "_multicast",
+        "_options",
+        "_payload",
+        "_random",
+        "_scheduler",
+        "_uniform",
+    )
 
     def __init__(
         self, scheduler: Scheduler, options: WorkloadOptions, seed: str, multicast: Multicast
@@ -58,6 +67,7 @@ class Workload:
         self._scheduler = scheduler
         self._options = options
         self._random = Random(f"{seed}/workload")
+        self._uniform = self._random.random
         self._multicast = multicast
         self._left = options.message_count
         self._answer = 0.0
@@ -71,8 +81,8 @@ class Workload:
 
     def on_deliver(self, process: int) -> None:
         """Perhaps answer what ``process`` has just delivered."""
-        if self._left and self._random.random() < self._answer:
-            thought_us = int(self._random.random() * self._options.thought_us_max)
+        if self._left and self._uniform() < self._answer:
+            thought_us = int(self._uniform() * self._options.thought_us_max)
             self._scheduler.at(self._scheduler.now_us + thought_us, self._say, process)
 
     def _begin(self, process: int) -> None:
@@ -83,7 +93,7 @@ class Workload:
     def _say(self, process: int) -> None:
         if not self._left:
             return
-        count = min(1 + int(self._random.random() * self._options.burst_max), self._left)
+        count = min(1 + int(self._uniform() * self._options.burst_max), self._left)
         self._left -= count
         self._multicast(process, [self._payload] * count)
 
