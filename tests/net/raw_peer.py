@@ -39,6 +39,21 @@ class RawPeer:
         host, port = address.split(":")
         return cls(*await asyncio.open_connection(host, int(port)))
 
+    @classmethod
+    async def join(cls, address: str) -> Self:
+        """Connect, as soon as somebody listens, and greet as carol."""
+        async with asyncio.timeout(DEADLINE_S / 2):
+            while True:
+                try:
+                    peer = await cls.connect(address)
+                except ConnectionRefusedError:
+                    await asyncio.sleep(0.002)
+                else:
+                    break
+        await peer.send(greeting())
+        assert isinstance(decode_frame(await peer.hear_frame()), Hello)
+        return peer
+
     async def say(self, data: bytes) -> None:
         """Send bytes as they are."""
         self._writer.write(data)
@@ -156,7 +171,7 @@ async def infiltrated(folder: Path | None = None, **options: Any) -> AsyncIterat
     trace = folder / "events" if folder is not None else None
     nodes = {name: Node("choir", name, addresses, trace=trace, **options) for name in TRIO[:CAROL]}
     starts = asyncio.gather(*(node.start() for node in nodes.values()))
-    peers = {name: await _join(addresses[name]) for name in nodes}
+    peers = {name: await RawPeer.join(addresses[name]) for name in nodes}
     await starts
     try:
         yield Infiltrated(nodes, peers)
@@ -164,18 +179,3 @@ async def infiltrated(folder: Path | None = None, **options: Any) -> AsyncIterat
         for peer in peers.values():
             await peer.close()
         await asyncio.gather(*(node.stop() for node in nodes.values()))
-
-
-async def _join(address: str) -> RawPeer:
-    """Connect, as soon as somebody listens, and greet."""
-    async with asyncio.timeout(DEADLINE_S / 2):
-        while True:
-            try:
-                peer = await RawPeer.connect(address)
-            except ConnectionRefusedError:
-                await asyncio.sleep(0.002)
-            else:
-                break
-    await peer.send(greeting())
-    assert isinstance(decode_frame(await peer.hear_frame()), Hello)
-    return peer

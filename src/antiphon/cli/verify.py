@@ -56,7 +56,8 @@ def judge(path: Path, engine: Engine = Engine.SPARK, cores: int | None = None) -
         from antiphon.sim import oracle
         from antiphon.trace.reader import read_rows
 
-        return oracle.judge(read_rows(path), run=path.name)
+        name = path.stem if path.is_file() else path.resolve().name
+        return oracle.judge(read_rows(path), run=name)
     from antiphon.pipeline.ingest import find_sources
     from antiphon.pipeline.session import spark_session
     from antiphon.pipeline.verify import verify as verify_on_spark

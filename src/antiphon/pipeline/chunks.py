@@ -90,6 +90,20 @@ def list_column(matrix: np.ndarray[Any, Any]) -> pa.ListArray:
     return pa.ListArray.from_arrays(column(offsets), column(matrix.ravel()))
 
 
+def packed_column(matrices: Iterable[np.ndarray[Any, Any]]) -> pa.Array:
+    """Return a column with one matrix of 64-bit numbers, as bytes, per row."""
+    blobs = [matrix.tobytes() for matrix in matrices]
+    offsets = np.cumsum([0, *map(len, blobs)]).astype(np.int32)
+    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(b"".join(blobs))]
+    return pa.Array.from_buffers(pa.binary(), len(blobs), buffers)
+
+
+def unpacked(batch: pa.RecordBatch, name: str, line_count: int) -> Iterator[np.ndarray[Any, Any]]:
+    """Yield the matrices of a packed column; each has this many lines."""
+    for blob in batch.column(name):
+        yield np.frombuffer(blob.as_buffer(), dtype=np.int64).reshape(line_count, -1)
+
+
 def _values(array: pa.Array) -> np.ndarray[Any, Any]:
     assert array.null_count == 0, "the pipeline writes no nulls"
     buffer, begin, count = array.buffers()[1], array.offset, len(array)

@@ -9,7 +9,7 @@ own messages before it multicasts them; such runs are cut down to single message
 Cost: O(rows log rows + atomic runs x processes); nothing here is done message by message.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -46,11 +46,17 @@ class Pieces:
 
     sender: Numbers
     process: Numbers
-    is_multicast: Truths
+    is_multicast: Numbers
+    """1 or 0."""
     first: Numbers
     count: Numbers
     position: Numbers
     after: Numbers
+
+
+PIECE_LINES = tuple(field.name for field in fields(Pieces))
+STRAND_LINES = ("scope", "sender", "process", "is_multicast", "width")
+"""Of a matrix with a column per strand."""
 
 
 class Again(NamedTuple):
@@ -86,6 +92,30 @@ class _Spans(NamedTuple):
     end: Numbers
     lowest: Numbers
     """By rank of sender: the number that its addresses count from."""
+
+
+def cut_at_buckets(rows: Numbers, strands: Numbers) -> tuple[Numbers, Numbers, Numbers]:
+    """Return scopes, buckets and pieces of rows (``reading.LINES``), cut where buckets begin."""
+    strand, first, count, position, after, _ = rows
+    width = strands[-1][strand]
+    begin = first // width
+    bucket_count = (first + count - 1) // width - begin + 1
+    row, place = _expanded(bucket_count)
+    bucket, width = begin[row] + place, width[row]
+    low = np.maximum(first[row], bucket * width)
+    # Counted from the border: with the largest numbers its successor would be out of range.
+    high = np.minimum(first[row] + count[row] - 1 - bucket * width, width - 1) + bucket * width
+    scope, sender, process, is_multicast, _ = strands[:, strand[row]]
+    pieces = (
+        sender,
+        process,
+        is_multicast,
+        low,
+        high - low + 1,
+        position[row] + (low - first[row]),
+        after[row],
+    )
+    return scope, bucket, np.array(pieces)
 
 
 def cut(pieces: Pieces, layout: Layout) -> Cut:
@@ -153,7 +183,7 @@ def _matrix(pieces: Pieces, layout: Layout, spans: _Spans, borders: Numbers) -> 
     layer = _Layer(
         (np.cumsum(is_covered) - 1)[run], pieces.process[piece], position, pieces.after[piece]
     )
-    is_multicast = pieces.is_multicast[piece]
+    is_multicast = pieces.is_multicast[piece] == 1
     sender, run_count = address >> _SENDER_SHIFT, len(address)
     sent, delivered = layer.only(is_multicast), layer.only(~is_multicast)
     multicast, _, sent_again = _earliest((1, run_count), sent.run, sent)

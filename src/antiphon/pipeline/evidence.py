@@ -4,16 +4,23 @@ Law: few questions, one pass each: questions are a small table that Spark sends 
 Columns are those of the matrix; a message within a run is told by its distance from the first.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from antiphon.pipeline.chunks import column, numbers, unpacked
+from antiphon.pipeline.cutting import Numbers
 from antiphon.pipeline.findings import Finding, What
 from antiphon.pipeline.position import NEVER
+from antiphon.pipeline.reading import LINES
+
+_PLACE_SCHEMA = "segment bigint, strand bigint, position bigint, line bigint"
 
 
 class Message(NamedTuple):
@@ -106,33 +113,41 @@ def predecessors_of(
 
 
 def places_of(
-    spark: SparkSession, events: DataFrame, strands: pa.Table, acts: Iterable[Act]
+    packs: DataFrame, strands: dict[int, Numbers], acts: Iterable[Act]
 ) -> dict[Act, Place]:
     """Return where in the files these acts are recorded."""
-    by_strand: dict[tuple[int, int, int, bool], list[Act]] = {}
+    by_strand: dict[tuple[int, ...], list[Act]] = {}
     for act in sorted(set(acts)):
-        by_strand.setdefault(act[:4], []).append(act)
-    wanted = [
-        (act, strand["segment"], strand["strand"])
-        for strand in strands.to_pylist()
-        for act in by_strand.get(
-            (strand["scope"], strand["process"], strand["sender"], strand["is_multicast"]), ()
-        )
-    ]
-    table = _table(
-        spark,
-        id=list(range(len(wanted))),
-        segment=[segment for _, segment, _ in wanted],
-        strand=[strand for _, _, strand in wanted],
-        position=[act.position for act, _, _ in wanted],
-    )
-    rows = events.join(
-        F.broadcast(table), on=["segment", "strand", "position"], how="inner"
-    ).select("id", "segment", "line")
+        by_strand.setdefault((act.scope, act.sender, act.process, act.is_multicast), []).append(act)
+    wanted: dict[int, dict[tuple[int, int], Act]] = {}
+    for segment, table in strands.items():
+        for strand, key in enumerate(zip(*table[:4].tolist(), strict=True)):
+            for act in by_strand.get(key, ()):
+                wanted.setdefault(segment, {})[strand, act.position] = act
+    keys = {segment: sorted(acts) for segment, acts in wanted.items()}
+    rows = packs.mapInArrow(partial(_find, wanted=keys), _PLACE_SCHEMA)
     return {
-        wanted[row["id"]][0]: Place(row["segment"], row["line"])
+        wanted[row["segment"]][row["strand"], row["position"]]: Place(row["segment"], row["line"])
         for row in rows.toArrow().to_pylist()
     }
+
+
+def _find(
+    batches: Iterable[pa.RecordBatch], *, wanted: dict[int, list[tuple[int, int]]]
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of these strands and positions."""
+    for batch in batches:
+        packs = unpacked(batch, "rows", len(LINES))
+        for segment, rows in zip(numbers(batch, "segment").tolist(), packs, strict=True):
+            strand, _, _, position, _, line = rows
+            keys = wanted.get(segment, [])
+            at = np.flatnonzero(np.isin(position, [position for _, position in keys]))
+            here = set(keys)
+            at = at[[(strand[row], position[row]) in here for row in at]] if len(at) else at
+            columns = [np.full(len(at), segment), strand[at], position[at], line[at]]
+            yield pa.RecordBatch.from_arrays(
+                [column(each) for each in columns], names=["segment", "strand", "position", "line"]
+            )
 
 
 def _table(spark: SparkSession, **columns: list[int] | list[str] | list[bool]) -> DataFrame:

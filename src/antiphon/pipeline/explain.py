@@ -9,9 +9,9 @@ Explaining decides nothing. Cost: three passes over what is in memory or on disk
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from antiphon.pipeline.cutting import Numbers
 from antiphon.pipeline.evidence import (
     Act,
     Message,
@@ -93,7 +93,7 @@ def explain(
     spark: SparkSession,
     trace: Trace,
     survey: Survey,
-    strands: pa.Table,
+    strands: dict[int, Numbers],
     matrix: DataFrame,
     findings: Iterable[Finding],
 ) -> dict[Finding, Violation]:
@@ -106,7 +106,7 @@ def explain(
         for finding, message in messages.items()
     ]
     acts = (act for story in stories for act, _ in story.steps)
-    places = places_of(spark, trace.events, strands, acts)
+    places = places_of(trace.packs, strands, acts)
     return {
         story.finding: Violation(
             property=PROPERTY_OF[story.finding.what],

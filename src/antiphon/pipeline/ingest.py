@@ -13,11 +13,12 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
+import numpy as np
 import pyarrow as pa
 
 from antiphon.core.errors import TraceError
-from antiphon.pipeline.chunks import numbers
-from antiphon.pipeline.reading import ROW_TYPES, Report, read_source
+from antiphon.pipeline.chunks import column, numbers, unpacked
+from antiphon.pipeline.reading import LINES, SQL_SCHEMA, Report, read_source
 from antiphon.pipeline.sources import Source, deal, find_sources
 from antiphon.trace.continuity import Truncation, check_spans
 
@@ -26,15 +27,13 @@ if TYPE_CHECKING:
 
 __all__ = ["Source", "Trace", "find_sources", "ingest", "named"]
 
-EVENT_COLUMNS = [name for name in ROW_TYPES if name != "report"]
-_SCHEMA = ", ".join(f"{name} {sql_type}" for name, (sql_type, _) in ROW_TYPES.items())
-
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """A trace in Spark: its multicast and deliver rows, kept until ``release``."""
+    """A trace in Spark, kept in memory or on disk until ``release``."""
 
-    events: "DataFrame"
+    packs: "DataFrame"
+    """Multicast and deliver rows: ``segment``, and thousands of ``rows`` in one value."""
     reports: list[Report]
     """By file."""
     files: list[str]
@@ -56,7 +55,7 @@ def ingest(spark: "SparkSession", sources: Sequence[Source]) -> Trace:
 
     hands = deal(sources, spark.sparkContext.defaultParallelism)
     tasks = spark.range(0, len(hands), 1, len(hands))
-    kept = tasks.mapInArrow(partial(_read, hands=hands), _SCHEMA)
+    kept = tasks.mapInArrow(partial(_read, hands=hands), SQL_SCHEMA)
     kept.persist(StorageLevel.MEMORY_AND_DISK)
     try:
         reports = _collect_reports(kept)
@@ -64,20 +63,22 @@ def ingest(spark: "SparkSession", sources: Sequence[Source]) -> Trace:
     except BaseException:
         kept.unpersist()
         raise
-    events = kept.where("report is null").select(EVENT_COLUMNS)
-    return Trace(events, reports, [str(source.segment.path) for source in sources], kept)
+    packs = kept.where("report is null").select("segment", "rows")
+    return Trace(packs, reports, [str(source.segment.path) for source in sources], kept)
 
 
 def named(spark: "SparkSession", trace: Trace) -> "DataFrame":
-    """Return the rows with the names they were recorded with, for people and for queries."""
+    """Return the rows one by one, with the names they were recorded with: for people."""
     strands = [
         msgspec.to_builtins(strand) | {"segment": report.number, "file": file}
         for report, file in zip(trace.reports, trace.files, strict=True)
         for strand in report.strands
     ]
-    table = spark.createDataFrame(pa.Table.from_pylist(strands))
-    return trace.events.join(
-        table.withColumnRenamed("number", "strand"), on=["segment", "strand"], how="inner"
+    names = spark.createDataFrame(pa.Table.from_pylist(strands))
+    types = ", ".join(f"{name} bigint" for name in ("segment", *LINES))
+    rows = trace.packs.mapInArrow(_unpack, types)
+    return rows.join(
+        names.withColumnRenamed("number", "strand"), on=["segment", "strand"], how="inner"
     ).selectExpr(
         "run",
         "process",
@@ -91,6 +92,16 @@ def named(spark: "SparkSession", trace: Trace) -> "DataFrame":
         "line",
         "position",
     )
+
+
+def _unpack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        packs = unpacked(batch, "rows", len(LINES))
+        for segment, rows in zip(numbers(batch, "segment"), packs, strict=True):
+            columns = [np.full(rows.shape[1], segment), *rows]
+            yield pa.RecordBatch.from_arrays(
+                [column(each) for each in columns], names=["segment", *LINES]
+            )
 
 
 def _read(

@@ -20,7 +20,7 @@ from antiphon.pipeline.ingest import Trace
 from antiphon.pipeline.matrix import pieces, position_matrix
 from antiphon.pipeline.orders import block_starts, disorders, is_long, timeline
 from antiphon.pipeline.promises import creations, disagreements, duplicates, early_deliveries
-from antiphon.pipeline.scopes import Survey, strand_table, survey
+from antiphon.pipeline.scopes import Survey, strand_tables, survey
 from antiphon.trace.verdict import Property, Verdict
 
 Cases = Callable[[Survey, list[Findings]], list[Case]]
@@ -37,8 +37,8 @@ def judge(
         found = survey(trace.reports)
         layouts = {scope.number: scope.layout() for scope in found.scopes}
         partition_count = _partition_count(spark, found, grain)
-        strands = strand_table(trace.reports, found.scopes, grain)
-        cut_up = pieces(trace.events, spark.createDataFrame(strands))
+        strands = strand_tables(trace.reports, found.scopes, grain)
+        cut_up = pieces(trace.packs, strands)
         matrix = kept.enter_context(_kept(position_matrix(cut_up, layouts, partition_count)))
         matrix.count()
         begin("orders")

@@ -17,17 +17,33 @@ Cost: 8 bytes per delivery and column of positions; a bucket at a time is in a w
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import fields
 from functools import partial
 
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
-from antiphon.pipeline.chunks import chunks, column, list_column, numbers, regrouped
-from antiphon.pipeline.cutting import Again, Cut, Layout, Numbers, Pieces, cut
+from antiphon.pipeline.chunks import (
+    chunks,
+    column,
+    list_column,
+    numbers,
+    packed_column,
+    regrouped,
+    unpacked,
+)
+from antiphon.pipeline.cutting import (
+    PIECE_LINES,
+    Again,
+    Cut,
+    Layout,
+    Numbers,
+    Pieces,
+    cut,
+    cut_at_buckets,
+)
 from antiphon.pipeline.position import NEVER
+from antiphon.pipeline.reading import LINES
 
 _BUCKET = ("scope", "bucket")
 _TYPES = {
@@ -44,31 +60,14 @@ _TYPES = {
     "again": "array<struct<process: int, position: bigint, is_multicast: boolean>>",
 }
 _COLUMNS = list(_TYPES)
+_PIECES_SCHEMA = "scope int, bucket bigint, pieces binary"
 _SCHEMA = ", ".join(f"{name} {sql_type}" for name, sql_type in _TYPES.items())
 
 
-def pieces(events: DataFrame, strands: DataFrame) -> DataFrame:
-    """Return multicast and deliver rows by scope and rank, cut at the borders of buckets."""
-    return (
-        events.join(F.broadcast(strands), on=["segment", "strand"], how="inner")
-        .withColumn("last", F.expr("first + count - 1"))
-        .withColumn("bucket", F.expr("explode(sequence(first div width, last div width))"))
-        .withColumn("border", F.expr("bucket * width"))
-        .withColumn("low", F.expr("greatest(first, border)"))
-        # Not "least(last, border + width - 1)": with the largest numbers that would overflow.
-        .withColumn("high", F.expr("if(last - border < width, last, border + width - 1)"))
-        .select(
-            "scope",
-            "bucket",
-            "sender",
-            "process",
-            "is_multicast",
-            F.col("low").alias("first"),
-            F.expr("high - low + 1").alias("count"),
-            F.expr("position + (low - first)").alias("position"),
-            "after",
-        )
-    )
+def pieces(packs: DataFrame, strands: dict[int, Numbers]) -> DataFrame:
+    """Return rows by scope and bucket, still packed: see ``cutting.Pieces``."""
+    sorted_out = packs.mapInArrow(partial(_sort_out, strands=strands), _PIECES_SCHEMA)
+    return sorted_out.select("scope", "bucket", "pieces")
 
 
 def position_matrix(
@@ -83,6 +82,28 @@ def position_matrix(
     )
 
 
+def _sort_out(
+    batches: Iterable[pa.RecordBatch], *, strands: dict[int, Numbers]
+) -> Iterator[pa.RecordBatch]:
+    """Sort the rows of each pack by bucket: a pack is of one time, so it has to do with few."""
+    for batch in batches:
+        packs = unpacked(batch, "rows", len(LINES))
+        for segment, rows in zip(numbers(batch, "segment"), packs, strict=True):
+            scope, bucket, table = cut_at_buckets(rows, strands[segment])
+            order = np.lexsort((bucket, scope))
+            scope, bucket, table = scope[order], bucket[order], table[:, order]
+            is_new = (scope[1:] != scope[:-1]) | (bucket[1:] != bucket[:-1])
+            begins = np.flatnonzero(np.concatenate([[True], is_new]))
+            yield pa.RecordBatch.from_arrays(
+                [
+                    column(scope[begins].astype(np.int32)),
+                    column(bucket[begins]),
+                    packed_column(np.split(table, begins[1:], axis=1)),
+                ],
+                names=["scope", "bucket", "pieces"],
+            )
+
+
 def _matrices(
     batches: Iterable[pa.RecordBatch], *, layouts: dict[int, Layout]
 ) -> Iterator[pa.RecordBatch]:
@@ -94,7 +115,8 @@ def _bucket_matrices(
 ) -> Iterator[pa.RecordBatch]:
     for (scope, bucket), chunk in chunks(batches, _BUCKET):
         layout = layouts[scope]
-        matrix = cut(Pieces(*(numbers(chunk, field.name) for field in fields(Pieces))), layout)
+        parts = unpacked(chunk, "pieces", len(PIECE_LINES))
+        matrix = cut(Pieces(*np.concatenate(list(parts), axis=1)), layout)
         yield _table(matrix, layout, scope, bucket)
 
 

@@ -3,13 +3,16 @@
 Law: names are left behind. All multicasts, or all deliveries from one sender, of a process in a
 scope are a strand; a file's strands are numbered, its rows say which they belong to, and a report
 after the rows says who that is and what else the file had to tell: which records it holds, how
-they end, who is in which view. So rows are seven integers each, and whatever is to be known
-about names and totals is known before the rows are looked at again. Errors are part of the
-report: what cannot be read must reach the driver as the reader's sentence, not as a stack trace.
+they end, who is in which view. So rows are six integers each, and whatever is to be known about
+names and totals is known before the rows are looked at again. Errors are part of the report: what
+cannot be read must reach the driver as the reader's sentence, not as a stack trace.
 
-    segment   number of the file
+Rows travel packed, thousands in one value: Spark then only carries them, and numpy takes them
+apart where they are needed. The lines of a packed matrix:
+
     strand    number of the strand in the file
-    first, count  the messages
+    first     the messages
+    count
     position  where in the process's order the first of them is (``position``)
     after     a position before this one, with no multicast by the process in the scope between:
               deliveries that share it have the same place in the process's causal past
@@ -31,20 +34,14 @@ from antiphon.trace.continuity import Span, Tally, Truncation
 from antiphon.trace.reader import read_segment
 from antiphon.trace.schema import QUIESCENT, Event
 
-ROWS_PER_BATCH = 16_384
-"""About a megabyte on its way to Spark."""
+ROWS_PER_PACK = 16_384
+"""Just under a megabyte."""
 
-ROW_TYPES = {
-    "segment": ("int", pa.int32()),
-    "strand": ("int", pa.int32()),
-    "first": ("bigint", pa.int64()),
-    "count": ("bigint", pa.int64()),
-    "position": ("bigint", pa.int64()),
-    "after": ("bigint", pa.int64()),
-    "line": ("bigint", pa.int64()),
-    "report": ("binary", pa.binary()),
-}
-_SCHEMA = pa.schema([(name, arrow_type) for name, (_, arrow_type) in ROW_TYPES.items()])
+LINES = ("strand", "first", "count", "position", "after", "line")
+"""Of a packed matrix."""
+
+SQL_SCHEMA = "segment int, rows binary, report binary"
+_SCHEMA = pa.schema([("segment", pa.int32()), ("rows", pa.binary()), ("report", pa.binary())])
 
 ScopeKey = tuple[str, str, int]
 """Run, group, view."""
@@ -101,58 +98,39 @@ class Report(msgspec.Struct):
 
 
 def read_source(source: Source) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a file, then the report on it."""
+    """Yield the rows of a file, packed, then the report on it."""
     file, error = _File(source), ""
     try:
-        yield from file.batches()
+        for pack in file.packs():
+            yield _batch(source, rows=pack)
     except TraceError as refusal:
         error = str(refusal)
-    yield _report_batch(file.report(error))
+    yield _batch(source, report=msgspec.json.encode(file.report(error)))
 
 
-def _report_batch(report: Report) -> pa.RecordBatch:
-    """Return a row of nothing but the report."""
-    encoded = msgspec.json.encode(report)
-    buffers = [None, pa.py_buffer(array("i", [0, len(encoded)])), pa.py_buffer(encoded)]
-    nothing = [pa.nulls(1, field.type) for field in list(_SCHEMA)[:-1]]
-    return pa.RecordBatch.from_arrays(
-        [*nothing, pa.Array.from_buffers(pa.binary(), 1, buffers)], schema=_SCHEMA
-    )
+def _batch(
+    source: Source, rows: bytes | None = None, report: bytes | None = None
+) -> pa.RecordBatch:
+    number = column(np.array([source.number], dtype=np.int32))
+    return pa.RecordBatch.from_arrays([number, _binary(rows), _binary(report)], schema=_SCHEMA)
 
 
-class _Columns:
-    """Rows on their way into a batch, column by column.
-
-    Arrays of machine integers, not tuples: nothing that Python's garbage collector looks after.
-    """
-
-    def __init__(self, number: int) -> None:
-        self._number = number
-        self.strand, self.first, self.count, self.position, self.after, self.line = (
-            array("q") for _ in range(6)
-        )
-
-    def batch(self) -> pa.RecordBatch:
-        """Return what has come together."""
-        rows = (self.strand, self.first, self.count, self.position, self.after, self.line)
-        columns = [np.frombuffer(row, dtype=np.int64) for row in rows]
-        columns.insert(0, np.full(len(self.line), self._number))
-        columns = [
-            column(values.astype(np.int32) if field.type == pa.int32() else values)
-            for values, field in zip(columns, _SCHEMA, strict=False)
-        ]
-        return pa.RecordBatch.from_arrays(
-            [*columns, pa.nulls(len(self.line), pa.binary())], schema=_SCHEMA
-        )
+def _binary(value: bytes | None) -> pa.Array:
+    if value is None:
+        return pa.nulls(1, pa.binary())
+    buffers = [None, pa.py_buffer(array("i", [0, len(value)])), pa.py_buffer(value)]
+    return pa.Array.from_buffers(pa.binary(), 1, buffers)
 
 
 class _Record:
     """What has been seen of one process so far."""
 
-    __slots__ = ("last", "last_line", "part")
+    __slots__ = ("last", "last_line", "part", "strands")
 
-    def __init__(self, part: RecordPart, event: Event) -> None:
-        self.part, self.last, self.last_line = part, event, 0
+    def __init__(self, event: Event, run: str) -> None:
+        self.part = RecordPart(run, event.process)
+        self.last, self.last_line = event, 0
+        self.strands: dict[tuple[str, str, str, int], tuple[Strand, list[int]]] = {}
 
     def closed(self) -> RecordPart:
         part, last = self.part, self.last
@@ -170,46 +148,54 @@ class _File:
         self._source = source
         self._tally = Tally()
         self._records: dict[tuple[str, str], _Record] = {}
-        self._strands: dict[tuple[str, str, str, str, str, int], tuple[Strand, list[int]]] = {}
         self._pasts: dict[tuple[str, str, str, int], list[int]] = {}
+        self._strands: list[Strand] = []
         self._views: dict[ScopeKey, dict[str, None]] = {}
 
-    def batches(self) -> Iterator[pa.RecordBatch]:
-        """Yield what multicast and deliver rows say. Every row of every trace passes here."""
+    def packs(self) -> Iterator[bytes]:
+        """Yield what multicast and deliver rows say. Every row of every trace passes here.
+
+        Arrays of machine integers, not tuples: Python's garbage collector has nothing to do.
+        """
         path, process, _, last = self._source.segment
-        run_of_file, strands = self._source.run, self._strands
-        columns = _Columns(self._source.number)
+        pack = [array("q") for _ in LINES]
+        strands, firsts, counts, positions, afters, lines = pack
         for line, event in read_segment(path, last=last, process=process, tally=self._tally):
-            run, kind = event.run or run_of_file, event.kind
-            self._note(run, line, event)
+            record = self._records.get((event.run, event.process)) or self._begin_record(event)
+            record.last, record.last_line = event, line
+            record.part.row_count += 1
+            kind = event.kind
             if kind == "deliver" or kind == "multicast":  # noqa: PLR1714  faster than a set
-                sender = event.sender or event.process
-                key = (kind, run, event.process, sender, event.group, event.view)
-                position = row_position(event.index, line)
-                found = strands.get(key)
-                strand, past = found or self._begin_strand(key, position)
-                columns.strand.append(strand.number)
-                columns.first.append(event.first)
-                columns.count.append(event.count)
-                columns.position.append(position)
-                columns.after.append(past[0])
-                columns.line.append(line)
+                index, count = event.index, event.count
+                position = (index if index >= 0 else line) * STRIDE
+                key = (kind, event.sender, event.group, event.view)
+                strand, past = record.strands.get(key) or self._begin_strand(record, key, position)
+                strands.append(strand.number)
+                firsts.append(event.first)
+                counts.append(count)
+                positions.append(position)
+                afters.append(past[0])
+                lines.append(line)
                 strand.row_count += 1
-                strand.message_count += event.count
-                if kind == "multicast":
-                    strand.highest = max(strand.highest, event.first + event.count - 1)
+                strand.message_count += count
+                if strand.is_multicast:
+                    strand.highest = max(strand.highest, event.first + count - 1)
                     strand.last_position = position
                     past[0] = position + STRIDE - 1
-                if len(columns.line) >= ROWS_PER_BATCH:
-                    yield columns.batch()
-                    columns = _Columns(self._source.number)
-        yield columns.batch()
+                if len(lines) == ROWS_PER_PACK:
+                    yield b"".join(pack)
+                    for column_of_pack in pack:
+                        del column_of_pack[:]
+            elif kind != "receive":
+                self._note(record, event)
+        if lines:
+            yield b"".join(pack)
 
     def report(self, error: str) -> Report:
         """Say what there is to say, once the rows have been read."""
         return Report(
             number=self._source.number,
-            strands=[strand for strand, _ in self._strands.values()],
+            strands=self._strands,
             records=[record.closed() for record in self._records.values()],
             views=[(scope, list(members)) for scope, members in self._views.items()],
             spans=self._tally.spans,
@@ -217,27 +203,36 @@ class _File:
             error=error,
         )
 
-    def _note(self, run: str, line: int, event: Event) -> None:
-        """Take a row of any kind into account."""
-        key = (run, event.process)
-        record = self._records.get(key)
-        if record is None:
-            record = self._records[key] = _Record(RecordPart(*key), event)
-        record.part.row_count += 1
-        record.last, record.last_line = event, line
+    def _begin_record(self, event: Event) -> _Record:
+        record = _Record(event, event.run or self._source.run)
+        self._records[event.run, event.process] = record
+        return record
+
+    def _begin_strand(
+        self, record: _Record, key: tuple[str, str, str, int], position: int
+    ) -> tuple[Strand, list[int]]:
+        kind, sender, group, view = key
+        run, process = record.part.run, record.part.process
+        strand = Strand(
+            number=len(self._strands),
+            run=run,
+            group=group,
+            view=view,
+            process=process,
+            sender=sender or process,
+            is_multicast=kind == "multicast",
+        )
+        past = self._pasts.setdefault((run, process, group, view), [position - 1])
+        self._strands.append(strand)
+        record.strands[key] = (strand, past)
+        return strand, past
+
+    def _note(self, record: _Record, event: Event) -> None:
+        """Take a row into account that is not about messages."""
         if event.kind == "start":
             record.part.has_start = True
         elif event.kind == "crash":
             record.part.has_crash = True
         elif event.kind == "view":
-            members = self._views.setdefault((run, event.group, event.view), {})
-            members.update(dict.fromkeys(event.members or ()))
-
-    def _begin_strand(
-        self, key: tuple[str, str, str, str, str, int], position: int
-    ) -> tuple[Strand, list[int]]:
-        kind, run, process, sender, group, view = key
-        strand = Strand(len(self._strands), run, group, view, process, sender, kind == "multicast")
-        past = self._pasts.setdefault((run, process, group, view), [position - 1])
-        self._strands[key] = (strand, past)
-        return strand, past
+            scope = (record.part.run, event.group, event.view)
+            self._views.setdefault(scope, {}).update(dict.fromkeys(event.members or ()))

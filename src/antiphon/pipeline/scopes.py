@@ -14,24 +14,12 @@ no less right, if they are not.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-import pyarrow as pa
+import numpy as np
 
-from antiphon.pipeline.cutting import WIDTH_MAX, Layout
+from antiphon.pipeline.cutting import WIDTH_MAX, Layout, Numbers
 from antiphon.pipeline.grain import Grain
 from antiphon.pipeline.position import NEVER
 from antiphon.pipeline.reading import RecordPart, Report, ScopeKey, Strand
-
-_STRANDS = pa.schema(
-    [
-        ("segment", pa.int32()),
-        ("strand", pa.int32()),
-        ("scope", pa.int32()),
-        ("process", pa.int32()),
-        ("sender", pa.int32()),
-        ("is_multicast", pa.bool_()),
-        ("width", pa.int64()),
-    ]
-)
 
 
 @dataclass(slots=True)
@@ -138,27 +126,26 @@ def survey(reports: Sequence[Report]) -> Survey:
     return Survey(records, scopes)
 
 
-def strand_table(reports: Iterable[Report], scopes: Iterable[Scope], grain: Grain) -> pa.Table:
-    """Return the table that says of each strand which scope, process and sender it is of."""
+def strand_tables(
+    reports: Iterable[Report], scopes: Iterable[Scope], grain: Grain
+) -> dict[int, Numbers]:
+    """Return, for each file, whose its strands are: a matrix with a line per ``STRAND_LINES``."""
     by_key = {scope.key: scope for scope in scopes}
     ranks = {
         key: {name: rank for rank, name in enumerate(scope.names)} for key, scope in by_key.items()
     }
     widths = {key: scope.widths(grain) for key, scope in by_key.items()}
-    rows = [
-        {
-            "segment": report.number,
-            "strand": strand.number,
-            "scope": by_key[strand.scope].number,
-            "process": ranks[strand.scope][strand.process],
-            "sender": (sender := ranks[strand.scope][strand.sender]),
-            "is_multicast": strand.is_multicast,
-            "width": widths[strand.scope][sender],
-        }
+
+    def lines(strand: Strand) -> tuple[int, ...]:
+        of_scope = ranks[strand.scope]
+        sender = of_scope[strand.sender]
+        scope, width = by_key[strand.scope].number, widths[strand.scope][sender]
+        return scope, sender, of_scope[strand.process], strand.is_multicast, width
+
+    return {
+        report.number: np.array([lines(strand) for strand in report.strands], dtype=np.int64).T
         for report in reports
-        for strand in report.strands
-    ]
-    return pa.Table.from_pylist(rows, schema=_STRANDS)
+    }
 
 
 def _records(reports: Sequence[Report]) -> dict[str, dict[str, Record]]:

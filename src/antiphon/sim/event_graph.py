@@ -182,7 +182,7 @@ def _records_of(
         if act_count > ACTS_MAX or multicast_count > MULTICASTS_MAX:
             message = (
                 f"the oracle judges up to {MULTICASTS_MAX} messages and {ACTS_MAX} deliveries: "
-                f"use `antiphon verify` for more"
+                f"judge more on Spark (`antiphon verify` without `--engine oracle`)"
             )
             raise UsageError(message)
     for record in records.values():

@@ -1,0 +1,23 @@
+"""Runs the command line as a user does: another process, its output and its exit status."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+
+def antiphon(
+    *words: str, folder: Path | None = None, **environment: str
+) -> "subprocess.CompletedProcess[str]":
+    """Run ``antiphon`` with these words; colours off, a wide terminal, no traceback allowed."""
+    done = subprocess.run(
+        [sys.executable, "-m", "antiphon", *words],
+        cwd=folder,
+        env={**os.environ, "COLUMNS": "200", "NO_COLOR": "1", **environment},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert "Traceback" not in done.stderr, done.stderr
+    return done

