@@ -30,6 +30,8 @@ class MulticastRequested:
     group: GroupNumber
     payloads: list[bytes]
     order: Order = Order.CAUSAL
+    byte_count: int | None = None
+    """The size of all payloads, if the driver knows it."""
 
 
 @final
@@ -96,8 +98,8 @@ class Process:
             case RunReceived(run):
                 ready = self.receive(run)
                 return [DeliverRuns(ready)] if ready else []
-            case MulticastRequested(group, payloads, order):
-                run = self._ordering.multicast(group, payloads, order)
+            case MulticastRequested(group, payloads, order, byte_count):
+                run = self._ordering.multicast(group, payloads, order, byte_count)
                 return [SendRun(run), DeliverRuns([run])]
 
     def receive(self, run: Run) -> list[Run]:

@@ -8,9 +8,10 @@ import asyncio
 import signal
 from collections.abc import Callable
 from itertools import repeat
+from pathlib import Path
 
 import pytest
-from tests.net.harness import TRIO, LoopFactory, choir, free_addresses, play, read, until
+from tests.net.harness import TRIO, LoopFactory, choir, free_addresses, play, read, rows_of, until
 from tests.net.processes import running
 
 from antiphon import BackPressureError, Group, Message, Order, UsageError
@@ -116,6 +117,27 @@ def test_member_that_does_not_read_slows_its_sender_and_loses_nothing(
                 task.cancel()
 
     play(loop_factory, scene())
+
+
+@pytest.mark.usefixtures("_small_buffers")
+def test_member_that_stops_unread_still_gets_everything(
+    loop_factory: LoopFactory, tmp_path: Path
+) -> None:
+    """A full stream does not keep its member from hearing the others out, nor from quiescence."""
+    total = 60
+
+    async def scene() -> None:
+        async with choir(DUET, folder=tmp_path) as nodes:
+            alice, bob = nodes.values()
+            listening = asyncio.ensure_future(_listen(alice.group))
+            await until(lambda: alice.group.stream.reader, "alice reads herself")
+            await alice.group.cbcast_many([CHUNK] * total)
+            await until(lambda: bob.group.stream.is_full, "bob has stopped reading")
+        await listening
+        assert len([message async for message in bob.group]) == total
+
+    play(loop_factory, scene())
+    assert {rows_of(tmp_path, name)[-1].detail for name in DUET} == {"quiescent"}
 
 
 @pytest.mark.usefixtures("_small_buffers")

@@ -95,9 +95,11 @@ def test_member_that_greets_and_speaks_in_one_breath_is_heard(loop_factory: Loop
         addresses = free_addresses(["alice", "bob"])
         speech = [bytes([65 + number]) * 1000 for number in range(20)]
         first_words = runs(run(payloads=speech, sender=0), rank=0, domain=_DUET)
-        async with RawSenior(addresses["alice"], greeting(0, "alice", domain=_DUET), first_words):
-            async with Node("choir", "bob", addresses, drain_s=0.0).group as group:
-                assert await read_payloads(group, 20) == speech
+        async with (
+            RawSenior(addresses["alice"], greeting(0, "alice", domain=_DUET), first_words),
+            Node("choir", "bob", addresses, drain_s=0.0).group as group,
+        ):
+            assert await read_payloads(group, 20) == speech
 
     play(loop_factory, scene())
 

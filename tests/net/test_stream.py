@@ -5,9 +5,11 @@ from random import Random
 
 import pytest
 from tests.net.harness import DEADLINE_S, LoopFactory, choir, play, read, read_payloads, until
+from tests.net.raw_peer import CAROL, infiltrated, run, runs
 
 from antiphon import Batch, Group, Message, Order, UsageError
-from antiphon.core.frames import PAYLOAD_BYTES_MAX
+from antiphon.core.frames import PAYLOAD_BYTES_MAX, Runs, decode_frame
+from antiphon.core.runs import Stamp
 from antiphon.net.group import RUN_BYTES_MAX, RUN_MESSAGES_MAX
 
 pytestmark = pytest.mark.net
@@ -190,6 +192,25 @@ def test_question_comes_before_its_answer_everywhere(loop_factory: LoopFactory) 
             groups = [node.group for node in nodes.values()]
             everywhere = await asyncio.gather(*(sing(i, group) for i, group in enumerate(groups)))
             assert everywhere == [list(range(30))] * 3
+
+    play(loop_factory, scene())
+
+
+def test_message_does_not_depend_on_what_arrives_after_it(loop_factory: LoopFactory) -> None:
+    """What waits to be sent when something arrives goes out first, with no stamp of it."""
+
+    async def scene() -> None:
+        async with infiltrated() as group:
+            alice = group.nodes["alice"]
+            await alice.group.cbcast(b"before")
+            alice.on_frame(CAROL, decode_frame(runs(run())))  # in the same turn of the loop
+            await alice.group.cbcast(b"after")
+            stamps: dict[bytes, Stamp] = {}
+            while len(stamps) < 2:
+                frame = decode_frame(await group.to["alice"].hear_frame())
+                assert isinstance(frame, Runs)
+                stamps |= {each.payloads[0]: each.stamp for each in frame.runs}
+            assert stamps == {b"before": (), b"after": ((CAROL, 1),)}
 
     play(loop_factory, scene())
 

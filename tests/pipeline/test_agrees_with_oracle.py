@@ -30,7 +30,7 @@ Row = tuple[Event, str, int]
 
 TINY = Grain(
     cells_per_bucket=1,
-    rows_per_bucket_min=4,
+    rows_per_bucket_min=20,
     numbers_per_bucket_min=2,
     rows_per_block=3,
     rows_per_partition=20_000,

@@ -66,9 +66,7 @@ class Counter:
     def report(self, name: str) -> Report:
         """Say what was seen."""
         senders, cpu_s = len(self.per_sender), time.process_time() - self._begin_cpu_s
-        return Report(
-            name, self.count, self.byte_count, senders, self.begin_ns, self.end_ns, cpu_s
-        )
+        return Report(name, self.count, self.byte_count, senders, self.begin_ns, self.end_ns, cpu_s)
 
 
 async def _say_and_wait(line: str) -> None:

@@ -115,23 +115,25 @@ def encode_bye(bye: Bye) -> bytes:
 
 def encode_runs(domain: int, process: int, runs: list[Run]) -> bytes:
     """Return the bytes of a RUNS frame; the runs keep their order."""
-    return b"".join(runs_parts(domain, process, runs))
+    return b"".join(runs_parts(domain, process, runs)[0])
 
 
-def runs_parts(domain: int, process: int, runs: list[Run]) -> list[bytes | bytearray]:
-    """Return the bytes of a RUNS frame in pieces, for who has something to put before them."""
+def runs_parts(domain: int, process: int, runs: list[Run]) -> tuple[list[bytes | bytearray], int]:
+    """Return a RUNS frame in pieces, and how many of its bytes are not payload."""
     assert runs, "an empty frame would say nothing"
     head = _prefix(Kind.RUNS, domain, process)
     append_varint(head, len(runs))
     parts: list[bytes | bytearray] = []
+    overhead_bytes = 0
     previous: Run | None = None
     for run in runs:
         _append_record_head(head, run, previous)
+        overhead_bytes += len(head)
         parts.append(head)
         parts += run.payloads
         head = bytearray()
         previous = run
-    return parts
+    return parts, overhead_bytes
 
 
 def _prefix(kind: Kind, domain: int, process: int) -> bytearray:
@@ -141,8 +143,8 @@ def _prefix(kind: Kind, domain: int, process: int) -> bytearray:
 
 
 def _append_record_head(out: bytearray, run: Run, previous: Run | None) -> None:
-    lengths = list(map(len, run.payloads))
-    shortest, longest = min(lengths), max(lengths)
+    payloads = run.payloads
+    lengths = set(map(len, payloads))  # one pass: nearly always a set of one
     continues = (
         previous is not None
         and previous.group == run.group
@@ -156,22 +158,23 @@ def _append_record_head(out: bytearray, run: Run, previous: Run | None) -> None:
         flags |= _CONTINUES
     if run.stamp:
         flags |= _STAMPED
-    if shortest == longest:
+    if len(lengths) == 1:
         flags |= _EQUAL_LENGTHS
     else:
+        longest = max(lengths)
         width = next(i for i, limit in enumerate(_WIDTH_LIMITS) if longest < limit)
         flags |= width << _WIDTH_SHIFT
     out.append(flags)
     if not continues:
         for value in (run.group, run.view, run.sender, run.first):
             append_varint(out, value)
-    append_varint(out, len(lengths))
+    append_varint(out, len(payloads))
     if run.stamp:
         _append_stamp(out, run.stamp)
-    if shortest == longest:
-        append_varint(out, shortest)
+    if len(lengths) == 1:
+        append_varint(out, lengths.pop())
     else:
-        out += struct.pack(f"<{len(lengths)}{_WIDTHS[width]}", *lengths)
+        out += struct.pack(f"<{len(payloads)}{_WIDTHS[width]}", *map(len, payloads))
 
 
 def _append_stamp(out: bytearray, stamp: Stamp) -> None:

@@ -35,7 +35,7 @@ class Run:
 
     __slots__ = ("byte_count", "first", "group", "order", "payloads", "sender", "stamp", "view")
 
-    def __init__(
+    def __init__(  # noqa: PLR0917 - a record of the wire has the fields it has
         self,
         group: GroupNumber,
         view: ViewNumber,

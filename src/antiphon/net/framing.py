@@ -17,7 +17,6 @@ BUFFER_BYTES = 256 * 1024
 GREETING_BYTES_MAX = 256
 """Until a peer has said who it is, it gets no more room than a greeting needs."""
 
-LENGTH_BYTES = 4
 _LENGTH = struct.Struct("<I")
 
 
@@ -26,9 +25,9 @@ def with_length(frame: bytes) -> bytes:
     return _LENGTH.pack(len(frame)) + frame
 
 
-def join_with_length(parts: list[bytes | bytearray]) -> bytes:
+def join_with_length(parts: list[bytes | bytearray], byte_count: int) -> bytes:
     """Return a frame in pieces as it goes onto a stream: large payloads are copied only once."""
-    return b"".join([_LENGTH.pack(sum(map(len, parts))), *parts])
+    return b"".join([_LENGTH.pack(byte_count), *parts])
 
 
 class FrameBuffer:

@@ -10,8 +10,7 @@ stream, before anything that comes of it. A multicast returns when the message i
 waits its turn in a bounded buffer; it waits while a member reads slowly.
 """
 
-from collections.abc import AsyncIterator, Coroutine, Iterable
-from itertools import accumulate
+from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator
 from typing import TYPE_CHECKING, Self
 
 from antiphon.core.errors import UsageError
@@ -111,14 +110,14 @@ class Group:
     async def multicast_many(self, payloads: Iterable[bytes], order: Order = Order.CAUSAL) -> None:
         """Multicast messages in the given order, as runs; none of them if one is unfit."""
         batch = list(payloads)
-        for payload in batch:
-            if type(payload) is not bytes or len(payload) > PAYLOAD_BYTES_MAX:
-                raise UsageError(_say_unfit(payload))
-        at = 0
-        while at < len(batch):
+        for part, byte_count in _cut(batch, _checked_size(batch)):
             if not self.pending or order is not self.pending_order:
                 await self._begin_run(order)
-            at = self._fill_run(batch, at)
+            if self._pending_bytes + byte_count > PAYLOAD_BYTES_MAX:
+                self._node.flush()  # no frame is larger than the largest message needs
+                self._node.expect_flush()
+            self.pending += part
+            self._pending_bytes += byte_count
             if self._pending_bytes >= RUN_BYTES_MAX or len(self.pending) >= RUN_MESSAGES_MAX:
                 await self._node.flush_and_wait(self.stream)
 
@@ -126,7 +125,8 @@ class Group:
         """Wait for room, once per run, so that not every message has to ask."""
         if order not in _ORDERS:
             name = order.name.lower() if isinstance(order, Order) else repr(order)
-            message = f"{name} order is not available yet: ask for one of {_say_orders()}"
+            names = " or ".join(f"Order.{order.name}" for order in _ORDERS)
+            message = f"{name} order is not available yet: ask for {names}"
             raise UsageError(message)
         if self._node.must_wait(self.stream):
             await self._node.flush_and_wait(self.stream)
@@ -135,31 +135,41 @@ class Group:
         self._node.expect_flush()
         self.pending_order = order
 
-    def _fill_run(self, batch: list[bytes], at: int) -> int:
-        """Add messages from place ``at`` until the run is full; return the place behind them."""
-        if self._pending_bytes + len(batch[at]) > PAYLOAD_BYTES_MAX:
-            self._node.flush()  # no frame is larger than the largest message needs
-        part = batch[at : at + RUN_MESSAGES_MAX - len(self.pending)]
-        sizes = list(accumulate(map(len, part), initial=self._pending_bytes))
-        if sizes[-1] >= RUN_BYTES_MAX:
-            count = next(i for i, size in enumerate(sizes) if size >= RUN_BYTES_MAX and i)
-            if sizes[count] > PAYLOAD_BYTES_MAX and count > 1:
-                count -= 1
-            part = part[:count]
-        self.pending += part
-        self._pending_bytes = sizes[len(part)]
-        return at + len(part)
-
     # What the node calls.
 
-    def take_pending(self) -> list[bytes]:
-        """Hand over what was multicast since the last time."""
-        pending, self.pending, self._pending_bytes = self.pending, [], 0
-        return pending
+    def take_pending(self) -> tuple[list[bytes], int]:
+        """Hand over what was multicast since the last time, and its size."""
+        taken = self.pending, self._pending_bytes
+        self.pending, self._pending_bytes = [], 0
+        return taken
 
 
-def _say_orders() -> str:
-    return ", ".join(f"Order.{order.name}" for order in _ORDERS)
+def _checked_size(batch: list[bytes]) -> int:
+    """Return the size of all messages; refuse a batch with one that is unfit.
+
+    Written for batches of thousands: few passes, none of them in Python.
+    """
+    if set(map(type, batch)) - {bytes}:
+        raise UsageError(_say_unfit(next(item for item in batch if type(item) is not bytes)))
+    byte_count = sum(map(len, batch))
+    if byte_count > PAYLOAD_BYTES_MAX and len(longest := max(batch, key=len)) > PAYLOAD_BYTES_MAX:
+        raise UsageError(_say_unfit(longest))
+    return byte_count
+
+
+def _cut(batch: list[bytes], byte_count: int) -> Iterator[tuple[list[bytes], int]]:
+    """Yield parts that fit into one run, with their sizes; nearly always the whole batch."""
+    if byte_count <= RUN_BYTES_MAX and 0 < len(batch) <= RUN_MESSAGES_MAX:
+        yield batch, byte_count
+        return
+    begin = size = 0
+    for at, payload in enumerate(batch):
+        if at > begin and (size + len(payload) > RUN_BYTES_MAX or at - begin == RUN_MESSAGES_MAX):
+            yield batch[begin:at], size
+            begin, size = at, 0
+        size += len(payload)
+    if size or begin < len(batch):
+        yield batch[begin:], size
 
 
 def _say_unfit(payload: object) -> str:

@@ -24,7 +24,7 @@ from antiphon.core.ids import GroupName, GroupNumber, ProcessId, ViewNumber, che
 from antiphon.core.runs import Run
 from antiphon.core.views import View
 from antiphon.net.address import check_insecure, parse_address
-from antiphon.net.framing import LENGTH_BYTES, join_with_length
+from antiphon.net.framing import join_with_length
 from antiphon.net.group import Group
 from antiphon.net.mesh import Mesh
 from antiphon.net.recorder import Recorder
@@ -155,7 +155,8 @@ class Node:
         if not self.group.pending:
             return
         order = self.group.pending_order
-        requested = MulticastRequested(_NUMBER, self.group.take_pending(), order)
+        payloads, byte_count = self.group.take_pending()
+        requested = MulticastRequested(_NUMBER, payloads, order, byte_count)
         for effect in self._machine.step(requested, time.monotonic_ns() // 1000):
             match effect:
                 case SendRun(run):
@@ -164,10 +165,10 @@ class Node:
                     self._deliver(runs)
 
     def _send(self, run: Run) -> None:
-        stream_bytes = join_with_length(runs_parts(self._mesh.domain, self._rank, [run]))
+        parts, overhead_bytes = runs_parts(self._mesh.domain, self._rank, [run])
+        stream_bytes = join_with_length(parts, overhead_bytes + run.byte_count)
         self._mesh.broadcast(stream_bytes)
         if self._recorder is not None:
-            overhead_bytes = len(stream_bytes) - LENGTH_BYTES - run.byte_count
             self._recorder.run("multicast", run, self.held_runs, overhead_bytes)
 
     def must_wait(self, stream: Stream) -> bool:

@@ -119,7 +119,9 @@ class VectorDomain:
         """List the held runs in order of receipt, each with one message that it waits for."""
         return self._queue.waiting()
 
-    def multicast(self, group: GroupNumber, payloads: list[bytes], order: Order) -> Run:
+    def multicast(
+        self, group: GroupNumber, payloads: list[bytes], order: Order, byte_count: int | None = None
+    ) -> Run:
         """Stamp a run of own messages and deliver it here, at once (ISIS 5.1)."""
         assert payloads, "a run has at least one message"
         if order is Order.TOTAL:
@@ -136,7 +138,7 @@ class VectorDomain:
         first = mine.sent + 1
         mine.sent += len(payloads)
         mine.delivered[mine.rank] = mine.sent
-        return Run(group, mine.view_number, mine.rank, first, order, stamp, payloads)
+        return Run(group, mine.view_number, mine.rank, first, order, stamp, payloads, byte_count)
 
     def receive(self, run: Run) -> list[Run]:
         """Take a run from another member; return what can be delivered now, in order.

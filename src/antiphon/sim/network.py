@@ -88,13 +88,11 @@ class Network:
             return
         busy, others = self._channels[source]
         mean, uniform = self._delay_us_mean, self._uniform
-        place = 0
-        for due in busy:
+        for place, due in enumerate(busy):
             # Exponential delays, written out: this is the simulator's innermost loop.
             arrival = earliest - int(mean * log(1.0 - uniform()))
             if arrival > due:
                 busy[place] = arrival
-            place += 1
         self._scheduler.at_each(busy, others, frame)
 
     def _multicast_badly(self, source: int, frame: object, earliest: int) -> None:
