@@ -7,7 +7,6 @@ took, no task or socket left over.
 
 import asyncio
 import gc
-import socket
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any, TypeVar
 
 from antiphon import Group, Message
 from antiphon.net.node import Node
+from antiphon.net.ports import free_ports
 from antiphon.trace.reader import read_rows
 from antiphon.trace.schema import Event
 
@@ -58,10 +58,7 @@ async def until(condition: Callable[[], object], what: str) -> None:
 
 def free_addresses(names: Sequence[str] = TRIO) -> dict[str, str]:
     """Return an address on loopback for each name, whose port was free a moment ago."""
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in names]
-    ports = [taken.getsockname()[1] for taken in sockets]
-    for taken in sockets:
-        taken.close()
+    ports = free_ports(len(names))
     return {name: f"127.0.0.1:{port}" for name, port in zip(names, ports, strict=True)}
 
 

@@ -84,7 +84,7 @@ def test_limit_is_the_one_that_holds_when_a_frame_has_its_turn() -> None:
 def test_frame_in_parts_is_framed_like_a_whole_one() -> None:
     """Joining parts with a length is the same as putting a length before the whole."""
     parts: list[bytes | bytearray] = [b"ab", bytearray(b"c"), b"", b"def"]
-    assert join_with_length(parts) == with_length(b"abcdef")
+    assert join_with_length(parts, 6) == with_length(b"abcdef")
 
 
 @pytest.mark.net

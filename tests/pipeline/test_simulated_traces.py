@@ -1,0 +1,116 @@
+"""Simulated traces, sound and spoilt: Spark and the oracle must agree on each of them.
+
+The traces come from the simulator itself, on networks of every kind; most are then spoilt in a
+place or two. All are judged by one Spark job, and one by one by the oracle.
+"""
+
+from collections import Counter
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING
+
+import msgspec
+import pytest
+
+from antiphon.core.runs import Order
+from antiphon.pipeline.verify import verify_all
+from antiphon.sim.cluster import Options, simulate
+from antiphon.sim.network import NetworkOptions
+from antiphon.sim.oracle import judge
+from antiphon.sim.workload import WorkloadOptions
+from antiphon.trace.schema import Event
+from antiphon.trace.verdict import Property, Status
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+SEEDS = range(1_500)
+FILE_COUNT = 4
+
+
+def random_world(seed: int) -> Options:
+    """Return a small world of any kind."""
+    dice = Random(f"{seed}/world")
+    is_rough = dice.random() < 0.3
+    return Options(
+        seed=seed,
+        process_count=dice.randint(1, 6),
+        order=Order.FIFO if dice.random() < 0.15 else Order.CAUSAL,
+        network=NetworkOptions(
+            delay_us_mean=dice.choice([0, 200, 5_000]),
+            loss=dice.choice([0.0, 0.1]) if is_rough else 0.0,
+            duplicate=dice.choice([0.0, 0.3]) if is_rough else 0.0,
+            reorder=is_rough and dice.random() < 0.5,
+        ),
+        workload=WorkloadOptions(
+            message_count=dice.randint(1, 30), burst_max=dice.randint(1, 5), payload_bytes=0
+        ),
+    )
+
+
+def spoil(rows: list[Event], dice: Random) -> None:  # noqa: C901 - an arm per way to spoil
+    """Plant a violation, or something that looks like one."""
+    places = [at for at, row in enumerate(rows) if row.kind in {"multicast", "deliver"}]
+    if not places:
+        return
+    at = dice.choice(places)
+    row = msgspec.structs.replace(rows[at])
+    match dice.choice(["drop", "repeat", "move", "renumber", "other sender", "fifo", "cut"]):
+        case "drop":
+            del rows[at]
+        case "repeat":
+            rows.insert(dice.choice(places), row)
+        case "move":
+            same = [other for other in places if rows[other].process == row.process]
+            rows.insert(dice.choice(same), rows.pop(at))
+        case "renumber":
+            rows[at] = msgspec.structs.replace(row, first=max(1, row.first + dice.choice([-1, 1])))
+        case "other sender" if row.kind == "deliver":
+            rows[at] = msgspec.structs.replace(row, sender=f"p{dice.randint(1, 7)}")
+        case "fifo" if row.kind == "multicast":
+            rows[at] = msgspec.structs.replace(row, order="fifo")
+        case "cut":
+            del rows[at:]
+        case _:
+            pass
+
+
+def trace_of(seed: int) -> list[Event]:
+    """Return the rows of a world, perhaps spoilt, numbered again."""
+    dice = Random(f"{seed}/spoil")
+    per_process: dict[str, list[Event]] = {}
+    for row in simulate(random_world(seed)):
+        per_process.setdefault(row.process, []).append(row)
+    for _ in range(dice.choice([0, 0, 1, 1, 2, 4])):
+        spoil(per_process[dice.choice(sorted(per_process))], dice)
+    rows = []
+    for of_process in per_process.values():
+        for index, row in enumerate(of_process):
+            rows.append(msgspec.structs.replace(row, run=f"seed-{seed}", index=index))
+    return rows
+
+
+def test_spark_and_oracle_agree_on_simulated_traces(spark: "SparkSession", tmp_path: Path) -> None:
+    """Every status, count, reason and explanation is the same; all kinds of verdict occur."""
+    lines: list[list[bytes]] = [[] for _ in range(FILE_COUNT)]
+    traces = {}
+    for seed in SEEDS:
+        file, placed = lines[seed % FILE_COUNT], []
+        for row in trace_of(seed):
+            file.append(msgspec.json.encode(row))
+            placed.append((row, str(tmp_path / f"{seed % FILE_COUNT}.ndjson"), len(file)))
+        traces[f"seed-{seed}"] = placed
+    for number, of_file in enumerate(lines):
+        (tmp_path / f"{number}.ndjson").write_bytes(b"\n".join(of_file) + b"\n")
+    found = verify_all(spark, [tmp_path])
+    assert sorted(found) == sorted(traces)
+    seen: Counter[tuple[Property, Status]] = Counter()
+    for run, placed in traces.items():
+        expected = judge(placed, run)
+        assert msgspec.structs.replace(expected, engine="spark") == found[run], run
+        seen.update((item.property, item.status) for item in expected.properties)
+    for which in Property:
+        assert seen[which, Status.HOLDS] > len(SEEDS) // 10, (which, seen)
+        assert seen[which, Status.VIOLATED] > len(SEEDS) // 50, (which, seen)

@@ -1,0 +1,249 @@
+"""Verdicts on traces written by hand, and what happens to traces that cannot be judged."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.trace.hand_written import crash, deliver, multicast, start, stop, view, write_rows
+
+from antiphon.core.errors import TraceError
+from antiphon.pipeline.grain import Grain
+from antiphon.pipeline.verify import STEPS, verify, verify_all
+from antiphon.trace.schema import Event
+from antiphon.trace.verdict import MessageId, Property, Status, Verdict
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+
+def statuses(verdict: Verdict) -> dict[str, tuple[str, int]]:
+    """Return status and count of all properties that do not simply hold."""
+    return {
+        item.property.value: (item.status.value, item.violation_count)
+        for item in verdict.properties
+        if item.status is not Status.HOLDS
+    }
+
+
+def answer_before_question() -> list[Event]:
+    """C delivers B's answer before A's question."""
+    return [
+        multicast("A"),
+        deliver("B", "A"),
+        multicast("B"),
+        deliver("C", "B"),
+        deliver("C", "A"),
+        deliver("A", "B"),
+    ]
+
+
+def test_answer_before_its_question_is_explained(spark: "SparkSession", tmp_path: Path) -> None:
+    """The verdict names the process, both messages, the chain A, B, C, and its lines."""
+    path = write_rows(tmp_path / "abc.ndjson", answer_before_question())
+    verdict = verify(spark, path)
+    assert statuses(verdict) == {"causal": ("violated", 1)}
+    [violation] = verdict.of(Property.CAUSAL).violations
+    assert violation.process == "C"
+    assert violation.message == MessageId("B", 1)
+    assert violation.earlier == MessageId("A", 1)
+    assert [(link.text, link.file, link.line) for link in violation.chain] == [
+        ("A multicast message 1 of A", str(path), 1),
+        ("B delivered message 1 of A", str(path), 2),
+        ("B multicast message 1 of B", str(path), 3),
+        ("C delivered message 1 of B, but message 1 of A only later", str(path), 4),
+    ]
+    assert "C delivered message 1 of B, but only later message 1 of A" in violation.text
+
+
+def test_counts_are_of_messages_not_of_rows(spark: "SparkSession", tmp_path: Path) -> None:
+    """A run that comes too early breaks the order of each of its messages, examples are three."""
+    rows = [
+        multicast("A", 1, 2),
+        multicast("A", 3, 500),
+        deliver("B", "A", 3, 500),
+        deliver("B", "A", 1, 2),
+    ]
+    verdict = verify(spark, write_rows(tmp_path / "runs.ndjson", rows))
+    assert statuses(verdict) == {"fifo": ("violated", 500), "causal": ("violated", 500)}
+    assert [item.message.number for item in verdict.of(Property.FIFO).violations] == [3, 4, 5]
+    assert (verdict.event_count, verdict.message_count, verdict.delivery_count) == (4, 502, 502)
+
+
+def test_run_folder_with_a_crash_holds_survivors_to_agreement(
+    spark: "SparkSession", tmp_path: Path
+) -> None:
+    """Who crashed owes nothing; who survived owes what another survivor delivered."""
+    events = tmp_path / "run" / "events"
+    journals = {
+        "A": [start("A"), view("A", "A", "B", "C"), multicast("A"), deliver("A", "A"), stop("A")],
+        "B": [start("B"), deliver("B", "A"), crash("B")],
+        "C": [start("C"), stop("C")],
+    }
+    for name, rows in journals.items():
+        for index, event in enumerate(rows):
+            event.index = index
+        write_rows(events / name / "000001.ndjson", rows)
+    verdict = verify(spark, tmp_path / "run")
+    assert verdict.run == "run"
+    assert statuses(verdict) == {"agreement": ("violated", 1)}
+    agreement = verdict.of(Property.AGREEMENT)
+    assert "B" in agreement.reason
+    assert agreement.violations[0].process == "C"
+    assert agreement.violations[0].chain[-1].file.endswith("C/000001.ndjson")
+
+
+def test_trace_without_deliveries_is_unknown(spark: "SparkSession", tmp_path: Path) -> None:
+    """Nothing is claimed of a trace in which nothing was delivered."""
+    verdict = verify(spark, write_rows(tmp_path / "t.ndjson", [multicast("A"), multicast("A")]))
+    assert {item.status for item in verdict.properties} == {Status.UNKNOWN}
+
+
+def test_trace_of_start_rows_alone_is_unknown(spark: "SparkSession", tmp_path: Path) -> None:
+    """A trace without any message has no scope to judge, and that is no accident."""
+    verdict = verify(spark, write_rows(tmp_path / "t.ndjson", [start("A")]))
+    assert {item.status for item in verdict.properties} == {Status.UNKNOWN}
+    assert (verdict.process_count, verdict.event_count) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("damage", "line", "words"),
+    [
+        (b"not json\n", 3, "not JSON"),
+        (b'{"process":"A","kind":"deliver"}\n', 3, "first"),
+        (b'{"process":"A","kind":"multicast","first":1,"index":7}\n', 3, "index"),
+    ],
+)
+def test_malformed_trace_raises_one_sentence_with_its_line(
+    spark: "SparkSession", tmp_path: Path, damage: bytes, line: int, words: str
+) -> None:
+    """What a worker cannot read reaches the caller as the reader's sentence, and nothing more."""
+    path = write_rows(tmp_path / "t.ndjson", [multicast("A"), deliver("B", "A")])
+    path.write_bytes(path.read_bytes() + damage)
+    with pytest.raises(TraceError) as caught:
+        verify(spark, path)
+    message = str(caught.value)
+    assert message.startswith(f"{path}:{line}: ")
+    assert words in message
+    assert "\n" not in message
+
+
+def test_first_bad_file_is_the_one_reported(spark: "SparkSession", tmp_path: Path) -> None:
+    """Which task fails first does not decide what is said."""
+    for name in ("a", "b", "c", "d"):
+        write_rows(tmp_path / "t" / f"{name}.ndjson", [multicast(name)])
+    for name in ("d", "b"):
+        (tmp_path / "t" / f"{name}.ndjson").write_bytes(b"[]\n")
+    with pytest.raises(TraceError, match=r"b\.ndjson:1: "):
+        verify(spark, tmp_path / "t")
+
+
+def test_gap_between_files_is_reported(spark: "SparkSession", tmp_path: Path) -> None:
+    """Rows that are missing between two files are noticed, though each file is sound."""
+    write_rows(tmp_path / "t" / "a.ndjson", [multicast("A", 1, index=0)])
+    write_rows(tmp_path / "t" / "b.ndjson", [multicast("A", 2, index=2)])
+    with pytest.raises(TraceError, match=r"b\.ndjson:1: .*without gaps"):
+        verify(spark, tmp_path / "t")
+
+
+def test_missing_and_empty_traces_are_refused(spark: "SparkSession", tmp_path: Path) -> None:
+    """No trace, no verdict."""
+    with pytest.raises(TraceError, match="does not exist"):
+        verify(spark, tmp_path / "nothing")
+    (tmp_path / "empty.ndjson").write_bytes(b"")
+    with pytest.raises(TraceError, match=r"empty\.ndjson:1: "):
+        verify(spark, tmp_path / "empty.ndjson")
+    journal = tmp_path / "run" / "events" / "A" / "000001.ndjson"
+    journal.parent.mkdir(parents=True)
+    journal.write_bytes(b"")
+    with pytest.raises(TraceError, match="the trace is empty"):
+        verify(spark, tmp_path / "run")
+
+
+def test_steps_are_announced_in_order(spark: "SparkSession", tmp_path: Path) -> None:
+    """Whoever shows progress hears of each step as it begins, and of the end."""
+    heard: list[tuple[str, int, int]] = []
+    path = write_rows(tmp_path / "t.ndjson", answer_before_question())
+    verify(spark, path, on_step=lambda *step: heard.append(step))
+    total = len(STEPS)
+    assert heard == [(name, done, total) for done, name in enumerate((*STEPS, ""))]
+
+
+def test_several_traces_are_judged_apart(spark: "SparkSession", tmp_path: Path) -> None:
+    """Runs share the jobs, not the verdict; equal names of processes do not mix."""
+    wrong = write_rows(tmp_path / "wrong.ndjson", answer_before_question())
+    rows = answer_before_question()
+    rows[3], rows[4] = rows[4], rows[3]
+    right = write_rows(tmp_path / "right.ndjson", rows)
+    found = verify_all(spark, [wrong, right])
+    assert {name: statuses(verdict) for name, verdict in found.items()} == {
+        "right": {},
+        "wrong": {"causal": ("violated", 1)},
+    }
+
+
+def test_runs_in_one_trace_share_its_verdict(spark: "SparkSession", tmp_path: Path) -> None:
+    """A file with rows of two runs gets one verdict; what is wrong in either counts."""
+    rows = [*answer_before_question(), *answer_before_question()]
+    for event in rows[6:]:
+        event.run = "other"
+    verdict = verify(spark, write_rows(tmp_path / "two.ndjson", rows))
+    assert statuses(verdict) == {"causal": ("violated", 2)}
+    assert [item.run for item in verdict.of(Property.CAUSAL).violations] == ["other", "two"]
+
+
+def test_one_sender_alone_fills_many_buckets(spark: "SparkSession", tmp_path: Path) -> None:
+    """A single sender's messages are judged in parts, and a break across parts is found."""
+    count = 3_000
+    rows = [multicast("A", number) for number in range(1, count + 1)]
+    order = [*range(2, count + 1), 1]
+    rows += [deliver("B", "A", number) for number in order]
+    grain = Grain(
+        cells_per_bucket=1, rows_per_bucket_min=100, numbers_per_bucket_min=2, rows_per_block=100
+    )
+    verdict = verify(spark, write_rows(tmp_path / "t.ndjson", rows), grain=grain)
+    broken = ("violated", count - 1)
+    assert statuses(verdict) == {"fifo": broken, "causal": broken}
+
+
+def test_messages_of_other_groups_and_views_do_not_matter(
+    spark: "SparkSession", tmp_path: Path
+) -> None:
+    """Orders are judged within a group and view: what happens elsewhere is no cause."""
+    rows = [
+        multicast("A", group="g"),
+        multicast("A", group="h"),
+        multicast("A", group="g", view=2),
+        deliver("B", "A", group="h"),
+        deliver("B", "A", group="g", view=2),
+        deliver("B", "A", group="g"),
+    ]
+    assert statuses(verify(spark, write_rows(tmp_path / "t.ndjson", rows))) == {}
+
+
+def test_rows_can_be_had_with_their_names(spark: "SparkSession", tmp_path: Path) -> None:
+    """The table for people has a line per row of the trace, with its file and line."""
+    from antiphon.pipeline.ingest import find_sources, ingest, named
+
+    path = write_rows(tmp_path / "t.ndjson", [start("A"), multicast("A", 4, 2, group="g")])
+    trace = ingest(spark, find_sources([path]))
+    try:
+        [row] = named(spark, trace).collect()
+    finally:
+        trace.release()
+    assert row.asDict() == {
+        "run": "t", "process": "A", "kind": "multicast", "group": "g", "view": 1, "sender": "A",
+        "first": 4, "count": 2, "file": str(path), "line": 2, "position": 2_000_000,
+    }  # fmt: skip
+
+
+def test_nothing_is_kept_after_a_verdict(spark: "SparkSession", tmp_path: Path) -> None:
+    """Rows and tables are let go of, also when a trace is refused."""
+    path = write_rows(tmp_path / "t.ndjson", answer_before_question())
+    verify(spark, path)
+    path.write_bytes(b"[]\n")
+    with pytest.raises(TraceError):
+        verify(spark, path)
+    kept = spark.sparkContext._jsc.getPersistentRDDs()
+    assert kept.size() == 0
