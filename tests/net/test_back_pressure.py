@@ -15,14 +15,17 @@ from tests.net.harness import TRIO, LoopFactory, choir, free_addresses, play, re
 from tests.net.processes import running
 
 from antiphon import BackPressureError, Group, Message, Order, UsageError
+from antiphon.core.ids import GroupNumber
 from antiphon.core.runs import Run
-from antiphon.net import link, mesh, stream
+from antiphon.net import framing, link, mesh, stream
+from antiphon.net import node as node_module
 from antiphon.net.group import RUN_BYTES_MAX
 from antiphon.net.node import Node
 
 pytestmark = pytest.mark.net
 
 DUET = ("alice", "bob")
+NUMBER = GroupNumber(0)
 UNREAD = 1024 * 1024
 WRITE = 256 * 1024
 CHUNK = bytes(64 * 1024)
@@ -382,5 +385,37 @@ def test_member_that_stalls_loses_its_link_and_the_rest_go_on(
             assert not bob.group.lost
             listening.cancel()
         await asyncio.gather(alice.stop(), bob.stop())
+
+    play(loop_factory, scene())
+
+
+@pytest.mark.usefixtures("_small_buffers")
+def test_member_whose_messages_are_held_back_is_read_no_further(
+    loop_factory: LoopFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The delay queue is bounded too: answers to a question that is late wait at their sender."""
+    held_max = 512 * 1024
+    monkeypatch.setattr(node_module, "HELD_BYTES_MAX", held_max)
+
+    async def scene() -> None:
+        async with choir() as nodes:
+            alice, bob, carol = (nodes[name] for name in TRIO)
+            readers = [asyncio.ensure_future(read(each.group, 101)) for each in (alice, bob, carol)]
+            carol._mesh.set_held_up(0, held_up=True)  # alice's messages are late at carol
+            await alice.group.cbcast(b"question")
+            await until(lambda: bob._machine.ordering.clock(NUMBER)[0] == 1, "bob has heard it")
+            answers = asyncio.ensure_future(bob.group.cbcast_many(repeat(CHUNK, 100)))
+            await until(lambda: carol._held_bytes[1] > held_max, "carol holds answers back")
+            most = 0
+            for _ in range(200):
+                most = max(most, carol._held_bytes[1])
+                await asyncio.sleep(0)
+            assert most < held_max + framing.BUFFER_BYTES + FRAME
+            assert not carol._mesh._links[1]._reading
+            carol._mesh.set_held_up(0, held_up=False)
+            heard = await asyncio.gather(*readers)
+            await answers
+            assert [message.payload for message in heard[2]][:2] == [b"question", CHUNK]
+            assert carol._held_bytes == [0, 0, 0]
 
     play(loop_factory, scene())

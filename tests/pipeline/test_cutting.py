@@ -181,8 +181,7 @@ def test_rows_are_cut_where_buckets_begin(width: int) -> None:
             for place in range(length)
         ]
         assert messages == [
-            (first + place, 50 * STRIDE + place, (first + place) // width)
-            for place in range(count)
+            (first + place, 50 * STRIDE + place, (first + place) // width) for place in range(count)
         ]
         assert set(scope.tolist()) == {3}
         assert set(pieces["sender"]) == {1}

@@ -52,7 +52,8 @@ class Link(asyncio.BufferedProtocol):
         self._frames = FrameBuffer()
         self._transport: asyncio.Transport | None = None
         self._why: str | None = None
-        self._reading = True
+        self._reading = self._may_read = True
+        self._is_held_up = False
         self.expected_peer: int | None = None
         """The rank that was dialled; None if the other side dialled."""
         self.peer: int | None = None
@@ -154,7 +155,17 @@ class Link(asyncio.BufferedProtocol):
         self.write(with_length(frame))
 
     def set_reading(self, *, reading: bool) -> None:
-        """Stop or resume taking bytes from the peer."""
+        """Stop or resume taking bytes from the peer, as the application keeps up or not."""
+        self._may_read = reading
+        self._read_or_not()
+
+    def set_held_up(self, *, held_up: bool) -> None:
+        """Stop or resume taking bytes from the peer, as too much of it is held back or not."""
+        self._is_held_up = held_up
+        self._read_or_not()
+
+    def _read_or_not(self) -> None:
+        reading = self._may_read and not self._is_held_up
         if reading is self._reading or self._transport is None or self._transport.is_closing():
             return
         self._reading = reading
@@ -184,6 +195,7 @@ class Link(asyncio.BufferedProtocol):
             return
         if self._slow is not None:
             self._slow.flush()
+        self._is_held_up = False
         self.set_reading(reading=True)
         with suppress(OSError):  # reset by the peer, and nobody has told us yet
             self._transport.write_eof()

@@ -266,6 +266,11 @@ class Mesh:
         for link in self._links.values():
             link.set_reading(reading=reading)
 
+    def set_held_up(self, peer: int, *, held_up: bool) -> None:
+        """Stop or resume reading from one member."""
+        if peer in self._links:
+            self._links[peer].set_held_up(held_up=held_up)
+
     async def wait_writable(self) -> None:
         """Wait until no link is full; cut off those that stay full for too long."""
         try:

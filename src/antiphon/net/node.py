@@ -28,9 +28,12 @@ from antiphon.net.framing import join_with_length
 from antiphon.net.group import Group
 from antiphon.net.mesh import Mesh
 from antiphon.net.recorder import Recorder
-from antiphon.net.stream import Stream
-from antiphon.stack import DeliverRuns, MulticastRequested, Process, RunReceived, SendRun
+from antiphon.net.stream import Stream, weight
+from antiphon.stack import DeliverRuns, MulticastRequested, Process, SendRun
 from antiphon.trace.schema import QUIESCENT
+
+HELD_BYTES_MAX = 16 * 1024 * 1024
+"""Bytes of one member held in the delay queue before no more is read from that member."""
 
 _NUMBER = GroupNumber(0)
 
@@ -75,6 +78,7 @@ class Node:
         self._recorder: Recorder | None = None
         self._is_flush_due = False
         self._waiting_senders = 0
+        self._held_bytes = [0] * len(names)
         self.held_count = 0
         """Messages that had to wait for something in their causal past, so far."""
         self._is_started = False
@@ -195,19 +199,36 @@ class Node:
         """Hand a member's runs to the machine, one by one."""
         assert isinstance(frame, Runs), "the mesh keeps the other kinds"
         self.flush()  # what was multicast before this arrival does not depend on it
-        now_us = time.monotonic_ns() // 1000
         for run in frame.runs:
             if run.sender != peer:
                 message = f"a run of member {run.sender} comes from member {peer}"
                 raise PeerError(message)
-            effects = self._machine.step(RunReceived(run), now_us)
+            delivered = self._machine.receive(run)
             if self._recorder is not None:
                 self._recorder.run("receive", run, self.held_runs)
-            if not effects:
-                self.held_count += len(run.payloads)
-            for effect in effects:
-                assert isinstance(effect, DeliverRuns), "receiving causes deliveries only"
-                self._deliver(effect.runs)
+            if not delivered:
+                self._note_held(run)
+                continue
+            for released in delivered[1:]:  # the first is the one that has just come
+                self._note_released(released)
+            self._deliver(delivered)
+
+    def _note_held(self, run: Run) -> None:
+        """Count a run that waits; stop reading from a member of which too much waits.
+
+        That cannot last for ever: what they wait for comes over another link, whose member has
+        sent nothing before it that waits, or that would be in the way here too.
+        """
+        self.held_count += len(run.payloads)
+        self._held_bytes[run.sender] += weight(run)
+        if self._held_bytes[run.sender] > HELD_BYTES_MAX:
+            self._mesh.set_held_up(run.sender, held_up=True)
+
+    def _note_released(self, run: Run) -> None:
+        before = self._held_bytes[run.sender]
+        after = self._held_bytes[run.sender] = before - weight(run)
+        if after <= HELD_BYTES_MAX < before:
+            self._mesh.set_held_up(run.sender, held_up=False)
 
     def _deliver(self, runs: list[Run]) -> None:
         stream = self.group.stream

@@ -77,7 +77,7 @@ class Stream:
     def append(self, run: Run) -> None:
         """Add what has just been delivered."""
         self._runs.append(run)
-        self.unread_bytes += _weight(run)
+        self.unread_bytes += weight(run)
         self._wake()
 
     def end(self) -> None:
@@ -110,7 +110,7 @@ class Stream:
             reader.remove_done_callback(leave)
 
     def _note_read(self, run: Run) -> None:
-        self.unread_bytes -= _weight(run)
+        self.unread_bytes -= weight(run)
         if self._on_room and self.unread_bytes < UNREAD_BYTES_MAX // 2:
             self._call_on_room()
 
@@ -183,5 +183,6 @@ class Stream:
             self._waiter = None
 
 
-def _weight(run: Run) -> int:
+def weight(run: Run) -> int:
+    """Return about how many bytes a run takes in memory."""
     return run.byte_count + _MESSAGE_BYTES * len(run.payloads)
