@@ -100,7 +100,7 @@ def test_no_java_says_what_to_do(chat: Path, tmp_path: Path) -> None:
     (hidden / "__init__.py").write_text("raise ImportError('hidden by this test')\n")
     path = os.pathsep.join([str(hidden.parent), os.environ.get("PYTHONPATH", "")])
     environment = {"PATH": str(tmp_path), "JAVA_HOME": "", "PYTHONPATH": path}
-    done = antiphon("verify", str(chat), **environment)
+    done = antiphon("verify", str(chat), environment=environment)
     assert done.returncode == 2
     assert "antiphon[java]" in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1, done.stderr

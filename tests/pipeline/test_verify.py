@@ -190,7 +190,7 @@ def test_runs_in_one_trace_share_its_verdict(spark: "SparkSession", tmp_path: Pa
         event.run = "other"
     verdict = verify(spark, write_rows(tmp_path / "two.ndjson", rows))
     assert statuses(verdict) == {"causal": ("violated", 2)}
-    assert [item.run for item in verdict.of(Property.CAUSAL).violations] == ["other", "two"]
+    assert [item.run for item in verdict.of(Property.CAUSAL).violations] == ["two", "other"]
 
 
 def test_one_sender_alone_fills_many_buckets(spark: "SparkSession", tmp_path: Path) -> None:

@@ -69,9 +69,11 @@ class CopiesMessageClock(VectorDomain):
             mine.delivered[:] = [*known[: mine.rank], mine.sent, *known[mine.rank + 1 :]]
         return ready
 
-    def multicast(self, group: GroupNumber, payloads: list[bytes], order: Order) -> Run:
+    def multicast(
+        self, group: GroupNumber, payloads: list[bytes], order: Order, byte_count: int | None = None
+    ) -> Run:
         """Leave out entries that fell back to zero, which the wire cannot carry."""
-        run = super().multicast(group, payloads, order)
+        run = super().multicast(group, payloads, order, byte_count)
         run.stamp = tuple(entry for entry in run.stamp if entry[1])
         return run
 
@@ -101,7 +103,9 @@ class StampsWhatWasReceived(VectorDomain):
 
     __slots__ = ()
 
-    def multicast(self, group: GroupNumber, payloads: list[bytes], order: Order) -> Run:
+    def multicast(
+        self, group: GroupNumber, payloads: list[bytes], order: Order, byte_count: int | None = None
+    ) -> Run:
         """Stamp with the counts of receipts."""
         mine = self._groups[group]
         delivered = mine.delivered
@@ -109,7 +113,7 @@ class StampsWhatWasReceived(VectorDomain):
         for rank, count in enumerate(mine.received):
             if count > delivered[rank] and rank != mine.rank:
                 mine.changed[rank] = None
-        run = super().multicast(group, payloads, order)
+        run = super().multicast(group, payloads, order, byte_count)
         mine.delivered = delivered
         delivered[mine.rank] = mine.sent
         return run
@@ -120,9 +124,11 @@ class ForgetsStampOnFifoSend(VectorDomain):
 
     __slots__ = ()
 
-    def multicast(self, group: GroupNumber, payloads: list[bytes], order: Order) -> Run:
+    def multicast(
+        self, group: GroupNumber, payloads: list[bytes], order: Order, byte_count: int | None = None
+    ) -> Run:
         """Cross off too much."""
-        run = super().multicast(group, payloads, order)
+        run = super().multicast(group, payloads, order, byte_count)
         self._groups[group].changed.clear()
         return run
 
@@ -148,9 +154,11 @@ class CarriesAnEntryOnce(VectorDomain):
         super().__init__(fifo_channels=fifo_channels)
         self.carried: dict[int, None] = {}
 
-    def multicast(self, group: GroupNumber, payloads: list[bytes], order: Order) -> Run:
+    def multicast(
+        self, group: GroupNumber, payloads: list[bytes], order: Order, byte_count: int | None = None
+    ) -> Run:
         """Drop what went out before."""
-        run = super().multicast(group, payloads, order)
+        run = super().multicast(group, payloads, order, byte_count)
         run.stamp = tuple(entry for entry in run.stamp if entry[0] not in self.carried)
         self.carried.update((rank, None) for rank, _ in run.stamp)
         return run
