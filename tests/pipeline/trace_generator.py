@@ -10,7 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
 
-from antiphon.trace.schema import QUIESCENT, RUN_COUNT_MAX, Event
+import msgspec
+
+from antiphon.trace.schema import QUIESCENT, RUN_COUNT_MAX, Event, Kind, Order
 
 Message = tuple[str, int]
 NUMBER_MAX = 2**63 - 1 - RUN_COUNT_MAX
@@ -26,6 +28,8 @@ class _Scope:
     causes: dict[Message, set[Message]] = field(default_factory=dict)
     delivered: dict[str, set[Message]] = field(default_factory=dict)
     next_number: dict[str, int] = field(default_factory=dict)
+    orders: list[Order] = field(default_factory=lambda: [""])
+    """What is asked for on the send call, drawn anew for each run."""
 
     def deliverable(self, process: str) -> list[Message]:
         """Return what a process may deliver now, in a fixed order."""
@@ -51,8 +55,9 @@ def random_trace(seed: int) -> list[Event]:
 def _right_trace(dice: Random) -> list[Event]:
     """Return a trace in which every order is kept, though not everything may arrive."""
     names = [f"p{number}" for number in range(dice.randint(2, 5))]
+    orders: list[Order] = dice.choice([[""], ["causal"], ["causal", "fifo"]])
     scopes = [
-        _Scope(group, view, names, delivered={name: set() for name in names})
+        _Scope(group, view, names, delivered={name: set() for name in names}, orders=orders)
         for group in dice.choice([[""], ["g"], ["g", "h"]])
         for view in dice.choice([[1], [1], [1, 2]])
     ]
@@ -89,13 +94,13 @@ def _multicasts(scope: _Scope, name: str, dice: Random, *, delivers_own: bool) -
     """Multicast a run; deliver it oneself at once, later, or without a word."""
     first, count = scope.next_number.get(name, 1), dice.choice([1, 1, 2, 3, 7])
     scope.next_number[name] = first + count
-    is_at_once = not delivers_own or dice.random() < 0.7
+    is_at_once, order = not delivers_own or dice.random() < 0.7, dice.choice(scope.orders)
     for number in range(first, first + count):
         own = {(name, before) for before in range(1, number)}
-        scope.causes[name, number] = scope.delivered[name] | own
+        scope.causes[name, number] = own if order == "fifo" else scope.delivered[name] | own
         if is_at_once:
             scope.delivered[name].add((name, number))
-    rows = [_row("multicast", scope, name, (name, first), count)]
+    rows = [_row("multicast", scope, name, (name, first), count, order)]
     if is_at_once and delivers_own:
         rows += _runs(scope, name, [(name, first + place) for place in range(count)], dice)
     return rows
@@ -131,13 +136,14 @@ def _runs(scope: _Scope, name: str, series: list[Message], dice: Random) -> list
     return rows
 
 
-def _row(kind: str, scope: _Scope, name: str, first: Message, count: int) -> Event:
+def _row(
+    kind: Kind, scope: _Scope, name: str, first: Message, count: int, order: Order = ""
+) -> Event:
     sender, number = first
     is_told = kind == "deliver" or number % 2
     return Event(
-        process=name, kind="deliver" if kind == "deliver" else "multicast",
-        group=scope.group, view=scope.view, sender=sender if is_told else "",
-        first=number, count=count,
+        process=name, kind=kind, group=scope.group, view=scope.view,
+        sender=sender if is_told else "", first=number, count=count, order=order,
     )  # fmt: skip
 
 
@@ -159,8 +165,6 @@ def _number(rows: list[Event]) -> None:
 
 
 def _changed(row: Event, **changes: object) -> Event:
-    import msgspec
-
     return msgspec.structs.replace(row, **changes)
 
 
@@ -217,7 +221,8 @@ def _forge_multicast(rows: list[Event], dice: Random) -> None:
     if place is not None:
         row = rows[place]
         first = dice.choice([row.first + 1, row.first + 3, max(1, row.first - 1), 1, 1000])
-        rows[place] = _changed(row, first=first, count=dice.choice([row.count, 1, 4]))
+        count, order = dice.choice([row.count, 1, 4]), dice.choice(["", "fifo"])
+        rows[place] = _changed(row, first=first, count=count, order=order)
 
 
 def _deliver_own_early(rows: list[Event], dice: Random) -> None:

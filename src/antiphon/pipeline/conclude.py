@@ -84,7 +84,7 @@ def conclude(case: Case, explained: Explained) -> Verdict:
 def _judged(case: Case, explained: Explained) -> Callable[[Property], PropertyVerdict]:
     reasons = {
         Property.FIFO: _left_out_of_orders(case),
-        Property.CAUSAL: _left_out_of_orders(case),
+        Property.CAUSAL: _together(_left_out_of_orders(case), _in_fifo_order(case)),
         Property.AGREEMENT: _left_out_of_agreement(case),
     }
 
@@ -124,6 +124,15 @@ def _left_out_of_orders(case: Case) -> str:
     count = sum(item.count for item in case.of(What.NOT_MULTICAST, What.IN_DOUBT))
     left_out = _counted(count, "delivery of a message", "deliveries of messages")
     return f"{left_out} without a recorded multicast left out" if count else ""
+
+
+def _in_fifo_order(case: Case) -> str:
+    has_fifo = any(part.fifo_count for scope in case.scopes for part in scope.parts.values())
+    return "messages in fifo order are not held to it" if has_fifo else ""
+
+
+def _together(*reasons: str) -> str:
+    return "; ".join(reason for reason in reasons if reason)
 
 
 def _left_out_of_agreement(case: Case) -> str:

@@ -47,16 +47,17 @@ class Pieces:
     sender: Numbers
     process: Numbers
     is_multicast: Numbers
-    """1 or 0."""
+    """1; 2 in fifo order; 0 for deliveries."""
     first: Numbers
     count: Numbers
     position: Numbers
     after: Numbers
 
 
+IN_FIFO_ORDER = 2
 PIECE_LINES = tuple(field.name for field in fields(Pieces))
 STRAND_LINES = ("scope", "sender", "process", "is_multicast", "width")
-"""Of a matrix with a column per strand."""
+"""Of a matrix with a column per strand; ``is_multicast`` as in ``Pieces``."""
 
 
 class Again(NamedTuple):
@@ -78,6 +79,8 @@ class Cut:
     count: Numbers
     multicast: Numbers
     """Position of the first multicast, or NEVER."""
+    is_fifo: Truths
+    """Whether that multicast is in fifo order."""
     positions: Numbers
     """Position of the first delivery, or NEVER: (processes, runs)."""
     afters: Numbers
@@ -183,10 +186,13 @@ def _matrix(pieces: Pieces, layout: Layout, spans: _Spans, borders: Numbers) -> 
     layer = _Layer(
         (np.cumsum(is_covered) - 1)[run], pieces.process[piece], position, pieces.after[piece]
     )
-    is_multicast = pieces.is_multicast[piece] == 1
+    what = pieces.is_multicast[piece]
+    is_multicast = what > 0
     sender, run_count = address >> _SENDER_SHIFT, len(address)
-    sent, delivered = layer.only(is_multicast), layer.only(~is_multicast)
-    multicast, _, sent_again = _earliest((1, run_count), sent.run, sent)
+    # What a multicast comes after is of no interest; in what order it is, is.
+    sent = layer._replace(after=what).only(is_multicast)
+    delivered = layer.only(~is_multicast)
+    multicast, order, sent_again = _earliest((1, run_count), sent.run, sent)
     positions, afters, delivered_again = _earliest(
         (layout.column_count, run_count), delivered.process * run_count + delivered.run, delivered
     )
@@ -197,6 +203,7 @@ def _matrix(pieces: Pieces, layout: Layout, spans: _Spans, borders: Numbers) -> 
         first=(address & (2**_SENDER_SHIFT - 1)) + spans.lowest[sender],
         count=end - address,
         multicast=multicast[0],
+        is_fifo=order[0] == IN_FIFO_ORDER,
         positions=positions,
         afters=afters,
         again=_again(sent_again, delivered_again),

@@ -92,7 +92,7 @@ def predecessors_of(
         process=[finding.process for finding in findings],
         deadline=[finding.position for finding in findings],
         limit=[messages[finding].multicast for finding in findings],
-        is_fifo=[finding.what is What.NOT_FIFO for finding in findings],
+        is_own_order=[finding.what is What.NOT_FIFO for finding in findings],
     )
     run = F.struct("sender", "first", "count", "multicast", "positions")
     rows = (
@@ -102,7 +102,7 @@ def predecessors_of(
         .withColumn("sent", F.expr("if(sender = owner and multicast < `limit`, multicast, -1)"))
         .withColumn("got", F.expr("get(positions, owner)"))
         .withColumn("got", F.expr("if(got < `limit`, got, -1)"))
-        .where("if(is_fifo, sent, greatest(sent, got)) >= 0")
+        .where("if(is_own_order, sent, greatest(sent, got)) >= 0")
         .groupBy("id")
         .agg(F.max_by(run, F.greatest("sent", "got")).alias("run"))
         .select("id", "run.*")
@@ -121,8 +121,8 @@ def places_of(
         by_strand.setdefault((act.scope, act.sender, act.process, act.is_multicast), []).append(act)
     wanted: dict[int, dict[tuple[int, int], Act]] = {}
     for segment, table in strands.items():
-        for strand, key in enumerate(zip(*table[:4].tolist(), strict=True)):
-            for act in by_strand.get(key, ()):
+        for strand, (*whose, what) in enumerate(zip(*table[:4].tolist(), strict=True)):
+            for act in by_strand.get((*whose, what > 0), ()):
                 wanted.setdefault(segment, {})[strand, act.position] = act
     keys = {segment: sorted(acts) for segment, acts in wanted.items()}
     rows = packs.mapInArrow(partial(_find, wanted=keys), _PLACE_SCHEMA)

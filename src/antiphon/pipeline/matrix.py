@@ -7,6 +7,7 @@ table it yields, every property follows without going back to the trace. Columns
     sender             rank of the sender
     first, count       the run: numbers first to first + count - 1
     multicast          position of the first one's multicast at the sender, or NEVER
+    is_fifo            whether it was multicast in fifo order
     positions          by rank: position of the first one's first delivery there, or NEVER
     afters             by rank: a position before it, with no multicast by that rank in between
     is_doubtful        whether it may have been multicast where the sender's record is lost
@@ -53,6 +54,7 @@ _TYPES = {
     "first": "bigint",
     "count": "bigint",
     "multicast": "bigint",
+    "is_fifo": "boolean",
     "positions": "array<bigint>",
     "afters": "array<bigint>",
     "is_doubtful": "boolean",
@@ -130,6 +132,7 @@ def _table(matrix: Cut, layout: Layout, scope: int, bucket: int) -> pa.RecordBat
         column(matrix.first),
         column(matrix.count),
         column(matrix.multicast),
+        column(matrix.is_fifo),
         list_column(matrix.positions.T),
         list_column(matrix.afters.T),
         column((matrix.multicast == NEVER) & (matrix.first > doubt_above)),

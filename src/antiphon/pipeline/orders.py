@@ -52,6 +52,7 @@ _TIMELINE = {
     "block": "bigint",
     "position": "bigint",
     "is_past": "boolean",
+    "is_fifo": "boolean",
     "first": "bigint",
     "count": "bigint",
     "positions": "array<bigint>",
@@ -136,7 +137,7 @@ def _steps_of_bucket(
     sender, multicast = numbers(chunk, "sender"), numbers(chunk, "multicast")
     by_run = vectors(chunk, "positions")
     sent = np.flatnonzero(multicast != NEVER)
-    messages = numbers(chunk, "first")[sent], numbers(chunk, "count")[sent]
+    messages = tuple(numbers(chunk, name)[sent] for name in ("is_fifo", "first", "count"))
     yield _step_batch(scope, grain, sender[sent], multicast[sent], by_run[sent], messages)
     by_process = np.ascontiguousarray(by_run.T)
     afters = np.ascontiguousarray(vectors(chunk, "afters").T)
@@ -151,16 +152,17 @@ def _step_batch(
     owner: Numbers,
     position: Numbers,
     positions: Numbers,
-    messages: tuple[Numbers, Numbers] | None = None,
+    messages: tuple[Any, ...] | None = None,
 ) -> pa.RecordBatch:
     none = np.zeros_like(position)
-    first, count = messages or (none, none)
+    is_fifo, first, count = messages or (none.astype(bool), none, none)
     columns = [
         column(np.full(len(owner), scope, dtype=np.int32)),
         column(owner.astype(np.int32)),
         column(_block_of(position, grain)),
         column(position),
         column(np.full(len(owner), messages is None)),
+        column(is_fifo),
         column(first),
         column(count),
         list_column(positions),
@@ -193,6 +195,7 @@ def _disorders(
         is_past = numbers(batch, "is_past")
         fifo, causal = walk.runner.wrong(positions, is_past)
         own = np.flatnonzero(~is_past)
+        causal[:, numbers(batch, "is_fifo")[own]] = False  # these are held to their sender's order
         for what, wrong in ((What.NOT_FIFO, fifo), (What.NOT_CAUSAL, causal)):
             if wrong.any():
                 process, step = np.nonzero(wrong)

@@ -1,11 +1,11 @@
 """One file of a trace, turned into numbers where a task reads it.
 
 Law: names are left behind. All multicasts, or all deliveries from one sender, of a process in a
-scope are a strand; a file's strands are numbered, its rows say which they belong to, and a report
-after the rows says who that is and what else the file had to tell: which records it holds, how
-they end, who is in which view. So rows are six integers each, and whatever is to be known about
-names and totals is known before the rows are looked at again. Errors are part of the report: what
-cannot be read must reach the driver as the reader's sentence, not as a stack trace.
+scope and in one order are a strand; a file's strands are numbered, its rows say which they belong
+to, and a report after the rows says who that is and what else the file had to tell: which records
+it holds, how they end, who is in which view. So rows are six integers each, and whatever is to be
+known about names and totals is known before the rows are looked at again. Errors are part of the
+report: what cannot be read must reach the driver as the reader's sentence, not as a stack trace.
 
 Rows travel packed, thousands in one value: Spark then only carries them, and numpy takes them
 apart where they are needed. The lines of a packed matrix:
@@ -46,6 +46,9 @@ _SCHEMA = pa.schema([("segment", pa.int32()), ("rows", pa.binary()), ("report", 
 ScopeKey = tuple[str, str, int]
 """Run, group, view."""
 
+_StrandKey = tuple[str, str, str, int, str]
+"""Kind, sender, group, view, order."""
+
 
 class Strand(msgspec.Struct):
     """The multicasts of a process in a scope, or its deliveries from one sender there."""
@@ -57,6 +60,8 @@ class Strand(msgspec.Struct):
     process: str
     sender: str
     is_multicast: bool
+    is_relaxed: bool = False
+    """Whether these are multicasts in fifo order, which are not held to causal order."""
     row_count: int = 0
     message_count: int = 0
     highest: int = 0
@@ -130,7 +135,7 @@ class _Record:
     def __init__(self, event: Event, run: str) -> None:
         self.part = RecordPart(run, event.process)
         self.last, self.last_line = event, 0
-        self.strands: dict[tuple[str, str, str, int], tuple[Strand, list[int]]] = {}
+        self.strands: dict[_StrandKey, tuple[Strand, list[int]]] = {}
 
     def closed(self) -> RecordPart:
         part, last = self.part, self.last
@@ -168,7 +173,7 @@ class _File:
             if kind == "deliver" or kind == "multicast":  # noqa: PLR1714  faster than a set
                 index, count = event.index, event.count
                 position = (index if index >= 0 else line) * STRIDE
-                key = (kind, event.sender, event.group, event.view)
+                key = (kind, event.sender, event.group, event.view, event.order)
                 strand, past = record.strands.get(key) or self._begin_strand(record, key, position)
                 strands.append(strand.number)
                 firsts.append(event.first)
@@ -209,9 +214,9 @@ class _File:
         return record
 
     def _begin_strand(
-        self, record: _Record, key: tuple[str, str, str, int], position: int
+        self, record: _Record, key: _StrandKey, position: int
     ) -> tuple[Strand, list[int]]:
-        kind, sender, group, view = key
+        kind, sender, group, view, order = key
         run, process = record.part.run, record.part.process
         strand = Strand(
             number=len(self._strands),
@@ -221,6 +226,7 @@ class _File:
             process=process,
             sender=sender or process,
             is_multicast=kind == "multicast",
+            is_relaxed=kind == "multicast" and order == "fifo",
         )
         past = self._pasts.setdefault((run, process, group, view), [position - 1])
         self._strands.append(strand)

@@ -41,6 +41,8 @@ class Part:
     """Multicast and deliver rows."""
     delivery_count: int = 0
     multicast_count: int = 0
+    fifo_count: int = 0
+    """Of these, in fifo order."""
     highest: int = 0
     """The highest number it multicast; 0: it multicast nothing."""
     last_multicast: int = -1
@@ -140,7 +142,8 @@ def strand_tables(
         of_scope = ranks[strand.scope]
         sender = of_scope[strand.sender]
         scope, width = by_key[strand.scope].number, widths[strand.scope][sender]
-        return scope, sender, of_scope[strand.process], strand.is_multicast, width
+        what = strand.is_multicast + strand.is_relaxed
+        return scope, sender, of_scope[strand.process], what, width
 
     return {
         report.number: np.array([lines(strand) for strand in report.strands], dtype=np.int64).T
@@ -169,6 +172,7 @@ def _add(part: Part, strand: Strand) -> None:
     part.row_count += strand.row_count
     if strand.is_multicast:
         part.multicast_count += strand.message_count
+        part.fifo_count += strand.message_count if strand.is_relaxed else 0
         part.highest = max(part.highest, strand.highest)
         part.last_multicast = max(part.last_multicast, strand.last_position)
     else:

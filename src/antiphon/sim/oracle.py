@@ -81,7 +81,9 @@ def _causal(history: History) -> PropertyVerdict:
             )
             for act, missing in broken
         ]
-    return _conclude(Property.CAUSAL, findings, _left_out_of_orders(history))
+    reasons = [_left_out_of_orders(history), _in_fifo_order(history)]
+    left_out = "; ".join(reason for reason in reasons if reason)
+    return _conclude(Property.CAUSAL, findings, left_out)
 
 
 def _no_duplicate(history: History) -> PropertyVerdict:
@@ -164,6 +166,15 @@ def _left_out_of_orders(history: History) -> str:
     )
     left_out = _counted(count, "delivery of a message", "deliveries of messages")
     return f"{left_out} without a recorded multicast left out" if count else ""
+
+
+def _in_fifo_order(history: History) -> str:
+    is_fifo = (
+        entry.event.kind == "multicast" and entry.event.order == "fifo"
+        for record in history.records.values()
+        for entry in record
+    )
+    return "messages in fifo order are not held to it" if any(is_fifo) else ""
 
 
 def _conclude(which: Property, findings: Sequence[Finding], left_out: str = "") -> PropertyVerdict:
