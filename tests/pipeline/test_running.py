@@ -53,10 +53,14 @@ class RandomMatrix:
         return False
 
 
-def steps_of(matrix: RandomMatrix, owner: int, begin: int, end: int) -> list[tuple[Numbers, ...]]:
+Step = tuple[int, bool, int, Numbers]
+"""Position, whether it is the past, the run (or -1), the vector."""
+
+
+def steps_of(matrix: RandomMatrix, owner: int, begin: int, end: int) -> list[Step]:
     """Return what some of the runs contribute to an owner's timeline, in no order."""
     some = slice(begin, end)
-    found = [
+    found: list[Step] = [
         (after, True, -1, vector)
         for past in pasts(
             matrix.sender[some], matrix.multicast[some], matrix.positions[:, some],

@@ -43,7 +43,7 @@ class _Scope:
 def random_trace(seed: int) -> list[Event]:
     """Return the rows of a trace, in an order that keeps each process's own."""
     dice = Random(seed)
-    rows = _right_trace(dice)
+    rows = right_trace(dice)
     for _ in range(dice.choice([0, 0, 1, 1, 2, 3, 5])):
         dice.choice(_SPOILERS)(rows, dice)
     rows = rows or [Event(process="a", kind="start")]
@@ -52,7 +52,7 @@ def random_trace(seed: int) -> list[Event]:
     return rows
 
 
-def _right_trace(dice: Random) -> list[Event]:
+def right_trace(dice: Random) -> list[Event]:
     """Return a trace in which every order is kept, though not everything may arrive."""
     names = [f"p{number}" for number in range(dice.randint(2, 5))]
     orders: list[Order] = dice.choice([[""], ["causal"], ["causal", "fifo"]])
@@ -62,25 +62,28 @@ def _right_trace(dice: Random) -> list[Event]:
         for view in dice.choice([[1], [1], [1, 2]])
     ]
     is_journal, is_viewed = dice.random() < 0.6, dice.random() < 0.6
-    delivers_own = {name: dice.random() < 0.7 for name in names}
+    rows = [Event(process=name, kind="start") for name in names if is_journal]
+    rows += [
+        _view(scope, name) for scope in scopes for name in names
+        if is_viewed and dice.random() < 0.8
+    ]  # fmt: skip
+    rows += _happenings(scopes, names, dice)
+    return rows + [row for name in names if is_journal for row in _end(name, dice)]
+
+
+def _happenings(scopes: list[_Scope], names: list[str], dice: Random) -> list[Event]:
+    """Multicast and deliver at random; then, in most traces, deliver all that is left."""
     rows: list[Event] = []
-    for name in names if is_journal else ():
-        rows.append(Event(process=name, kind="start"))
-    for scope in scopes if is_viewed else ():
-        rows += [_view(scope, name) for name in names if dice.random() < 0.8]
+    delivers_own = {name: dice.random() < 0.7 for name in names}
     for _ in range(dice.randint(2, 40)):
         scope, name = dice.choice(scopes), dice.choice(names)
-        if dice.random() < 0.3:
-            rows += _multicasts(scope, name, dice, delivers_own=delivers_own[name])
-        else:
-            rows += _deliveries(scope, name, dice, delivers_own=delivers_own[name])
+        act = _multicasts if dice.random() < 0.3 else _deliveries
+        rows += act(scope, name, dice, delivers_own=delivers_own[name])
     if dice.random() < 0.8:
         for scope in scopes:
             for name in names:
                 while scope.deliverable(name):
                     rows += _deliveries(scope, name, dice, delivers_own=delivers_own[name])
-    for name in names if is_journal else ():
-        rows += _end(name, dice)
     return rows
 
 
@@ -94,7 +97,9 @@ def _multicasts(scope: _Scope, name: str, dice: Random, *, delivers_own: bool) -
     """Multicast a run; deliver it oneself at once, later, or without a word."""
     first, count = scope.next_number.get(name, 1), dice.choice([1, 1, 2, 3, 7])
     scope.next_number[name] = first + count
-    is_at_once, order = not delivers_own or dice.random() < 0.7, dice.choice(scope.orders)
+    order = dice.choice(scope.orders)
+    has_all = {(name, number) for number in range(1, first)} <= scope.delivered[name]
+    is_at_once = not delivers_own or (has_all and dice.random() < 0.7)
     for number in range(first, first + count):
         own = {(name, before) for before in range(1, number)}
         scope.causes[name, number] = own if order == "fifo" else scope.delivered[name] | own
