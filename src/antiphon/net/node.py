@@ -17,6 +17,7 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from antiphon.core.errors import AntiphonError, BackPressureError, PeerError, UsageError
 from antiphon.core.frames import MEMBERS_MAX, Frame, Runs, runs_parts
@@ -27,10 +28,11 @@ from antiphon.net.address import check_insecure, parse_address
 from antiphon.net.framing import join_with_length
 from antiphon.net.group import Group
 from antiphon.net.mesh import Mesh
-from antiphon.net.recorder import Recorder
 from antiphon.net.stream import Stream, weight
 from antiphon.stack import DeliverRuns, MulticastRequested, Process, SendRun
-from antiphon.trace.schema import QUIESCENT
+
+if TYPE_CHECKING:
+    from antiphon.net.recorder import Recorder
 
 HELD_BYTES_MAX = 16 * 1024 * 1024
 """Bytes of one member held in the delay queue before no more is read from that member."""
@@ -103,6 +105,9 @@ class Node:
             raise UsageError(message)
         self._is_started = True
         if self._trace is not None:
+            # Imported here: nobody who traces nothing should wait for what tracing needs.
+            from antiphon.net.recorder import Recorder  # noqa: PLC0415
+
             self._recorder = Recorder(self._trace, self.name, self._view)
         try:
             await self._mesh.open(self._connect_s)
@@ -118,20 +123,20 @@ class Node:
             return
         self.flush()
         self._is_running = False
-        detail = "left before the others had finished"
+        problem = "left before the others had finished"
         try:
             if await self._mesh.drain(self._drain_s):
-                detail = QUIESCENT
+                problem = ""
         finally:  # also when whoever waits for the others is cancelled
-            await self._end(detail)
+            await self._end(problem)
 
-    async def _end(self, detail: str) -> None:
+    async def _end(self, problem: str) -> None:
         try:
             await self._mesh.close()
         finally:
             self.group.stream.end()
             if self._recorder is not None:
-                self._recorder.close(detail)
+                self._recorder.close(problem)
 
     # Sending.
 

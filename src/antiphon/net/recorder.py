@@ -15,7 +15,7 @@ from antiphon.core.runs import Run
 from antiphon.core.views import View
 from antiphon.trace.journal import Journal
 from antiphon.trace.rows import Rows
-from antiphon.trace.schema import Event, Kind
+from antiphon.trace.schema import QUIESCENT, Event, Kind
 
 FLUSH_S = 0.5
 
@@ -66,11 +66,14 @@ class Recorder:
         self._error = error
         _log.error("the trace of this process ends here: %s", error)
 
-    def close(self, detail: str) -> None:
-        """Note the stop and close the journal; raise what went wrong with it, if anything did."""
+    def close(self, problem: str) -> None:
+        """Note the stop and close the journal; raise what went wrong with it, if anything did.
+
+        No ``problem``: everyone had finished, and everything had arrived.
+        """
         if self._timer is not None:
             self._timer.cancel()
-        self._rows.stop(self._now_us(), detail)
+        self._rows.stop(self._now_us(), problem or QUIESCENT)
         if self._error is None:
             self._journal.close()
         else:
