@@ -11,8 +11,11 @@ from collections.abc import Iterator
 from antiphon.core.errors import PeerError
 from antiphon.core.frames import FRAME_BYTES_MAX
 
-BUFFER_BYTES = 256 * 1024
-"""One read's worth. Frames are cut at about half of it (see ``net/node.py``)."""
+_READ_BYTES = 128 * 1024
+"""A good read: with less room than this, what is kept moves to the front of the buffer."""
+
+BUFFER_BYTES = 1024 * 1024
+"""Several of the largest common frames (``net/group.py``), so that few are moved to the front."""
 
 GREETING_BYTES_MAX = 256
 """Until a peer has said who it is, it gets no more room than a greeting needs."""
@@ -33,13 +36,13 @@ def join_with_length(parts: list[bytes | bytearray], byte_count: int) -> bytes:
 class FrameBuffer:
     """Reassembles frames from the pieces in which a stream delivers them."""
 
-    __slots__ = ("_buffer", "_end", "_view", "frame_bytes_max")
+    __slots__ = ("_buffer", "_end", "_start", "_view", "frame_bytes_max")
 
     def __init__(self) -> None:
         """Start small: whoever connects has to greet first."""
         self._buffer = bytearray(BUFFER_BYTES)
         self._view = memoryview(self._buffer)
-        self._end = 0
+        self._start = self._end = 0
         self.frame_bytes_max = GREETING_BYTES_MAX
 
     def trust(self) -> None:
@@ -58,7 +61,7 @@ class FrameBuffer:
         """
         end = self._end + byte_count
         buffer, view = self._buffer, self._view
-        start = 0
+        start = self._start
         needed = 0
         while end - start >= _LENGTH.size:
             (length,) = _LENGTH.unpack_from(buffer, start)
@@ -74,13 +77,17 @@ class FrameBuffer:
         self._keep(start, end, needed)
 
     def _keep(self, start: int, end: int, needed: int) -> None:
-        """Move the incomplete rest to the front of a buffer that can hold the whole frame."""
+        """Keep the incomplete rest where the whole frame, and a good read, have room behind it."""
         rest = end - start
         size = max(BUFFER_BYTES, needed)
         if size != len(self._buffer):  # a frame larger than the buffer begins, or has ended
             grown = bytearray(size)
             grown[:rest] = self._view[start:end]
             self._buffer, self._view = grown, memoryview(grown)
-        elif start and rest:
+            start = 0
+        elif not rest:
+            start = 0
+        elif start + max(needed, rest + _READ_BYTES) > size:
             self._view[:rest] = self._view[start:end]  # may overlap: a memoryview moves, not copies
-        self._end = rest
+            start = 0
+        self._start, self._end = start, start + rest
