@@ -137,16 +137,16 @@ def test_aligned_runs_stay_whole() -> None:
     assert matrix.positions.tolist() == [[0], [7 * STRIDE]]
 
 
-def test_run_delivered_before_its_multicast_is_cut_into_messages() -> None:
-    """Within such a run each message comes before its successor and after it: none may hide."""
+def test_run_delivered_before_its_multicast_is_cut_before_its_last_message() -> None:
+    """Each message of such a run comes after the last one, too: it must stand apart."""
     rows = [
         (0, 0, False, 1, 3, 0, -1),
         (0, 0, True, 1, 3, STRIDE, -1),
         (1, 1, True, 1, 3, 0, -1),
     ]
     matrix = cut(pieces_of(rows), layout(2, 1))
-    assert matrix.count.tolist() == [1, 1, 1, 3]
-    assert delivered_early(matrix).tolist() == [True, True, True, False]
+    assert matrix.count.tolist() == [2, 1, 3]
+    assert delivered_early(matrix).tolist() == [True, True, False]
 
 
 def test_first_delivery_keeps_what_it_comes_after() -> None:

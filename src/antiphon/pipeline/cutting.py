@@ -5,7 +5,8 @@ cuts a sender's numbers into atomic runs: every row has all of one or nothing of
 per process with one position (that of the first delivery of the run's first message; the others
 follow it one by one) says all there is to say about the order of every single message.
 Invariant: within one atomic run no order can be broken, except by a process that delivers its
-own messages before it multicasts them; such runs are cut down to single messages.
+own messages before it multicasts them: then each of them comes after the last one, too. Such
+runs are cut once more, before their last message.
 Cost: O(rows log rows + atomic runs x processes); nothing here is done message by message.
 """
 
@@ -126,12 +127,11 @@ def cut(pieces: Pieces, layout: Layout) -> Cut:
     spans = _spans(pieces, layout)
     borders = np.unique(np.concatenate([spans.start, spans.end]))
     matrix = _matrix(pieces, layout, spans, borders)
-    doubtful = delivered_early(matrix) & (matrix.count > 1)
-    if not doubtful.any():
+    early = delivered_early(matrix) & (matrix.count > 1)
+    if not early.any():
         return matrix
-    run, place = _expanded(matrix.count[doubtful])
-    first = _address(matrix.sender[doubtful], matrix.first[doubtful], spans.lowest)
-    borders = np.unique(np.concatenate([borders, first[run] + place]))
+    first = _address(matrix.sender[early], matrix.first[early], spans.lowest)
+    borders = np.unique(np.concatenate([borders, first + matrix.count[early] - 1]))
     return _matrix(pieces, layout, spans, borders)
 
 

@@ -16,9 +16,9 @@ class Grain:
     rows_per_bucket_min: int = 2**16
     """With hundreds of processes rows do share borders: runs are delivered as they were sent."""
     numbers_per_bucket_min: int = 64
-    """Of one sender: bounds the pieces that one row can be cut into."""
-    rows_per_block: int = 2**16
-    """Of a process's own record: the orders look at one block after the other."""
+    """Of one sender, at least."""
+    rows_per_block: int = 0
+    """Of a process's own record, which is judged block by block; 0: a task's fair share."""
     rows_per_partition: int = 2**21
     """Of the trace: what one task sorts."""
 

@@ -18,7 +18,7 @@ from antiphon.pipeline.findings import Findings, collected, together, totals
 from antiphon.pipeline.grain import Grain
 from antiphon.pipeline.ingest import Trace
 from antiphon.pipeline.matrix import pieces, position_matrix
-from antiphon.pipeline.orders import block_starts, disorders, is_long, timeline
+from antiphon.pipeline.orders import block_length, block_starts, disorders, is_long, timeline
 from antiphon.pipeline.promises import creations, disagreements, duplicates, early_deliveries
 from antiphon.pipeline.scopes import Survey, strand_tables, survey
 from antiphon.trace.verdict import Property, Verdict
@@ -63,11 +63,12 @@ def judge(
 def _find_disorders(
     matrix: DataFrame, layouts: dict[int, Layout], grain: Grain, partition_count: int
 ) -> list[Findings]:
-    steps = timeline(matrix, layouts, grain, partition_count)
-    if not is_long(layouts, grain):
+    length = block_length(layouts, grain, partition_count)
+    steps = timeline(matrix, layouts, length, partition_count)
+    if not is_long(layouts, length):
         return collected(totals(disorders(steps, layouts, {})))
     with _kept(steps):
-        starts = block_starts(steps, layouts, grain)
+        starts = block_starts(steps, layouts, length)
         return collected(totals(disorders(steps, layouts, starts)))
 
 

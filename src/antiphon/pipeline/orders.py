@@ -6,8 +6,9 @@ Law: see ``running``. Two steps, neither of which needs a whole record in memory
                boiled down to one vector for each stretch between two of its multicasts
     disorders  per sender and block of its record: run along the timeline and compare
 
-A long record is judged in blocks, in parallel: first each block's maxima, then (on the driver,
-a vector per block) what each block starts from, then the comparison.
+A record longer than a task's fair share of all of them is judged in blocks, in parallel: first
+each block's maxima, then (on the driver, a vector per block) what each block starts from, then
+the comparison.
 
 Cost: the timeline is about as large as the matrix if messages of a bucket are of about the same
 time, at worst larger by a factor of the number of processes; P^2 comparisons per message in
@@ -45,6 +46,9 @@ Block = tuple[int, int, int]
 Starts = dict[Block, tuple[Numbers, Numbers]]
 """The maxima from which a block starts, fifo and causal; absent: from nothing."""
 
+BLOCK_LENGTH_MIN = 2**16
+"""Rows: shorter blocks are not worth a second pass."""
+
 _BLOCK = ("scope", "owner", "block")
 _TIMELINE = {
     "scope": "int",
@@ -66,28 +70,36 @@ _HEIGHTS = {
 }
 
 
-def timeline(matrix: DataFrame, layouts: Layouts, grain: Grain, partition_count: int) -> DataFrame:
+def block_length(layouts: Layouts, grain: Grain, partition_count: int) -> int:
+    """Return how many rows of a record make a block."""
+    row_count = sum(
+        last // STRIDE + 1 for layout in layouts.values() for last in layout.last_multicasts
+    )
+    return grain.rows_per_block or max(row_count // partition_count, BLOCK_LENGTH_MIN)
+
+
+def timeline(matrix: DataFrame, layouts: Layouts, length: int, partition_count: int) -> DataFrame:
     """Return every sender's steps, in its own order, block by block.
 
     A step is a multicast (of a run), or (``is_past``) what was delivered since the one before.
     """
-    steps = matrix.mapInArrow(partial(_steps, layouts=layouts, grain=grain), _sql(_TIMELINE))
+    steps = matrix.mapInArrow(partial(_steps, layouts=layouts, length=length), _sql(_TIMELINE))
     # Past and multicast at one position: the past is what came after that multicast.
     order = (*_BLOCK, "position", "is_past")
     ordered = steps.repartition(partition_count, *_BLOCK).sortWithinPartitions(*order)
     return ordered.select(list(_TIMELINE))
 
 
-def is_long(layouts: Layouts, grain: Grain) -> bool:
-    """Whether any sender's record has more than one block."""
+def is_long(layouts: Layouts, length: int) -> bool:
+    """Whether any sender's record has more than one block of this length."""
     lasts = (last for layout in layouts.values() for last in layout.last_multicasts)
-    return _block_count(max(lasts, default=0), grain) > 1
+    return _block_count(max(lasts, default=0), length) > 1
 
 
-def block_starts(of_timeline: DataFrame, layouts: Layouts, grain: Grain) -> Starts:
+def block_starts(of_timeline: DataFrame, layouts: Layouts, length: int) -> Starts:
     """Return what each block of the long records starts from."""
     heights = of_timeline.mapInArrow(
-        partial(_heights, layouts=layouts, grain=grain), _sql(_HEIGHTS)
+        partial(_heights, layouts=layouts, length=length), _sql(_HEIGHTS)
     )
     rows = sorted(heights.toArrow().to_pylist(), key=lambda row: [row[name] for name in _BLOCK])
     starts: Starts = {}
@@ -111,44 +123,44 @@ def _sql(types: dict[str, str]) -> str:
     return ", ".join(f"{name} {sql_type}" for name, sql_type in types.items())
 
 
-def _block_of(positions: Numbers, grain: Grain) -> Numbers:
-    blocks: Numbers = np.maximum(positions, 0) // (STRIDE * grain.rows_per_block)
+def _block_of(positions: Numbers, length: int) -> Numbers:
+    blocks: Numbers = np.maximum(positions, 0) // (STRIDE * length)
     return blocks
 
 
-def _block_count(last_position: int, grain: Grain) -> int:
-    return 1 + max(last_position, 0) // (STRIDE * grain.rows_per_block)
+def _block_count(last_position: int, length: int) -> int:
+    return 1 + max(last_position, 0) // (STRIDE * length)
 
 
 def _steps(
-    batches: Iterable[pa.RecordBatch], *, layouts: Layouts, grain: Grain
+    batches: Iterable[pa.RecordBatch], *, layouts: Layouts, length: int
 ) -> Iterator[pa.RecordBatch]:
     """Yield the steps that the messages of each bucket contribute."""
     return regrouped(
         step
         for (scope, _), chunk in chunks(batches, ("scope", "bucket"))
-        for step in _steps_of_bucket(scope, chunk, layouts[scope], grain)
+        for step in _steps_of_bucket(scope, chunk, layouts[scope], length)
     )
 
 
 def _steps_of_bucket(
-    scope: int, chunk: pa.RecordBatch, layout: Layout, grain: Grain
+    scope: int, chunk: pa.RecordBatch, layout: Layout, length: int
 ) -> Iterator[pa.RecordBatch]:
     sender, multicast = numbers(chunk, "sender"), numbers(chunk, "multicast")
     by_run = vectors(chunk, "positions")
     sent = np.flatnonzero(multicast != NEVER)
     messages = tuple(numbers(chunk, name)[sent] for name in ("is_fifo", "first", "count"))
-    yield _step_batch(scope, grain, sender[sent], multicast[sent], by_run[sent], messages)
+    yield _step_batch(scope, length, sender[sent], multicast[sent], by_run[sent], messages)
     by_process = np.ascontiguousarray(by_run.T)
     afters = np.ascontiguousarray(vectors(chunk, "afters").T)
     for past in pasts(sender, multicast, by_process, afters, layout.last_multicasts):
         owner = np.full(len(past.after), past.owner)
-        yield _step_batch(scope, grain, owner, past.after, past.positions.T)
+        yield _step_batch(scope, length, owner, past.after, past.positions.T)
 
 
 def _step_batch(
     scope: int,
-    grain: Grain,
+    length: int,
     owner: Numbers,
     position: Numbers,
     positions: Numbers,
@@ -159,7 +171,7 @@ def _step_batch(
     columns = [
         column(np.full(len(owner), scope, dtype=np.int32)),
         column(owner.astype(np.int32)),
-        column(_block_of(position, grain)),
+        column(_block_of(position, length)),
         column(position),
         column(np.full(len(owner), messages is None)),
         column(is_fifo),
@@ -224,12 +236,12 @@ def _disorder_batch(
 
 
 def _heights(
-    batches: Iterable[pa.RecordBatch], *, layouts: Layouts, grain: Grain
+    batches: Iterable[pa.RecordBatch], *, layouts: Layouts, length: int
 ) -> Iterator[pa.RecordBatch]:
     """Yield the maxima of each block of the records that have several."""
     walk = _Walk(layouts, {})
     for (scope, owner, block), batch in slices(batches, _BLOCK):
-        if _block_count(layouts[scope].last_multicasts[owner], grain) == 1:
+        if _block_count(layouts[scope].last_multicasts[owner], length) == 1:
             continue
         if walk.block not in {None, (scope, owner, block)}:
             yield _height_batch(walk)

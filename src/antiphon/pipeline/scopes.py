@@ -45,6 +45,9 @@ class Part:
     """Of these, in fifo order."""
     highest: int = 0
     """The highest number it multicast; 0: it multicast nothing."""
+    told_row_count: int = 0
+    """Rows of anyone about its messages."""
+    told_message_count: int = 0
     last_multicast: int = -1
     """Position of the row that it multicast last."""
     delivers_own: bool = False
@@ -91,10 +94,17 @@ class Scope:
         """Return, by rank, how many of a sender's numbers go into one bucket."""
         row_count = sum(part.row_count for part in self.parts.values())
         buckets = 1 + row_count // grain.rows_per_bucket(len(self.parts))
-        return [
-            min(max(part.highest // buckets + 1, grain.numbers_per_bucket_min), WIDTH_MAX)
-            for part in self.parts.values()
-        ]
+        return [_width(part, buckets, grain) for part in self.parts.values()]
+
+
+def _width(part: Part, buckets: int, grain: Grain) -> int:
+    """Return a bucket's share of what was multicast, but no less than an average row.
+
+    So cutting at the borders of buckets no more than doubles the rows, whatever was forged.
+    """
+    average = part.told_message_count // max(part.told_row_count, 1)
+    width = max(part.highest // buckets, average, grain.numbers_per_bucket_min - 1) + 1
+    return min(width, WIDTH_MAX)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +124,10 @@ def survey(reports: Sequence[Report]) -> Survey:
     for report in reports:
         for strand in report.strands:
             scope = parts.setdefault(strand.scope, {})
-            scope.setdefault(strand.sender, Part())
             _add(scope.setdefault(strand.process, Part()), strand)
+            sender = scope.setdefault(strand.sender, Part())
+            sender.told_row_count += strand.row_count
+            sender.told_message_count += strand.message_count
         for key, members in report.views:
             scope = parts.setdefault(key, {})
             for member in members:
