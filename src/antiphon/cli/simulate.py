@@ -11,7 +11,7 @@ import typer
 from rich.table import Table
 
 from antiphon.cli.screen import output, progress_bar
-from antiphon.core.errors import UsageError
+from antiphon.core.errors import TraceError, UsageError
 from antiphon.core.runs import Order
 from antiphon.sim.cluster import Cluster, Options, process_names
 from antiphon.sim.network import NetworkOptions
@@ -131,7 +131,7 @@ def _run(
 def _was_simulated(out: Path) -> bool:
     try:
         return RunFolder.open(out).record.what == _WHAT
-    except Exception:  # noqa: BLE001 - whatever is there, it is not a simulated run
+    except TraceError:  # whatever is there, it is not a simulated run
         return False
 
 
