@@ -2,7 +2,7 @@
 
 import pytest
 
-from antiphon.core.errors import UsageError
+from antiphon.core.errors import PeerError, UsageError
 from antiphon.core.ids import GroupName, GroupNumber, ProcessId, Rank, ViewNumber
 from antiphon.core.runs import Order, Run
 from antiphon.core.views import View
@@ -37,6 +37,24 @@ def test_group_is_joined_once() -> None:
     (machine,) = _machines(1)
     with pytest.raises(UsageError, match="group chat is joined already"):
         machine.install(GROUP, _view(1), Rank(0))
+
+
+def test_multicast_to_a_group_never_joined_is_refused() -> None:
+    """The caller is told to join first, and nothing is counted as sent."""
+    (machine,) = _machines(1)
+    with pytest.raises(UsageError, match="in no group with number 9: join it first"):
+        machine.multicast(GroupNumber(9), [b"hello"], Order.CAUSAL)
+    assert machine.clock(GROUP) == [0]
+
+
+def test_run_in_an_order_that_cannot_be_given_is_the_peers_fault() -> None:
+    """A run that asks for total order is refused and leaves the next, proper one deliverable."""
+    p, q = _machines(2)
+    run = _say(p, b"hello")
+    total = Run(GROUP, run.view, run.sender, run.first, Order.TOTAL, (), run.payloads)
+    with pytest.raises(PeerError, match="asks for total order"):
+        q.receive(total)
+    assert _texts(q.receive(run)) == [b"hello"]
 
 
 def test_second_group_is_refused_with_a_way_out() -> None:
