@@ -282,7 +282,7 @@ class Planted(NamedTuple):
 _LACK = "antiphon.ordering.vector._Group.lack"
 _QUEUE = "antiphon.ordering.vector.DelayQueue"
 _CUT = "antiphon.ordering.vector._after"
-_MACHINE = "antiphon.stack.VectorDomain"
+_MACHINE = "antiphon.stack.process.VectorDomain"
 
 PLANTED = [
     Planted(_LACK, _lacks_nothing, fifo_channels=True, judge="graph"),

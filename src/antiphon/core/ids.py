@@ -5,8 +5,9 @@ Law: an id never changes its meaning. A process that comes back after a crash is
 """
 
 import re
-from dataclasses import dataclass
 from typing import NewType
+
+from msgspec import Struct
 
 from antiphon.core.errors import UsageError
 
@@ -37,12 +38,16 @@ def check_name(name: str, what: str) -> str:
     return name
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class ProcessId:
-    """One life of a named process."""
+class ProcessId(Struct, frozen=True, order=True, array_like=True):
+    """One life of a named process, and where it can be reached."""
 
     name: str
     incarnation: int = 1
+    """Lives of the same name are numbered, for people; what tells them apart is ``boot``."""
+    boot: int = 0
+    """Drawn anew at every start: nobody takes a restarted process for its former self."""
+    address: str = ""
+    """Where the transport finds it."""
 
     def __str__(self) -> str:
         """First lives go by the bare name; later ones show their number, as ``alice~2``."""

@@ -2,26 +2,59 @@
 
 Law: a view is immutable, and its ``members`` order is the same at every member, so a member's
 place in it (its rank) can stand for the member in every vector and on the wire.
+
+A view says how it came about, and that decides who takes part in leaving the view before: all of
+its members but those that ``failed`` in the new view or in one that was agreed on since. Who
+``left`` of its own will takes part until the end (erratum 000-17 f).
+
+Quorum (primary partition): more than half of the members, or exactly half with the most senior
+one among them. Two quorums of one view always share a member.
 """
 
-from dataclasses import dataclass
+from collections.abc import Container
+
+from msgspec import Struct
 
 from antiphon.core.ids import GroupName, ProcessId, Rank, ViewNumber
 
 
-@dataclass(frozen=True, slots=True)
-class View:
+class View(Struct, frozen=True, array_like=True):
     """The membership of ``group`` while ``number`` is its current view."""
 
     group: GroupName
     number: ViewNumber
     members: tuple[ProcessId, ...]
+    joined: tuple[ProcessId, ...] = ()
+    """Members that were not in the view before; they come last."""
+    left: tuple[ProcessId, ...] = ()
+    """Members of the view before that asked to leave."""
+    failed: tuple[ProcessId, ...] = ()
+    """Processes found dead, or taken for dead: of the view before, or leaving it."""
+    stateless: tuple[ProcessId, ...] = ()
+    """Members that were not known to have the group's state when the view was proposed."""
+    past: tuple[tuple[str, int], ...] = ()
+    """For names whose bearers are gone, the number of the last life."""
 
     def __post_init__(self) -> None:
-        """A member listed twice would own two entries of every vector."""
-        assert len(set(self.members)) == len(self.members), "a member is listed twice"
-        assert self.number >= 1, "views are numbered from 1"
+        """Refuse what is no view; as ValueError, for views also come from the wire."""
+        if len(set(self.members)) != len(self.members):
+            message = "a member is listed twice"  # it would own two entries of every vector
+            raise ValueError(message)
+        if self.number < 1 or not self.members:
+            message = "views are numbered from 1 and have members"
+            raise ValueError(message)
 
     def rank_of(self, process: ProcessId) -> Rank:
         """Return the place of ``process`` in this view."""
         return Rank(self.members.index(process))
+
+    def has_quorum(self, present: Container[ProcessId]) -> bool:
+        """Tell whether those of the members that are ``present`` may decide for all."""
+        count = sum(member in present for member in self.members)
+        size = len(self.members)
+        return 2 * count > size or (2 * count == size and self.members[0] in present)
+
+    def last_life_of(self, name: str) -> int:
+        """Return the number of the last known life of ``name``, 0 if it has had none."""
+        lives = [member.incarnation for member in self.members if member.name == name]
+        return max(lives + [number for past, number in self.past if past == name], default=0)

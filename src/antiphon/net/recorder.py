@@ -31,9 +31,10 @@ class Recorder:
         self._error: AntiphonError | None = None
         # Wall-clock time that never runs backwards within a process.
         self._offset_ns = time.time_ns() - time.monotonic_ns()
-        self._rows = Rows(process, view, self._append)
+        self._rows = Rows(process, view.group, self._append)
         self._timer: asyncio.TimerHandle | None = None
         self._rows.start(self._now_us())
+        self._rows.view(self._now_us(), view)
         self._flush()
 
     def _now_us(self) -> int:

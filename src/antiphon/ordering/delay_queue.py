@@ -82,6 +82,14 @@ class DelayQueue:
         self.depth -= 1
         return heappop(self._ready)[1]
 
+    def drop(self, group: int) -> list[Run]:
+        """Take out everything of a group that is held, in order of receipt."""
+        assert not self._ready, "what is ready is taken before anything else happens"
+        dropped = [run for run, _ in self.waiting() if run.group == group]
+        for key in [key for key in self.waiting_for if key[0] == group]:
+            self.depth -= len(self.waiting_for.pop(key))
+        return dropped
+
     def waiting(self) -> list[tuple[Run, Lack]]:
         """List the held runs in order of receipt, each with one message that it waits for."""
         held = [

@@ -111,6 +111,23 @@ class VectorDomain:
             raise UsageError(message)
         self._groups[group] = _Group(view, rank)
 
+    def advance(self, group: GroupNumber, view: View, rank: Rank) -> list[Run]:
+        """Enter the next view of a group, with all counts at zero; return what is discarded.
+
+        After a flush only orphans are still held: a message in their past died with its sender
+        (ISIS 5.5 (3)). They are the same everywhere.
+        """
+        orphans = self._queue.drop(group)
+        self._groups[group] = _Group(view, rank)
+        return orphans
+
+    def received(self, group: GroupNumber) -> list[int]:
+        """Return how many messages of each member have been received; own ones count as such."""
+        mine = self._groups[group]
+        counts = list(mine.received)
+        counts[mine.rank] = mine.sent
+        return counts
+
     def clock(self, group: GroupNumber) -> list[int]:
         """Return how many messages of each member have been delivered."""
         return list(self._groups[group].delivered)

@@ -61,7 +61,7 @@ class _Member:
     def __init__(self, name: str, view: View, options: Options, sink: Sink | None) -> None:
         self.machine = Process(ProcessId(name), fifo_channels=options.network.is_fifo)
         self.machine.join_static(_NUMBER, view)
-        self.rows = Rows(name, view, sink) if sink is not None else None
+        self.rows = Rows(name, view.group, sink) if sink is not None else None
 
 
 class Cluster:
@@ -95,6 +95,7 @@ class Cluster:
         for member in self.members:
             if member.rows is not None:
                 member.rows.start(0)
+                member.rows.view(0, member.machine.view(_NUMBER))
         self._workload.start(len(self.members))
         while self.scheduler.run(slice_events):
             yield self.message_count

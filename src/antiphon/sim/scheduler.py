@@ -47,3 +47,12 @@ class Scheduler:
             done += 1
         self.event_count += done
         return bool(heap)
+
+    def run_until(self, time_us: int) -> None:
+        """Do what is due up to and including ``time_us``, which it is then."""
+        heap = self._heap
+        while heap and heap[0][0] <= time_us:
+            self.now_us, _, action, argument = heappop(heap)
+            action(argument)
+            self.event_count += 1
+        self.now_us = max(self.now_us, time_us)

@@ -24,22 +24,30 @@ _ORDER_NAMES: dict[Order, schema.Order] = {
 class Rows:
     """Writes the rows of one process in one group."""
 
-    __slots__ = ("_group", "_names", "_process", "_sink")
+    __slots__ = ("_group", "_names", "_process", "_sink", "_view")
 
-    def __init__(self, process: str, view: View, sink: Sink) -> None:
+    def __init__(self, process: str, group: str, sink: Sink) -> None:
         """Prepare to write rows of ``process`` to ``sink``."""
         self._process = process
-        self._group = view.group
-        self._names = [str(member) for member in view.members]
+        self._group = group
+        self._names: list[str] = []
+        self._view = 0
         self._sink = sink
 
     def start(self, time_us: int) -> None:
-        """Note that the process starts, in its view."""
+        """Note that the process starts."""
         self._sink(Event(process=self._process, time_us=time_us, kind="start"))
+
+    def view(self, time_us: int, view: View) -> None:
+        """Note that the process has installed ``view``; runs noted from now on are of it."""
+        self._names = [str(member) for member in view.members]
+        self._view = view.number
+        changes = {"joined": view.joined, "left": view.left, "failed": view.failed}
+        said = [f"{what} {' '.join(map(str, who))}" for what, who in changes.items() if who]
         self._sink(
             Event(
-                process=self._process, time_us=time_us, kind="view",
-                group=self._group, members=self._names,
+                process=self._process, time_us=time_us, kind="view", group=self._group,
+                view=view.number, members=self._names, detail="; ".join(said),
             )
         )  # fmt: skip
 
@@ -58,13 +66,28 @@ class Rows:
         )  # fmt: skip
 
     def suspect(self, time_us: int, who: str, why: str) -> None:
-        """Note that a member was lost."""
+        """Note that a process is suspected."""
+        self._note("suspect", time_us, who, why)
+
+    def block(self, time_us: int, reachable: str) -> None:
+        """Note that too few members can be reached to go on."""
+        self._note("block", time_us, "", reachable)
+
+    def resume(self, time_us: int) -> None:
+        """Note that the group goes on."""
+        self._note("resume", time_us, "", "")
+
+    def _note(self, kind: schema.Kind, time_us: int, who: str, detail: str) -> None:
         self._sink(
             Event(
-                process=self._process, time_us=time_us, kind="suspect", group=self._group,
-                sender=who, detail=why,
+                process=self._process, time_us=time_us, kind=kind, group=self._group,
+                view=max(self._view, 1), sender=who, detail=detail,
             )
         )  # fmt: skip
+
+    def crash(self, time_us: int) -> None:
+        """Note that the process dies; only a simulation can know."""
+        self._sink(Event(process=self._process, time_us=time_us, kind="crash"))
 
     def stop(self, time_us: int, detail: str) -> None:
         """Note that the process stops, and how."""

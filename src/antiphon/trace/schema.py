@@ -11,12 +11,16 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 Kind = Literal[
-    "start", "view", "multicast", "receive", "deliver", "send_frame", "suspect", "crash", "stop"
-]
+    "start", "view", "multicast", "receive", "deliver", "send_frame",
+    "suspect", "block", "resume", "crash", "stop",
+]  # fmt: skip
 Order = Literal["", "fifo", "causal", "total"]
 
 QUIESCENT = "quiescent"
 """``detail`` of a ``stop`` row: every member had finished and everything had arrived."""
+
+LEFT = "left"
+"""``detail`` of a ``stop`` row: the process left its group and took part until the end."""
 
 RUN_COUNT_MAX = 1_000_000
 """Messages in one row: keeps (index, place in the row) inside one 64-bit position."""

@@ -1,4 +1,4 @@
-"""A process, composed: which machines it runs and in which order inputs pass through them.
+"""A process in a static group, composed: order alone, no membership.
 
     application        MulticastRequested                        DeliverRun
                               |                                      ^
@@ -19,6 +19,7 @@ from antiphon.core.errors import UsageError
 from antiphon.core.ids import GroupNumber, ProcessId
 from antiphon.core.runs import Order, Run
 from antiphon.core.views import View
+from antiphon.membership.effects import DeliverRuns
 from antiphon.ordering.vector import VectorDomain
 
 
@@ -51,14 +52,6 @@ class SendRun:
     """Transmit ``run`` to every other member of its group."""
 
     run: Run
-
-
-@final
-@dataclass(slots=True)
-class DeliverRuns:
-    """Hand ``runs`` to the application, in this order."""
-
-    runs: list[Run]
 
 
 Effect = SendRun | DeliverRuns

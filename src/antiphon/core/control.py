@@ -1,0 +1,175 @@
+"""Control messages: what processes say to each other about membership, beside the runs.
+
+Law: each message says everything its receiver needs; none refers to the connection it came by.
+They are encoded with msgspec: decoding checks every type and bound, and whatever does not fit
+raises :class:`PeerError`, nothing else. They are rare, a few per view change and one per member
+and heartbeat, so the codec is chosen for safety and not for the last byte.
+
+    agreement    Prepare, Promise, Propose, Accept, Reject, Decide, Want
+    changes      JoinRequest, JoinRefused, Ask, Out
+    flush        Flush, Report, Install
+    stability    Alive
+    state        StateChunk, StateTaken
+"""
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta, Struct
+
+from antiphon.core.errors import PeerError
+from antiphon.core.ids import ProcessId
+from antiphon.core.views import View
+
+Number = Annotated[int, Meta(ge=0, le=2**62)]
+Rank = Annotated[int, Meta(ge=0, lt=4096)]
+
+
+class Prepare(Struct, frozen=True, array_like=True, tag=True):
+    """May I propose view ``number`` with this ballot?"""
+
+    number: Number
+    ballot: Number
+
+
+class Promise(Struct, frozen=True, array_like=True, tag=True):
+    """No lower ballot will be accepted by me; here is what I accepted last, if anything."""
+
+    number: Number
+    ballot: Number
+    accepted_ballot: Number
+    accepted: View | None
+
+
+class Propose(Struct, frozen=True, array_like=True, tag=True):
+    """Accept this view."""
+
+    ballot: Number
+    view: View
+
+
+class Accept(Struct, frozen=True, array_like=True, tag=True):
+    """Accepted."""
+
+    number: Number
+    ballot: Number
+
+
+class Reject(Struct, frozen=True, array_like=True, tag=True):
+    """Not accepted: a higher ballot was promised."""
+
+    number: Number
+    promised: Number
+
+
+class Decide(Struct, frozen=True, array_like=True, tag=True):
+    """These consecutive views are agreed on."""
+
+    views: tuple[View, ...]
+
+
+class Want(Struct, frozen=True, array_like=True, tag=True):
+    """Tell me the views agreed on after this number."""
+
+    after: Number
+
+
+class JoinRequest(Struct, frozen=True, array_like=True, tag=True):
+    """Take me into the group."""
+
+    process: ProcessId
+
+
+class JoinRefused(Struct, frozen=True, array_like=True, tag=True):
+    """You cannot be taken in."""
+
+    why: str
+    next_life: Number
+    """If your number is out of date, the one to ask with; else 0."""
+
+
+class Ask(Struct, frozen=True, array_like=True, tag=True):
+    """What a member asks of the coordinator; each replaces the one before."""
+
+    suspected: tuple[ProcessId, ...]
+    joining: tuple[ProcessId, ...]
+    leaving: bool
+    has_state: bool
+    """Whether the member has the group's state."""
+
+
+class Out(Struct, frozen=True, array_like=True, tag=True):
+    """You are no member any more, since this view."""
+
+    number: Number
+
+
+class Flush(Struct, frozen=True, array_like=True, tag=True):
+    """Whatever I had to send before view ``number`` is ahead of this (ISIS 5.3)."""
+
+    number: Number
+
+
+class Report(Struct, frozen=True, array_like=True, tag=True):
+    """How much I received in view ``number``, and from whom I take nothing more (Uniform 3.3)."""
+
+    number: Number
+    received: tuple[Number, ...]
+    excluded: tuple[Rank, ...]
+
+
+class Install(Struct, frozen=True, array_like=True, tag=True):
+    """The views up to this one may be installed."""
+
+    number: Number
+
+
+class Alive(Struct, frozen=True, array_like=True, tag=True):
+    """I live, in view ``number``: what I received since I last said so, and what is stable."""
+
+    number: Number
+    received: tuple[tuple[Rank, Number], ...]
+    stable: Number
+    """My own messages up to this one have been received by all members."""
+    agreed: Number
+    """The last view that I know to be agreed on: who knows less can ask."""
+
+
+class StateChunk(Struct, frozen=True, array_like=True, tag=True):
+    """A piece of the group's state as of view ``number``."""
+
+    number: Number
+    place: Number
+    is_last: bool
+    data: bytes
+
+
+class StateTaken(Struct, frozen=True, array_like=True, tag=True):
+    """Pieces up to ``place`` have been taken; more may come."""
+
+    number: Number
+    place: Number
+
+
+AnyMessage = (
+    Prepare | Promise | Propose | Accept | Reject | Decide | Want
+    | JoinRequest | JoinRefused | Ask | Out
+    | Flush | Report | Install | Alive | StateChunk | StateTaken
+)  # fmt: skip
+
+_encoder = msgspec.msgpack.Encoder()
+_decoder: msgspec.msgpack.Decoder[AnyMessage] = msgspec.msgpack.Decoder(AnyMessage)
+
+
+def encode_message(message: AnyMessage) -> bytes:
+    """Return the bytes of a control message."""
+    return _encoder.encode(message)
+
+
+def decode_message(data: bytes) -> AnyMessage:
+    """Return what ``data`` says; raise :class:`PeerError` if it says nothing."""
+    try:
+        return _decoder.decode(data)
+    except (msgspec.DecodeError, RecursionError) as error:
+        message = f"a control message cannot be read: {error}"
+        raise PeerError(message) from None

@@ -1,0 +1,142 @@
+"""What is to change in the next view: who asks for it, and what the coordinator makes of it.
+
+Law: every member tells the coordinator whom it suspects, who wants to join through it, and
+whether it wants to leave; the newest such word of a member replaces its earlier ones. What has
+come together makes ONE view, however many changes that is.
+
+While a view is still being left, only failures make another one: they may be what holds it up.
+Joins and leaves wait, so a long sequence of them cannot starve a view (ISIS 5.5; 000-19).
+
+Accusations are taken from the senior down, and not from who is accused already: of two members
+that cannot reach each other the senior one stays.
+"""
+
+from antiphon.core.control import Ask
+from antiphon.core.ids import ProcessId
+from antiphon.core.views import View
+
+PAST_MAX = 4096
+"""Names of the departed that are remembered, the latest ones."""
+
+NOTHING = Ask((), (), leaving=False, has_state=False)
+
+
+class Changes:
+    """What this process, and as coordinator others, ask for."""
+
+    def __init__(self, me: ProcessId) -> None:
+        """Nothing is asked for yet."""
+        self._me = me
+        self._asked: dict[ProcessId, Ask] = {}
+        self.joining: dict[ProcessId, None] = {}
+        """Who asked this process to be taken in."""
+        self.is_leaving = False
+        self.has_state = True
+
+    def own(self, suspected: list[ProcessId], latest: View) -> Ask:
+        """Return what this process asks for; nothing new is worth no message."""
+        has_news = self.has_state and self._me in latest.stateless
+        return Ask(tuple(suspected), tuple(self.joining), self.is_leaving, has_news)
+
+    def take(self, peer: ProcessId, ask: Ask) -> None:
+        """Remember what a member asks for."""
+        self._asked[peer] = ask
+
+    def drop_joiner(self, process: ProcessId) -> None:
+        """Who wanted to join is gone."""
+        self.joining.pop(process, None)
+
+    def learn(self, view: View) -> None:
+        """Forget what a view has brought about."""
+        gone = (*view.left, *view.failed)
+        self._asked = {peer: ask for peer, ask in self._asked.items() if peer in view.members}
+        self.joining = {
+            process: None
+            for process in self.joining
+            if process not in view.members and process not in gone
+        }
+
+    def failed(self, own: list[ProcessId], electorate: list[ProcessId]) -> dict[ProcessId, None]:
+        """Return whom to exclude: own suspects, and those of members that are not suspects."""
+        failed = dict.fromkeys(own)
+        for member in electorate:
+            ask = self._asked.get(member)
+            if ask is not None and member not in failed:
+                failed |= {process: None for process in ask.suspected if process != self._me}
+        return failed
+
+    def next_view(
+        self, latest: View, own: list[ProcessId], leavers: list[ProcessId], *, is_flushing: bool
+    ) -> View | None:
+        """Return the view to propose after ``latest``, or None if nothing is to change.
+
+        ``leavers`` are out of ``latest`` but still take part in a flush.
+        """
+        failed = self.failed(own, list(latest.members))
+        gone = tuple(process for process in (*latest.members, *leavers) if process in failed)
+        if is_flushing and not gone:
+            return None
+        stayed = [member for member in latest.members if member not in failed]
+        if not latest.has_quorum(stayed):
+            return None
+        left: list[ProcessId] = []
+        joined: list[ProcessId] = []
+        if not is_flushing:
+            left = self._leaving(stayed)
+            joined = self._joining(latest, [who for who in stayed if who not in left])
+        if not (gone or left or joined):
+            return None
+        members = tuple(member for member in stayed if member not in left) + tuple(joined)
+        return View(
+            latest.group, type(latest.number)(latest.number + 1), members,
+            joined=tuple(joined), left=tuple(left), failed=gone,
+            stateless=self._stateless(latest, members),
+            past=_past(latest, (*gone, *left), members),
+        )  # fmt: skip
+
+    def _leaving(self, stayed: list[ProcessId]) -> list[ProcessId]:
+        """Return who leaves now; somebody who knows the state has to stay for the time being."""
+        left = [
+            member
+            for member in stayed
+            if (self.is_leaving if member == self._me else self._asked.get(member, NOTHING).leaving)
+        ]
+        if len(left) == len(stayed):
+            left.remove(self._me)
+        return left
+
+    def _stateless(self, latest: View, members: tuple[ProcessId, ...]) -> tuple[ProcessId, ...]:
+        """Return who is not known to have the state: those that join, and have joined lately."""
+        unknown = [
+            member
+            for member in latest.stateless
+            if not (
+                self.has_state if member == self._me else self._asked.get(member, NOTHING).has_state
+            )
+        ]
+        old = latest.members
+        return tuple(member for member in members if member in unknown or member not in old)
+
+    def _joining(self, latest: View, stayed: list[ProcessId]) -> list[ProcessId]:
+        asks = [self.joining] + [dict.fromkeys(ask.joining) for ask in self._asked.values()]
+        names = {member.name for member in stayed}
+        joined: dict[str, ProcessId] = {}
+        for ask in asks:
+            for process in ask:
+                is_new = process.incarnation > latest.last_life_of(process.name)
+                if process.name not in names and is_new:
+                    joined.setdefault(process.name, process)
+        return list(joined.values())
+
+
+def _past(
+    latest: View, gone: tuple[ProcessId, ...], members: tuple[ProcessId, ...]
+) -> tuple[tuple[str, int], ...]:
+    """Return the last lives of all names that nobody bears."""
+    past = dict(latest.past)
+    for process in gone:
+        past.pop(process.name, None)
+        past[process.name] = process.incarnation
+    for member in members:
+        past.pop(member.name, None)
+    return tuple(list(past.items())[-PAST_MAX:])

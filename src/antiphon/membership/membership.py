@@ -1,0 +1,359 @@
+"""Membership of one process in one group: from suspicion or request to the next view.
+
+    FailureDetector   whom have I not heard of?          -> Ask the coordinator
+    Changes           who shall be in the next view?     -> propose it
+    Agreement         what is the next view?             -> a decided view is pending
+    Flush             may it be installed?               -> InstallView
+
+The coordinator is the most senior member of the last view agreed on that a process does not
+suspect; everybody can become it. If too few members are unsuspected to decide anything, the group
+is blocked at this process, and says so, until they are heard again or tell it that it is out.
+
+Law: views are installed in the order agreed on, one by one. A process that learns that it failed
+in the eyes of the others stops at once; it can come back as a new life.
+"""
+
+from collections.abc import Callable
+
+from antiphon.core.control import (
+    Alive,
+    AnyMessage,
+    Ask,
+    Decide,
+    JoinRefused,
+    JoinRequest,
+    Out,
+    Want,
+)
+from antiphon.core.control import Flush as FlushMessage
+from antiphon.core.control import Install, Report
+from antiphon.core.errors import PeerError
+from antiphon.core.ids import ProcessId
+from antiphon.core.views import View
+from antiphon.membership.agreement import AGREEMENT_MESSAGES, Agreement
+from antiphon.membership.changes import NOTHING, Changes
+from antiphon.membership.effects import (
+    BlockGroup,
+    LeaveGroup,
+    Outbox,
+    ResumeGroup,
+    SuspectProcess,
+)
+from antiphon.membership.failure_detector import FailureDetector, Timing
+from antiphon.membership.transition import Copies, Flush, Transition
+
+FlushMaker = Callable[[Outbox, Transition, Copies], Flush]
+
+GONE_MAX = 1024
+"""Former members that are remembered, to tell them so when they speak."""
+
+
+class Membership:
+    """The membership machine of one process in one group."""
+
+    def __init__(  # noqa: PLR0913 - what a membership is made of
+        self,
+        outbox: Outbox,
+        view: View | None,
+        timing: Timing,
+        make_flush: FlushMaker,
+        copies: Copies,
+        now_us: int,
+    ) -> None:
+        """Begin in ``view``, agreed on beforehand, or outside."""
+        self._out = outbox
+        self._me = outbox.me
+        self._timing = timing
+        self.transition = Transition(view)
+        self._agreement = Agreement(outbox, view)
+        self._changes = Changes(outbox.me)
+        self._detector = FailureDetector(timing, now_us)
+        self._flush = make_flush(outbox, self.transition, copies)
+        self._gone: dict[ProcessId, int] = {}
+        self._in_view: dict[ProcessId, int] = {}
+        self._last_ask: tuple[ProcessId, int, Ask] | None = None
+        self._retry_us = 0
+        self.is_blocked = False
+        self.is_over = False
+        if view is None:
+            self._changes.has_state = False
+        else:
+            self._watch(now_us)
+
+    # What others ask.
+
+    @property
+    def latest(self) -> View | None:
+        """The last view agreed on."""
+        return self._agreement.latest
+
+    @property
+    def may_multicast(self) -> bool:
+        """Whether the process is in a view that nobody is leaving."""
+        current = self.transition.current
+        return (
+            current is not None
+            and not self.transition.pending
+            and not self.is_blocked
+            and not self.is_over
+            and self._me in current.members
+        )
+
+    @property
+    def suspected(self) -> list[ProcessId]:
+        """Whom this process suspects now."""
+        return list(self._detector.suspected)
+
+    def takes_from(self, peer: ProcessId, view_number: int) -> bool:
+        """Whether messages of a view that come from ``peer`` still count (003-3, 000-17 b)."""
+        return peer not in self._gone and not any(
+            peer in view.failed for view in self.transition.pending if view.number > view_number
+        )
+
+    # What happens.
+
+    def hear(self, peer: ProcessId, now_us: int) -> None:
+        """Something came from ``peer``: it lives."""
+        self._detector.hear(peer, now_us)
+
+    def hear_alive(self, peer: ProcessId, alive: Alive, now_us: int) -> None:
+        """``peer`` says which view it is in, and which it knows last: catch up, or tell it."""
+        self._detector.hear(peer, now_us)
+        self._in_view[peer] = max(alive.number, self.view_of(peer))
+        if self.is_over:
+            return
+        if peer in self._gone:
+            self._out.send(peer, Out(self._gone[peer]))
+        elif self.latest is not None and alive.agreed > self.latest.number:
+            self._out.send(peer, Want(self.latest.number))
+        if alive.number >= self.transition.lingering.get(peer, alive.number + 1):
+            self._forget_leaver(peer, now_us)
+
+    def view_of(self, peer: ProcessId) -> int:
+        """Return the last view that ``peer`` is known to have installed."""
+        return self._in_view.get(peer, 0)
+
+    def _forget_leaver(self, process: ProcessId, now_us: int) -> None:
+        if self.transition.lingering.pop(process, None) is not None:
+            self._watch(now_us)
+
+    def tick(self, now_us: int) -> None:
+        """A heartbeat has passed: look at the clock."""
+        for process in self._detector.check(now_us):
+            self._out.put(SuspectProcess(process))
+            self._forget_leaver(process, now_us)
+        self._coordinate(now_us)
+
+    def lose(self, peer: ProcessId, now_us: int) -> None:
+        """``peer`` is certainly dead."""
+        self._changes.drop_joiner(peer)
+        if self._detector.condemn(peer):
+            self._out.put(SuspectProcess(peer))
+        self._forget_leaver(peer, now_us)
+        self._coordinate(now_us)
+
+    def ask_to_join(self, contact: ProcessId) -> None:
+        """Ask a member to be taken in."""
+        if self.latest is None and not self.is_over:
+            self._out.send(contact, JoinRequest(self._me))
+
+    def leave(self, now_us: int) -> None:
+        """Ask to leave; the process takes part until the view without it is installed."""
+        self._changes.is_leaving = True
+        self._coordinate(now_us)
+
+    def gain_state(self, now_us: int) -> None:
+        """The process has the group's state now."""
+        self._changes.has_state = True
+        self._coordinate(now_us)
+
+    def receive(self, peer: ProcessId, message: AnyMessage, now_us: int) -> None:
+        """Take a control message."""
+        if self.is_over:
+            return
+        self._detector.hear(peer, now_us)
+        match message:
+            case JoinRequest(process):
+                self._on_join_request(peer, process, now_us)
+            case JoinRefused(why, next_life):
+                self._on_refused(why, next_life)
+            case Out(number):
+                self._on_out(number)
+            case _ if peer in self._gone:
+                self._out.send(peer, Out(self._gone[peer]))
+            case Ask():
+                self._changes.take(peer, message)
+            case FlushMessage() | Report() | Install():
+                if self.takes_from(peer, self.transition.number):
+                    self._flush.receive(peer, message)
+            case _ if isinstance(message, AGREEMENT_MESSAGES):
+                views = self._agreement.receive(peer, message)
+                self._learn(views, now_us, is_decider=not isinstance(message, Decide))
+            case _:
+                unexpected = f"{type(message).__name__} is no message of the membership"
+                raise PeerError(unexpected)
+        self._coordinate(now_us)
+
+    def _on_join_request(self, peer: ProcessId, process: ProcessId, now_us: int) -> None:
+        latest = self.latest
+        if latest is None or peer != process:
+            return  # not yet a member: the joiner asks again, or somebody else
+        if process in latest.members:
+            self._out.send(process, Decide(tuple(self._agreement.history)))
+            return
+        namesake = next((who for who in latest.members if who.name == process.name), None)
+        if namesake is not None and namesake.address == process.address:
+            self.lose(namesake, now_us)  # nobody else can listen where it did
+        elif namesake is not None and namesake not in self._detector.suspected:
+            why = f"the name {process.name} is taken by a member at {namesake.address}"
+            self._out.send(process, JoinRefused(why, 0))
+            return
+        last_life = latest.last_life_of(process.name)
+        if process.incarnation <= last_life:
+            why = f"{process.name} has lived {last_life} times already"
+            self._out.send(process, JoinRefused(why, last_life + 1))
+            return
+        self._changes.joining[process] = None
+
+    def _on_refused(self, why: str, next_life: int) -> None:
+        if self.latest is None:
+            self._end(why, next_life)
+
+    def _on_out(self, number: int) -> None:
+        if self.latest is None or number > self.latest.number:
+            self._end(f"the others have gone on without this process since view {number}")
+
+    def _end(self, why: str, next_life: int = 0) -> None:
+        if not self.is_over:
+            self.is_over = True
+            self._out.put(LeaveGroup(why, next_life))
+
+    # From decided to installed.
+
+    def _learn(self, views: list[View], now_us: int, *, is_decider: bool) -> None:
+        for view in views:
+            if is_decider:
+                self._announce(view)
+            self._retry_us = 0
+            self._changes.learn(view)
+            for process in view.failed:
+                self.transition.lingering.pop(process, None)
+            if self._me in view.failed:
+                self._end(f"the others have gone on without this process since view {view.number}")
+                return
+            self.transition.pending.append(view)
+            self._watch(now_us)
+            self._flush.learn()
+
+    def _announce(self, view: View) -> None:
+        """Tell everybody whom it concerns, also those that failed: they may only seem so."""
+        to = dict.fromkeys([*self.transition.everybody(), *view.members, *view.failed])
+        self._out.send_each(list(to), Decide((view,)))
+
+    def next_installable(self) -> View | None:
+        """Return the next view if the flush permits it."""
+        pending = self.transition.pending
+        if self.is_over or not pending or pending[0].number > self._flush.installable:
+            return None
+        if self._flush.keeps_copies and self._me not in pending[0].members:
+            # A leaver holds copies that others may need: it goes last (000-17 f).
+            staying = [who for who in self.transition.participants() if who in pending[-1].members]
+            if any(self.view_of(who) < pending[0].number for who in staying):
+                return None
+        return pending[0]
+
+    def enter(self) -> None:
+        """The next view becomes the current one."""
+        transition = self.transition
+        view = transition.pending.pop(0)
+        transition.current = view
+        transition.lingering |= dict.fromkeys(view.left, view.number)
+        transition.lingering.pop(self._me, None)
+        self._in_view = {who: self.view_of(who) for who in transition.everybody()}
+        self._agreement.forget_before(view.number)
+        self._gone.update(dict.fromkeys(view.failed, view.number))
+        while len(self._gone) > GONE_MAX:
+            self._gone.pop(next(iter(self._gone)))
+
+    def settle(self, now_us: int) -> None:
+        """Everything received of the current view has been taken: look what follows."""
+        current = self.transition.current
+        if current is not None and self._me not in current.members:
+            self._end("")
+            return
+        self._watch(now_us)
+        self._flush.installed()
+        self._coordinate(now_us)
+
+    @property
+    def flush(self) -> Flush:
+        """The flush, for runs that arrive while it goes on."""
+        return self._flush
+
+    def _watch(self, now_us: int) -> None:
+        everybody = self.transition.everybody()
+        self._detector.watch([process for process in everybody if process != self._me], now_us)
+
+    # Coordinating.
+
+    def _coordinate(self, now_us: int) -> None:
+        latest = self.latest
+        if latest is None or self.is_over or self._me not in latest.members:
+            return
+        suspected = self._detector.suspected
+        alive = [member for member in latest.members if member not in suspected]
+        self._note_blocked(latest, alive)
+        if self._dissolve(latest):
+            return
+        coordinator = alive[0]
+        if coordinator != self._me:
+            self._agreement.give_up()
+            self._ask(coordinator, latest)
+        elif not self._agreement.is_proposing and now_us >= self._retry_us:
+            self._propose(latest, now_us)
+        elif self._agreement.is_proposing and now_us >= self._retry_us:
+            self._agreement.give_up()
+            self._propose(latest, now_us)
+
+    def _note_blocked(self, latest: View, alive: list[ProcessId]) -> None:
+        is_blocked = not latest.has_quorum(alive)
+        if is_blocked and not self.is_blocked:
+            self._out.put(BlockGroup(tuple(alive)))
+        elif self.is_blocked and not is_blocked:
+            self._out.put(ResumeGroup())
+        self.is_blocked = is_blocked
+
+    def _dissolve(self, latest: View) -> bool:
+        """The last member may leave at once: there is nobody to agree with."""
+        is_last = latest.members == (self._me,) and not self.transition.pending
+        if is_last and self._changes.is_leaving:
+            self._end("")
+        return self.is_over
+
+    def _ask(self, coordinator: ProcessId, latest: View) -> None:
+        suspected = [process for process in self._detector.suspected if process != coordinator]
+        ask = self._changes.own(suspected, latest)
+        last = self._last_ask
+        said = coordinator, latest.number, ask
+        is_news = ask != NOTHING if last is None or last[:2] != said[:2] else ask != last[2]
+        if is_news:
+            self._last_ask = said
+            self._out.send(coordinator, ask)
+
+    def _propose(self, latest: View, now_us: int) -> None:
+        view = self._changes.next_view(
+            latest, list(self._detector.suspected), self._leavers(),
+            is_flushing=bool(self.transition.pending),
+        )  # fmt: skip
+        if view is not None:
+            # A ballot that gets no answer is tried again; the senior member tries sooner.
+            rank = latest.members.index(self._me)
+            self._retry_us = now_us + (4 + rank % 8) * self._timing.heartbeat_us
+            self._learn(self._agreement.propose(view), now_us, is_decider=True)
+
+    def _leavers(self) -> list[ProcessId]:
+        """Return who left and may still be waited for by somebody."""
+        history = self._agreement.history
+        left = {process: None for view in history for process in view.left}
+        failed = {process for view in history for process in view.failed}
+        return [process for process in left if process not in failed]

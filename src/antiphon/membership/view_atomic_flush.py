@@ -1,0 +1,151 @@
+"""Leaving a view by detecting view atomicity (Uniform 3.3, corrected): the default.
+
+Rule. Whoever learns of a newer view takes nothing more from those that failed in it, relays what
+it holds of theirs and is not stable, and reports to the coordinator how many messages of each
+member it received, and whom it excludes. The coordinator, the most senior participant that stays,
+lets everybody install the next view once all participants excluded the same processes and
+received the same counts. Reports are repeated when more is received.
+
+Invariant (view-atomic, D3). Any two processes that install view i + 1, even if they crash later,
+delivered the same messages in view i. For a participant has received everything a live sender
+multicast in the view (sends stopped before the report), and nothing of a failed one arrives after
+the report that excludes it; so equal counts stay equal, also for who reports again to a new
+coordinator.
+
+Corrections. Exclusion has a bit of its own (003-1). A view installed with others pending starts
+the next round at once (003-2). What comes from an excluded process is dropped (003-3; by
+``receiving``). Counts are of received messages (003-8).
+
+Leaner than printed in two ways, neither of which touches the invariant. Only messages of failed
+senders are relayed: a live sender's arrive by themselves, and if it fails later, that is one more
+view. And the permission to install is not relayed by all (003-5): it follows from any report of
+the view it permits, and a coordinator that did not give it repeats it before the next one.
+
+Cost for n members, u unstable messages of failed senders: n - 1 reports (more while messages
+arrive), n - 1 permissions, at most u (n - 1)^2 relayed copies. Two rounds.
+"""
+
+from antiphon.core.control import Install, Report
+from antiphon.core.errors import PeerError
+from antiphon.core.ids import ProcessId
+from antiphon.core.runs import Run
+from antiphon.membership.effects import Outbox
+from antiphon.membership.transition import Copies, Transition
+
+
+class ViewAtomicFlush:
+    """One process's part in it."""
+
+    keeps_copies = False
+
+    def __init__(self, outbox: Outbox, transition: Transition, copies: Copies) -> None:
+        """Begin in the transition's current view."""
+        self._out = outbox
+        self._me = outbox.me
+        self._transition = transition
+        self._copies = copies
+        self._reports: dict[ProcessId, Report] = {}
+        self._relayed: dict[int, None] = {}
+        self._said = self.installable = transition.number
+
+    def learn(self) -> None:
+        """A newer view has been agreed on: relay, report."""
+        self._relay_failed()
+        self._repeat_permission()
+        self._report()
+
+    def take_runs(self, runs: list[Run]) -> None:
+        """More was received: who holds a failed sender's message passes it on, once."""
+        failed = self._transition.excluded_ranks()
+        self._out.relay(
+            self._transition.participants(), [run for run in runs if run.sender in failed]
+        )
+        self._report()
+
+    def take_copies(self, peer: ProcessId, runs: list[Run]) -> None:
+        """Nothing: what was new in them has been taken."""
+
+    def receive(self, peer: ProcessId, message: object) -> None:
+        """Take a report, or a permission."""
+        match message:
+            case Install(number):
+                self.installable = max(self.installable, number)
+            case Report(number) if number < self._transition.number:
+                self._out.send(peer, Install(self._transition.number))
+            case Report(number):
+                # Who reports on a view has installed it: it was permitted.
+                self.installable = max(self.installable, number)
+                self._reports[peer] = message
+                self._check()
+            case _:
+                unexpected = f"{type(message).__name__} is no message of this flush"
+                raise PeerError(unexpected)
+
+    def installed(self) -> None:
+        """Begin the next round at once if there is one (003-2)."""
+        self._relayed.clear()
+        number = self._transition.number
+        self._reports = {
+            peer: report for peer, report in self._reports.items() if report.number >= number
+        }
+        if self._transition.pending:
+            self.learn()
+
+    def _coordinator(self) -> ProcessId:
+        """Return the most senior participant that stays; if none does, the most senior one."""
+        participants = self._transition.participants()
+        newest = self._transition.newest
+        assert newest is not None, "somebody takes part in something"
+        staying = [process for process in participants if process in newest.members]
+        return (staying or participants)[0]
+
+    def _relay_failed(self) -> None:
+        participants = self._transition.participants()
+        for rank in self._transition.excluded_ranks():
+            if rank not in self._relayed:
+                self._relayed[rank] = None
+                self._out.relay(participants, self._copies.unstable(rank))
+
+    def _repeat_permission(self) -> None:
+        """Tell all what an earlier coordinator may have told only some."""
+        transition = self._transition
+        if self._said < transition.number and self._coordinator() == self._me:
+            self._said = transition.number
+            self._out.send_each(transition.everybody(), Install(transition.number))
+
+    def _report(self) -> None:
+        transition = self._transition
+        if transition.current is None or not transition.pending:
+            return
+        report = Report(
+            transition.number, tuple(self._copies.received()), tuple(transition.excluded_ranks())
+        )
+        coordinator = self._coordinator()
+        if coordinator != self._me:
+            self._out.send(coordinator, report)
+            return
+        self._reports[self._me] = report
+        self._check()
+
+    def _check(self) -> None:
+        """Permit the next view when all participants have the same messages for good."""
+        transition = self._transition
+        if transition.current is None or not transition.pending:
+            return
+        if self._me not in self._reports or self._coordinator() != self._me:
+            return
+        excluded = transition.excluded_ranks()
+        reports = [self._reports.get(process) for process in transition.participants()]
+        mine = self._reports[self._me]
+        for report in reports:
+            if (
+                report is None
+                or report.number != transition.number
+                or report.received != mine.received
+                or any(rank not in report.excluded for rank in excluded)
+            ):
+                return
+        number = transition.pending[0].number
+        if self.installable < number:
+            self.installable = self._said = number
+            self._out.send_each(transition.everybody(), Install(number))

@@ -1,0 +1,88 @@
+"""Stability: which messages have reached all members, and copies of those that may not have.
+
+Rule (ISIS 5.3). A member keeps a copy of every run it received or multicast. Now and then it
+tells all others how many messages of each sender it has received (Alive, on traffic or when
+idle). A sender knows from that how far its own messages have reached everybody, and says so in
+its own Alive; then the others drop their copies.
+
+Invariant. A run is dropped only when every member of the view has received it, whoever may crash:
+a flush forwards what is kept, and nothing else is ever needed. Numbers are those of one view and
+say nothing about another (000-17 c).
+
+k-stable: received by k members beside the sender; survives any k crashes, the sender's included
+or not (000-16). Known of one's own messages.
+
+State: O(n) for a view of n members, beside the copies. Cost: n - 1 messages per member and
+heartbeat, fewer with traffic to ride on; copies are dropped two such messages after the receipt.
+"""
+
+from collections import deque
+
+from antiphon.core.control import Alive
+from antiphon.core.runs import Run
+
+
+class Stability:
+    """Copies and counts of one process in one view."""
+
+    __slots__ = ("_reached", "_said", "_size", "_stable", "copies", "kept_bytes", "rank")
+
+    def __init__(self, size: int, rank: int) -> None:
+        """Start a view of ``size`` members, being number ``rank`` of them."""
+        self._size = size
+        self.rank = rank
+        self.copies: list[deque[Run]] = [deque() for _ in range(size)]
+        """By sender, runs that may not have reached everybody, in order."""
+        self.kept_bytes = 0
+        self._reached = [0] * size  # own messages that each member has received
+        self._stable = [0] * size  # by sender, messages that have reached everybody
+        self._said = [0] * size  # what the last Alive said was received
+
+    def keep(self, run: Run) -> None:
+        """Keep a copy of what was multicast or received."""
+        self.copies[run.sender].append(run)
+        self.kept_bytes += run.byte_count
+
+    def release_alone(self) -> None:
+        """In a view of one, what is multicast is stable."""
+        self.copies[self.rank].clear()
+        self.kept_bytes = 0
+
+    def alive(self, number: int, received: list[int], agreed: int) -> Alive:
+        """Return what to tell the others: what has been received since the last time."""
+        said = self._said
+        news = tuple((rank, count) for rank, count in enumerate(received) if count != said[rank])
+        self._said = received
+        return Alive(number, news, self._stable[self.rank], agreed)
+
+    def learn(self, peer: int, alive: Alive, sent: int) -> bool:
+        """Take what member ``peer`` says; False if no correct member would say it."""
+        for rank, count in alive.received:
+            if rank == self.rank:
+                if count > sent:
+                    return False
+                self._reached[peer] = max(count, self._reached[peer])
+        self._note_stable(peer, alive.stable)
+        return True
+
+    def reach(self, sent: int) -> None:
+        """Work out how far own messages have reached everybody; drop what is stable."""
+        self._reached[self.rank] = sent
+        self._note_stable(self.rank, min(self._reached))
+
+    def _note_stable(self, rank: int, number: int) -> None:
+        if number <= self._stable[rank]:
+            return
+        self._stable[rank] = number
+        copies = self.copies[rank]
+        while copies and copies[0].last <= number:
+            self.kept_bytes -= copies.popleft().byte_count
+
+    def stable(self, rank: int) -> int:
+        """Return how many messages of a member are known to have reached everybody."""
+        return self._stable[rank]
+
+    def k_stable(self, k: int) -> int:
+        """Return how many own messages have reached at least ``k`` other members."""
+        others = [count for rank, count in enumerate(self._reached) if rank != self.rank]
+        return sorted(others, reverse=True)[k - 1] if 0 < k <= len(others) else 0

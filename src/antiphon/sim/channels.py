@@ -1,0 +1,103 @@
+"""Channels of a world with faults: reliable and FIFO between live processes, until one crashes.
+
+Law: what is sent arrives once and in order, after a delay that the seed decides. A cut channel
+delivers nothing until it is healed, and loses nothing: that is what a connection does that is
+taken up again. A crash cuts short what its victim had sent: of each channel a prefix arrives that
+the seed decides, and the rest is lost. Delays of a channel depend on the seed and the channel
+alone, so taking a step out of a scenario leaves the others' delays as they were.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from math import log
+from random import Random
+from typing import Any
+
+from antiphon.core.ids import ProcessId
+from antiphon.sim.scheduler import Scheduler
+
+Arrive = Callable[[ProcessId, ProcessId, Any], None]
+
+
+class _Channel:
+    """From one process to one other."""
+
+    __slots__ = ("due_us", "held", "in_flight", "is_cut", "random", "source", "target")
+
+    def __init__(self, seed: int, source: ProcessId, target: ProcessId) -> None:
+        self.source, self.target = source, target
+        self.random = Random(f"{seed}/{source}/{target}")
+        self.in_flight: deque[Any] = deque()
+        self.due_us = 0
+        self.is_cut = False
+        self.held = 0  # arrivals that were due while the channel was cut
+
+
+class Channels:
+    """All channels of a world, made when first used."""
+
+    def __init__(self, scheduler: Scheduler, seed: int, delay_us_mean: int, arrive: Arrive) -> None:
+        """Call ``arrive(source, target, item)`` for what arrives."""
+        self._scheduler = scheduler
+        self._seed = seed
+        self._delay_us_mean = delay_us_mean
+        self._arrive = arrive
+        self._channels: dict[tuple[ProcessId, ProcessId], _Channel] = {}
+        self._sides: dict[str, None] | None = None
+        self._slow_us: dict[tuple[str, str], int] = {}
+        self.sent_count = 0
+
+    def send(self, source: ProcessId, target: ProcessId, item: object) -> None:
+        """Send ``item``."""
+        channel = self._channels.get((source, target))
+        if channel is None:
+            channel = self._channels[source, target] = _Channel(self._seed, source, target)
+            channel.is_cut = self._is_split(source, target)
+        self.sent_count += 1
+        now_us = self._scheduler.now_us
+        delay_us = 50 - int(self._delay_us_mean * log(1.0 - channel.random.random()))
+        delay_us += self._slow_us.get((source.name, target.name), 0)
+        channel.due_us = max(channel.due_us, now_us + delay_us)
+        channel.in_flight.append(item)
+        self._scheduler.at(channel.due_us, self._on_due, channel)
+
+    def _on_due(self, channel: _Channel) -> None:
+        if channel.is_cut:
+            channel.held += 1
+        elif channel.in_flight:
+            item = channel.in_flight.popleft()
+            self._arrive(channel.source, channel.target, item)
+
+    def lose_sent(self, source: ProcessId) -> None:
+        """``source`` has crashed: of each of its channels some prefix still arrives."""
+        for (sender, _), channel in self._channels.items():
+            if sender == source:
+                kept = channel.random.randint(0, len(channel.in_flight))
+                while len(channel.in_flight) > kept:
+                    channel.in_flight.pop()
+
+    def partition(self, names: tuple[str, ...]) -> None:
+        """Cut every channel between these processes and the others."""
+        self._sides = dict.fromkeys(names)
+        self._cut_or_heal()
+
+    def heal(self) -> None:
+        """Restore every channel that was cut; what was held arrives."""
+        self._sides = None
+        self._cut_or_heal()
+
+    def slow(self, source: str, target: str, extra_us: int) -> None:
+        """Delay what one process sends to one other, from now on; 0: no longer."""
+        self._slow_us[source, target] = extra_us
+
+    def _is_split(self, source: ProcessId, target: ProcessId) -> bool:
+        sides = self._sides
+        return sides is not None and (source.name in sides) != (target.name in sides)
+
+    def _cut_or_heal(self) -> None:
+        for (source, target), channel in self._channels.items():
+            channel.is_cut = self._is_split(source, target)
+            if not channel.is_cut:
+                for _ in range(channel.held):
+                    self._scheduler.at(self._scheduler.now_us, self._on_due, channel)
+                channel.held = 0

@@ -1,0 +1,59 @@
+"""Exploration: many random worlds, each judged by the oracle; a failing one is shrunk.
+
+Law: a world fails if the oracle finds a broken promise that its flush makes, if it does not come
+to rest, or if a machine raises anything. The ISIS flushes do not promise view atomicity towards
+processes that crash later (000-17 a), so it is not asked of them.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from antiphon.core.errors import AntiphonError
+from antiphon.sim.oracle import judge
+from antiphon.sim.random_scenario import random_scenario
+from antiphon.sim.scenario import Scenario
+from antiphon.sim.world import World
+from antiphon.trace.schema import Event
+from antiphon.trace.verdict import Property, Status
+
+NOT_PROMISED: dict[str, tuple[Property, ...]] = {
+    "view-atomic": (),
+    "coordinator": (Property.VIEW_ATOMIC,),
+    "all-to-all": (Property.VIEW_ATOMIC,),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What went wrong in a world."""
+
+    scenario: Scenario
+    what: str
+    """The property that was violated, ``stuck``, or the name of an error."""
+    text: str
+    """One sentence."""
+    events: list[Event]
+
+
+def examine(scenario: Scenario) -> Finding | None:
+    """Run a world; return what went wrong, or None."""
+    world = World(scenario)
+    try:
+        outcome = world.run()
+    except (AntiphonError, AssertionError, IndexError, KeyError, ValueError) as error:
+        text = f"at {world.now_us} us: {type(error).__name__}: {error}"
+        events = [event for life in world.lives.values() for event in life.events]
+        return Finding(scenario, type(error).__name__, text, events)
+    for item in judge(outcome.events, f"seed {scenario.seed}").properties:
+        if item.status is Status.VIOLATED and item.property not in NOT_PROMISED[scenario.flush]:
+            text = item.violations[0].text
+            return Finding(scenario, item.property.value, text, outcome.events)
+    if outcome.stuck:
+        return Finding(scenario, "stuck", outcome.stuck, outcome.events)
+    return None
+
+
+def explore(seeds: range, flush: str) -> Iterator[tuple[int, Finding | None]]:
+    """Examine the worlds of these seeds, one by one."""
+    for seed in seeds:
+        yield seed, examine(random_scenario(seed, flush))

@@ -1,0 +1,112 @@
+"""Random scenarios: a seed becomes a world with faults, aimed at the moments that hurt.
+
+Law: the scenario is a function of the seed and the flush alone. Faults come in clusters of a few
+milliseconds, about as long as a view change takes, because that is where protocols break: a
+second crash during the flush for the first, a join between two failures, a message still under
+way on a slow channel when its sender dies.
+"""
+
+from random import Random
+
+from antiphon.sim.scenario import Scenario, Step, Verb
+
+_TIMEOUT_US = 100_000
+
+
+def random_scenario(seed: int, flush: str = "view-atomic") -> Scenario:
+    """Return the world of ``seed``."""
+    return _Author(seed, flush).write()
+
+
+class _Author:
+    """Writes one scenario."""
+
+    def __init__(self, seed: int, flush: str) -> None:
+        self._seed = seed
+        self._flush = flush
+        self._random = Random(f"{seed}/scenario")
+        self._steps: list[Step] = []
+        self._founders = self._random.choice([1, 2, 3, 3, 4, 4, 4, 5, 5, 6])
+        self._names = [f"p{number}" for number in range(1, self._founders + 1)]
+        self._newcomers = [f"q{number}" for number in range(1, 4)]
+
+    def write(self) -> Scenario:
+        random = self._random
+        time_us = random.randint(500, 8_000)
+        for _ in range(random.choice([1, 1, 2, 2, 3])):
+            time_us = self._cluster(time_us)
+        last_us = time_us
+        for _ in range(random.randint(4, 24)):
+            when_us = random.randint(0, last_us)
+            self._add(when_us, "multicast", self._somebody(), amount=random.randint(1, 3))
+        self._steps.sort(key=lambda step: step.time_us)
+        return Scenario(
+            seed=self._seed,
+            founders=self._founders,
+            flush=self._flush,
+            messages=random.choice([15, 30, 60]),
+            answers=random.choice([0.0, 0.2, 0.4]),
+            delay_us=random.choice([100, 1_000, 1_000, 4_000]),
+            steps=tuple(self._steps),
+        )
+
+    def _cluster(self, time_us: int) -> int:
+        """Add faults that come together; return when the next ones may come."""
+        random = self._random
+        gap_us = random.choice([0, 300, 1_500, 6_000, 30_000])
+        for _ in range(random.choice([1, 2, 2, 3, 3, 4, 5])):
+            self._fault(time_us)
+            time_us += int(random.expovariate(1.0) * gap_us)
+        return time_us + random.choice([5_000, 60_000, 3 * _TIMEOUT_US])
+
+    def _fault(self, time_us: int) -> None:
+        random = self._random
+        kind = random.choices(
+            ["crash", "last words", "pause", "partition", "slow", "join", "leave"],
+            [20, 20, 8, 8, 16, 16, 12],
+        )[0]
+        match kind:
+            case "crash":
+                self._add(time_us, "crash", self._somebody(), amount=random.randint(0, 1))
+            case "last words":
+                self._last_words(time_us)
+            case "pause":
+                who = self._somebody()
+                self._add(time_us, "pause", who)
+                self._add(time_us + random.choice([3_000, 40_000, 300_000]), "resume", who)
+            case "partition":
+                count = random.randint(1, max(1, len(self._names) - 1))
+                self._add(time_us, "partition", *random.sample(self._names, count))
+                self._add(time_us + random.choice([5_000, 60_000, 400_000]), "heal")
+            case "slow":
+                self._slow(time_us, self._somebody(), self._somebody())
+            case "join":
+                who = random.choice(self._newcomers + self._names)
+                self._add(time_us, "join", who)
+                if who not in self._names:
+                    self._names.append(who)
+            case _:
+                self._add(time_us, "leave", self._somebody())
+
+    def _last_words(self, time_us: int) -> None:
+        """A message that reaches some and not others, and then its sender dies."""
+        random = self._random
+        who = self._somebody()
+        for other in self._names:
+            if random.random() < 0.5:  # noqa: PLR2004 - a fair coin
+                self._slow(time_us, who, other)
+        self._add(time_us + 100, "multicast", who, amount=1)
+        delay_us = random.choice([200, 2_000, 10_000, 30_000])
+        self._add(time_us + delay_us, "crash", who, amount=random.randint(0, 1))
+
+    def _slow(self, time_us: int, source: str, target: str) -> None:
+        random = self._random
+        extra_us = random.choice([5_000, 20_000, 60_000, 150_000])
+        self._add(time_us, "slow", source, target, amount=extra_us)
+        self._add(time_us + random.choice([1_000, 10_000, 50_000]), "slow", source, target)
+
+    def _somebody(self) -> str:
+        return self._random.choice(self._names)
+
+    def _add(self, time_us: int, verb: Verb, *who: str, amount: int = 0) -> None:
+        self._steps.append(Step(time_us, verb, who, amount))

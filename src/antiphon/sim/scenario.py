@@ -1,0 +1,113 @@
+"""A scenario: everything that is done to a world, step by step, as data and as text.
+
+    seed 17
+    founders 4
+    flush view-atomic
+    messages 60
+    answers 0.5
+    at 1200 multicast p1 3
+    at 5000 crash p2
+    at 9000 partition p1 p3
+
+Law: a scenario and nothing else decides what happens in a world. The text form reads back to the
+same scenario, so a failure can be kept, sent, shrunk and replayed.
+"""
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from antiphon.core.errors import UsageError
+
+Verb = Literal[
+    "multicast",  # p, how many messages
+    "crash",      # p; amount 1: the others can tell at once, as from a refused connection
+    "pause",      # p does nothing, and what arrives waits
+    "resume",     # p
+    "partition",  # these from all others
+    "heal",
+    "slow",       # from p to q, by how many microseconds more
+    "join",       # p, as a new life if it has lived before
+    "leave",      # p
+]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One thing done to a world."""
+
+    time_us: int
+    verb: Verb
+    who: tuple[str, ...] = ()
+    amount: int = 0
+
+    def __str__(self) -> str:
+        """As a line of a scenario."""
+        amount = [str(self.amount)] if self.amount else []
+        return " ".join(["at", str(self.time_us), self.verb, *self.who, *amount])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scenario:
+    """A world, and what is done to it."""
+
+    seed: int
+    founders: int = 3
+    flush: str = "view-atomic"
+    messages: int = 60
+    """Messages multicast in all, answers included, at most."""
+    answers: float = 0.5
+    """How likely a process answers what it delivers."""
+    delay_us: int = 1_000
+    """Mean delay of a channel."""
+    steps: tuple[Step, ...] = ()
+
+    def __str__(self) -> str:
+        """As text that reads back to the same scenario."""
+        head = ["seed", "founders", "flush", "messages", "answers", "delay_us"]
+        lines = [f"{name} {getattr(self, name)}" for name in head]
+        return "\n".join([*lines, *map(str, self.steps)]) + "\n"
+
+
+_VERBS = get_args(Verb)
+
+
+def parse_scenario(text: str) -> Scenario:
+    """Read a scenario; raise :class:`UsageError` with the line that is wrong."""
+    values: dict[str, str] = {}
+    steps: list[Step] = []
+    for number, line in enumerate(text.splitlines(), 1):
+        words = line.split("#")[0].split()
+        try:
+            if not words:
+                continue
+            if words[0] == "at":
+                steps.append(_parse_step(words))
+            else:
+                name, value = words
+                values[name] = value
+        except (ValueError, IndexError) as error:
+            message = f"line {number} of the scenario, {line.strip()!r}, cannot be read: {error}"
+            raise UsageError(message) from None
+    try:
+        return Scenario(
+            seed=int(values.pop("seed", "0")),
+            founders=int(values.pop("founders", "3")),
+            flush=values.pop("flush", "view-atomic"),
+            messages=int(values.pop("messages", "60")),
+            answers=float(values.pop("answers", "0.5")),
+            delay_us=int(values.pop("delay_us", "1000")),
+            steps=tuple(steps),
+            **values,  # type: ignore[arg-type] - nothing is left, or it is an error
+        )
+    except (ValueError, TypeError) as error:
+        message = f"the scenario's head cannot be read: {error}"
+        raise UsageError(message) from None
+
+
+def _parse_step(words: list[str]) -> Step:
+    time_us, verb, *rest = words[1:]
+    if verb not in _VERBS:
+        message = f"there is no verb {verb!r}"
+        raise ValueError(message)
+    amount = int(rest.pop()) if rest and rest[-1].isdigit() else 0
+    return Step(int(time_us), verb, tuple(rest), amount)
