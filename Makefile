@@ -8,7 +8,7 @@ ARGS ?=
 PARALLEL := -n auto --dist loadgroup
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test quick check format bench soak coverage setup with-java lock clean
+.PHONY: help demo test quick check format bench soak explore mutants coverage setup with-java lock clean
 
 help:  ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -37,6 +37,14 @@ bench: setup  ## measure against a raw mesh, FIFO and SimPy; ARGS="--json" for m
 
 soak: setup  ## the long random campaigns, with many more examples (an hour or more)
 	@HYPOTHESIS_PROFILE=soak $(VENV)/python -m pytest $(PARALLEL) $(ARGS)
+
+explore: setup  ## 20,000 random worlds on the default stack, 5,000 on each other flush (10 minutes)
+	@$(VENV)/antiphon explore --seeds 0..19999 $(ARGS)
+	@$(VENV)/antiphon explore --seeds 0..4999 --flush coordinator $(ARGS)
+	@$(VENV)/antiphon explore --seeds 0..4999 --flush all-to-all $(ARGS)
+
+mutants: setup  ## plant every known bug and see exploration find it; writes docs/mutants.md
+	@PYTHONPATH=. $(VENV)/python -m tests.mutants.campaign --out docs/mutants.md
 
 coverage: setup  ## branch coverage of the protocol core by the quick tests
 	@$(VENV)/python -m pytest $(PARALLEL) -q -m "not spark and not net and not slow" \

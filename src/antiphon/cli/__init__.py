@@ -11,6 +11,7 @@ import typer
 
 from antiphon.cli.bench import bench
 from antiphon.cli.demo import demo
+from antiphon.cli.explore import explore
 from antiphon.cli.simulate import simulate
 from antiphon.cli.verify import verify
 from antiphon.core.errors import AntiphonError
@@ -30,6 +31,7 @@ app = typer.Typer(
 )
 app.command()(demo)
 app.command()(simulate)
+app.command()(explore)
 app.command()(verify)
 app.command()(bench)
 

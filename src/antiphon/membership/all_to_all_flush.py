@@ -53,7 +53,7 @@ class AllToAllFlush:
 
     def _forward(self, everybody: list[ProcessId]) -> None:
         transition = self._transition
-        self._out.relay(everybody, self._copies.unstable_before(transition.pending[-1].members))
+        self._out.relay(everybody, self._copies.unstable_elsewhere(transition.pending[-1].members))
         for rank in transition.excluded_ranks():
             self._out.relay(everybody, self._copies.unstable(rank))
 

@@ -67,7 +67,7 @@ class CoordinatorFlush:
         transition = self._transition
         newest = transition.pending[-1]
         others = [member for member in newest.members if member != self._me]
-        doubtful = self._copies.unstable_before(others)
+        doubtful = self._copies.unstable_elsewhere(others)
         if transition.current is not None:
             failed = transition.failed_until(newest.number)
             for rank, member in enumerate(transition.current.members):

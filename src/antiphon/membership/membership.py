@@ -73,6 +73,7 @@ class Membership:
         self._in_view: dict[ProcessId, int] = {}
         self._last_ask: tuple[ProcessId, int, Ask] | None = None
         self._retry_us = 0
+        self._left_us: int | None = None
         self.is_blocked = False
         self.is_over = False
         if view is None:
@@ -128,6 +129,9 @@ class Membership:
             self._out.send(peer, Want(self.latest.number))
         if alive.number >= self.transition.lingering.get(peer, alive.number + 1):
             self._forget_leaver(peer, now_us)
+        elif self.latest is not None and peer not in self.transition.everybody():
+            # A leaver that was forgotten too soon: it waits to hear that it may go.
+            self._out.send(peer, Alive(self.transition.number, (), 0, self.latest.number))
 
     def view_of(self, peer: ProcessId) -> int:
         """Return the last view that ``peer`` is known to have installed."""
@@ -142,7 +146,13 @@ class Membership:
         for process in self._detector.check(now_us):
             self._out.put(SuspectProcess(process))
             self._forget_leaver(process, now_us)
+        if self._left_us is not None and now_us - self._left_us > self._patience_us():
+            self._end("it left, but could not learn what the others delivered last")
         self._coordinate(now_us)
+
+    def _patience_us(self) -> int:
+        """Return how long a leaver waits for a flush that may go on without it."""
+        return 20 * self._timing.timeout_us
 
     def lose(self, peer: ProcessId, now_us: int) -> None:
         """``peer`` is certainly dead."""
@@ -241,6 +251,8 @@ class Membership:
             if self._me in view.failed:
                 self._end(f"the others have gone on without this process since view {view.number}")
                 return
+            if self._me in view.left:
+                self._left_us = now_us
             self.transition.pending.append(view)
             self._watch(now_us)
             self._flush.learn()

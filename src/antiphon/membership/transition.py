@@ -90,8 +90,8 @@ class Copies(Protocol):
     def unstable(self, rank: int) -> list[Run]:
         """Return the unstable runs of one member in the current view, in order."""
 
-    def unstable_before(self, staying: Container[ProcessId]) -> list[Run]:
-        """Return the runs kept of earlier views, of senders that are not ``staying``."""
+    def unstable_elsewhere(self, staying: Container[ProcessId]) -> list[Run]:
+        """Return the runs kept of other views, earlier or later, by who is not ``staying``."""
 
 
 class Flush(Protocol):

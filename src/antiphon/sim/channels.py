@@ -16,6 +16,9 @@ from typing import Any
 from antiphon.core.ids import ProcessId
 from antiphon.sim.scheduler import Scheduler
 
+SENT_MAX = 2_000_000
+"""More than any world needs: two machines answering each other for ever would fill the memory."""
+
 Arrive = Callable[[ProcessId, ProcessId, Any], None]
 
 
@@ -54,6 +57,7 @@ class Channels:
             channel = self._channels[source, target] = _Channel(self._seed, source, target)
             channel.is_cut = self._is_split(source, target)
         self.sent_count += 1
+        assert self.sent_count < SENT_MAX, "processes send to each other without end"
         now_us = self._scheduler.now_us
         delay_us = 50 - int(self._delay_us_mean * log(1.0 - channel.random.random()))
         delay_us += self._slow_us.get((source.name, target.name), 0)

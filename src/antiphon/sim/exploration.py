@@ -40,11 +40,12 @@ def examine(scenario: Scenario) -> Finding | None:
     world = World(scenario)
     try:
         outcome = world.run()
+        verdict = judge(outcome.events, f"seed {scenario.seed}")
     except (AntiphonError, AssertionError, IndexError, KeyError, ValueError) as error:
         text = f"at {world.now_us} us: {type(error).__name__}: {error}"
         events = [event for life in world.lives.values() for event in life.events]
         return Finding(scenario, type(error).__name__, text, events)
-    for item in judge(outcome.events, f"seed {scenario.seed}").properties:
+    for item in verdict.properties:
         if item.status is Status.VIOLATED and item.property not in NOT_PROMISED[scenario.flush]:
             text = item.violations[0].text
             return Finding(scenario, item.property.value, text, outcome.events)

@@ -57,19 +57,28 @@ class _Author:
         for _ in range(random.choice([1, 2, 2, 3, 3, 4, 5])):
             self._fault(time_us)
             time_us += int(random.expovariate(1.0) * gap_us)
+            if random.random() < 0.6:  # noqa: PLR2004 - somebody talks while it happens
+                self._add(time_us, "multicast", self._somebody(), amount=1)
         return time_us + random.choice([5_000, 60_000, 3 * _TIMEOUT_US])
 
     def _fault(self, time_us: int) -> None:
         random = self._random
         kind = random.choices(
-            ["crash", "last words", "pause", "partition", "slow", "join", "leave"],
-            [20, 20, 8, 8, 16, 16, 12],
+            [
+                "crash", "last words", "chain of deaths", "deaf senior",
+                "pause", "partition", "slow", "join", "leave",
+            ],
+            [16, 16, 8, 6, 8, 8, 12, 16, 12],
         )[0]
         match kind:
             case "crash":
                 self._add(time_us, "crash", self._somebody(), amount=random.randint(0, 1))
             case "last words":
                 self._last_words(time_us)
+            case "chain of deaths":
+                self._chain_of_deaths(time_us)
+            case "deaf senior":
+                self._deaf_senior(time_us)
             case "pause":
                 who = self._somebody()
                 self._add(time_us, "pause", who)
@@ -98,6 +107,30 @@ class _Author:
         self._add(time_us + 100, "multicast", who, amount=1)
         delay_us = random.choice([200, 2_000, 10_000, 30_000])
         self._add(time_us + delay_us, "crash", who, amount=random.randint(0, 1))
+
+    def _chain_of_deaths(self, time_us: int) -> None:
+        """A message that only one process gets, which passes it on to one other, and so on."""
+        random = self._random
+        order = random.sample(self._names, min(len(self._names), random.choice([2, 3])))
+        self._add(time_us + 50, "multicast", order[0], amount=1)
+        for who, heir in zip(order, [*order[1:], self._somebody()], strict=True):
+            for other in self._names:
+                if other not in (who, heir):
+                    self._add(time_us, "slow", who, other, amount=150_000)
+            time_us += random.choice([1_000, 4_000, 8_000, 15_000])
+            self._add(time_us, "crash", who, amount=1)
+
+    def _deaf_senior(self, time_us: int) -> None:
+        """What the senior member proposes comes late: others take over, and both go on."""
+        random = self._random
+        senior = self._names[0] if random.random() < 0.7 else self._somebody()  # noqa: PLR2004
+        for other in self._names:
+            if other != senior and random.random() < 0.7:  # noqa: PLR2004
+                self._add(time_us, "slow", senior, other, amount=random.choice([120_000, 250_000]))
+        self._add(time_us + 200, random.choice(["join", "leave"]), self._somebody())
+        self._add(time_us + 200, "join", random.choice(self._newcomers))
+        for other in self._names:
+            self._add(time_us + 60_000, "slow", senior, other)
 
     def _slow(self, time_us: int, source: str, target: str) -> None:
         random = self._random

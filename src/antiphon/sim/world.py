@@ -59,7 +59,7 @@ class Life:
     """One life of a process: its machine, its rows, and what waits while it is paused."""
 
     __slots__ = (
-        "events", "inbox", "is_paused", "is_up", "machine", "pending", "random", "rows", "view",
+        "events", "inbox", "is_leaving", "is_paused", "is_up", "machine", "pending", "random", "rows", "view",
     )  # fmt: skip
 
     def __init__(self, machine: Member, seed: int) -> None:
@@ -68,7 +68,7 @@ class Life:
         self.rows = Rows(str(machine.me), GROUP, self._append)
         self.random = Random(f"{seed}/{machine.me}/life")
         self.is_up = True
-        self.is_paused = False
+        self.is_paused = self.is_leaving = False
         self.inbox: deque[tuple[ProcessId, Item]] = deque()
         self.pending = 0
         self.view: View | None = None
@@ -230,6 +230,7 @@ class World:
             case "resume":
                 self._resume(life)
             case "leave":
+                life.is_leaving = True
                 self._act(life, lambda: life.machine.leave(self.now_us))
 
     def _join(self, name: str) -> None:
@@ -396,5 +397,5 @@ class World:
     def _end(self, life: Life, why: str) -> None:
         life.is_up = False
         life.rows.stop(self.now_us, why or LEFT)
-        if why:
+        if why and not life.is_leaving:
             self.scheduler.at(self.now_us + 5_000, lambda _: self._join(life.machine.me.name), None)

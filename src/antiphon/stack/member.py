@@ -144,14 +144,21 @@ class Member:
         """Return the unstable runs of one member in the current view, in order."""
         return list(self._stability.copies[rank])
 
-    def unstable_before(self, staying: Container[ProcessId]) -> list[Run]:
-        """Return the runs kept of earlier views, of senders that are not ``staying``."""
+    def unstable_elsewhere(self, staying: Container[ProcessId]) -> list[Run]:
+        """Return the runs kept of other views, of senders that are not ``staying``."""
+        later = {view.number: view.members for view in self.membership.transition.pending}
         return [
             run
             for view, past in self._past
             for rank, copies in enumerate(past.copies)
             if view.members[rank] not in staying
             for run in copies
+        ] + [
+            run
+            for _, run in self._early
+            if run.view in later
+            and run.sender < len(later[run.view])
+            and later[run.view][run.sender] not in staying
         ]
 
     # What happens: the application.
