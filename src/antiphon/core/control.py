@@ -170,6 +170,6 @@ def decode_message(data: bytes) -> AnyMessage:
     """Return what ``data`` says; raise :class:`PeerError` if it says nothing."""
     try:
         return _decoder.decode(data)
-    except (msgspec.DecodeError, RecursionError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         message = f"a control message cannot be read: {error}"
         raise PeerError(message) from None

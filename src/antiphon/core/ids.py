@@ -5,9 +5,9 @@ Law: an id never changes its meaning. A process that comes back after a crash is
 """
 
 import re
-from typing import NewType
+from typing import Annotated, NewType
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from antiphon.core.errors import UsageError
 
@@ -41,12 +41,12 @@ def check_name(name: str, what: str) -> str:
 class ProcessId(Struct, frozen=True, order=True, array_like=True):
     """One life of a named process, and where it can be reached."""
 
-    name: str
-    incarnation: int = 1
+    name: Annotated[str, Meta(pattern=rf"^{_NAME.pattern}$")]
+    incarnation: Annotated[int, Meta(ge=1, le=2**31)] = 1
     """Lives of the same name are numbered, for people; what tells them apart is ``boot``."""
-    boot: int = 0
+    boot: Annotated[int, Meta(ge=0, le=2**62)] = 0
     """Drawn anew at every start: nobody takes a restarted process for its former self."""
-    address: str = ""
+    address: Annotated[str, Meta(max_length=256)] = ""
     """Where the transport finds it."""
 
     def __str__(self) -> str:

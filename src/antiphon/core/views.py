@@ -11,11 +11,14 @@ Quorum (primary partition): more than half of the members, or exactly half with 
 one among them. Two quorums of one view always share a member.
 """
 
-from collections.abc import Container
+from collections.abc import Collection
 
 from msgspec import Struct
 
 from antiphon.core.ids import GroupName, ProcessId, Rank, ViewNumber
+
+
+NUMBER_MAX = 2**62
 
 
 class View(Struct, frozen=True, array_like=True):
@@ -40,7 +43,7 @@ class View(Struct, frozen=True, array_like=True):
         if len(set(self.members)) != len(self.members):
             message = "a member is listed twice"  # it would own two entries of every vector
             raise ValueError(message)
-        if self.number < 1 or not self.members:
+        if not 1 <= self.number <= NUMBER_MAX or not self.members:
             message = "views are numbered from 1 and have members"
             raise ValueError(message)
 
@@ -48,11 +51,10 @@ class View(Struct, frozen=True, array_like=True):
         """Return the place of ``process`` in this view."""
         return Rank(self.members.index(process))
 
-    def has_quorum(self, present: Container[ProcessId]) -> bool:
-        """Tell whether those of the members that are ``present`` may decide for all."""
-        count = sum(member in present for member in self.members)
-        size = len(self.members)
-        return 2 * count > size or (2 * count == size and self.members[0] in present)
+    def has_quorum(self, present: Collection[ProcessId]) -> bool:
+        """Tell whether ``present``, some of the members, may decide for all."""
+        twice, size = 2 * len(present), len(self.members)
+        return twice > size or (twice == size and self.members[0] in present)
 
     def last_life_of(self, name: str) -> int:
         """Return the number of the last known life of ``name``, 0 if it has had none."""

@@ -141,8 +141,9 @@ class Agreement:
         return []
 
     def _tell(self, peer: ProcessId, after: int) -> None:
+        """Send the views after a number, unless some of them are forgotten: then none helps."""
         views = tuple(view for view in self.history if view.number > after)
-        if views:
+        if views and (not after or views[0].number == after + 1):
             self._out.send(peer, Decide(views))
 
     def _reply(self, peer: ProcessId, message: Promise | Accept | Reject) -> list[View]:
@@ -170,28 +171,34 @@ class Agreement:
         )
 
     def _on_propose(self, peer: ProcessId, proposed: Propose) -> list[View]:
-        self._check(proposed.view)
         number = proposed.view.number
+        self._check(proposed.view, number)
         if proposed.ballot < self._promised:
             return self._reply(peer, Reject(number, self._promised))
         self._promised = self._accepted_ballot = proposed.ballot
         self._accepted = proposed.view
         return self._reply(peer, Accept(number, proposed.ballot))
 
-    def _check(self, view: View) -> None:
-        """Refuse a proposal that no correct member makes."""
+    def _check(self, view: View, number: int) -> None:
+        """Refuse a view that no correct member proposes after the latest one."""
         assert self.latest is not None, "checked by the caller"
-        stayed = tuple(member for member in view.members if member not in view.joined)
-        gone = view.left + view.failed
+        stayed = view.members[: len(view.members) - len(view.joined)]
+        gone = {*view.left, *view.failed}
         expected = tuple(member for member in self.latest.members if member not in gone)
-        if view.group != self.latest.group or stayed != expected:
+        if (
+            (view.group, view.number) != (self.latest.group, number)
+            or stayed != expected
+            or view.members[len(stayed) :] != view.joined
+        ):
             message = f"a proposal for view {view.number} does not follow from the view before"
             raise PeerError(message)
 
     # Counting.
 
     def _on_promise(self, peer: ProcessId, promise: Promise) -> list[View]:
-        if promise.ballot != self._ballot or self._accepts:
+        if promise.accepted is not None:
+            self._check(promise.accepted, promise.number)
+        if not self._ballot or promise.ballot != self._ballot or self._accepts:
             return []
         assert self.latest is not None and self._proposal is not None, "a ballot is under way"
         before = self.latest.has_quorum(self._promises)
@@ -204,7 +211,7 @@ class Agreement:
         return self._propose()
 
     def _on_accept(self, peer: ProcessId, accept: Accept) -> list[View]:
-        if accept.ballot != self._ballot:
+        if not self._ballot or accept.ballot != self._ballot:
             return []
         assert self.latest is not None and self._proposal is not None, "a ballot is under way"
         self._accepts[peer] = None
@@ -227,6 +234,7 @@ class Agreement:
                 if self._me in view.joined:
                     learned += self._learn(view)
             elif view.number == self.latest.number + 1:
+                self._check(view, view.number)
                 learned += self._learn(view)
         last = views[-1].number if views else 0
         if self.latest is None:

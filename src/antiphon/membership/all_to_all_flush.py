@@ -51,7 +51,7 @@ class AllToAllFlush:
         self._out.send_each(everybody, Flush(newest.number))
         self._check()
 
-    def _forward(self, everybody: list[ProcessId]) -> None:
+    def _forward(self, everybody: dict[ProcessId, None]) -> None:
         transition = self._transition
         self._out.relay(everybody, self._copies.unstable_elsewhere(transition.pending[-1].members))
         for rank in transition.excluded_ranks():
@@ -74,6 +74,9 @@ class AllToAllFlush:
     def installed(self) -> None:
         """Look whether the next view may follow."""
         self._check()
+
+    def dismiss(self, leaver: ProcessId) -> None:
+        """Nothing: it needs the flushes of all, and gives up if they do not come."""
 
     def _check(self) -> None:
         transition = self._transition

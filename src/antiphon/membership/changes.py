@@ -118,7 +118,8 @@ class Changes:
         return tuple(member for member in members if member in unknown or member not in old)
 
     def _joining(self, latest: View, stayed: list[ProcessId]) -> list[ProcessId]:
-        asks = [self.joining] + [dict.fromkeys(ask.joining) for ask in self._asked.values()]
+        asks = [self.joining]
+        asks += [dict.fromkeys(self._asked[who].joining) for who in stayed if who in self._asked]
         names = {member.name for member in stayed}
         joined: dict[str, ProcessId] = {}
         for ask in asks:

@@ -50,7 +50,8 @@ class CoordinatorFlush:
         """A newer view has been agreed on: copies to the coordinator, then the flush."""
         number = self._transition.pending[-1].number
         coordinator = self._coordinator()
-        to = self._transition.everybody() if coordinator == self._me else [coordinator]
+        is_mine = coordinator == self._me
+        to = self._transition.everybody() if is_mine else {coordinator: None}
         self._out.relay(to, self._doubtful())
         if coordinator == self._me:
             early, self._early = self._early, []
@@ -108,6 +109,9 @@ class CoordinatorFlush:
             (peer, runs) for peer, runs in self._early if any(run.view >= number for run in runs)
         ]
         self._check()
+
+    def dismiss(self, leaver: ProcessId) -> None:
+        """Nothing: it needs the flushes of all, and gives up if they do not come."""
 
     def _check(self) -> None:
         """As coordinator of the newest view, permit what its round has completed."""

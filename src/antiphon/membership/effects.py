@@ -5,6 +5,7 @@ reliable and FIFO until one of them is out of the group, whatever is sent: runs,
 control messages share one channel (ISIS 5.3 rests on that).
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import final
 
@@ -105,13 +106,13 @@ class Outbox:
         assert to != self.me, "what a process tells itself needs no message"
         self.effects.append(SendControl((to,), message))
 
-    def send_each(self, to: list[ProcessId], message: AnyMessage) -> None:
+    def send_each(self, to: Iterable[ProcessId], message: AnyMessage) -> None:
         """Send to all of these but oneself."""
         others = tuple(process for process in to if process != self.me)
         if others:
             self.effects.append(SendControl(others, message))
 
-    def relay(self, to: list[ProcessId], runs: list[Run]) -> None:
+    def relay(self, to: Iterable[ProcessId], runs: list[Run]) -> None:
         """Relay runs to all of these but oneself."""
         others = tuple(process for process in to if process != self.me)
         if others and runs:

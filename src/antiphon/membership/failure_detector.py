@@ -23,6 +23,11 @@ from dataclasses import dataclass
 from antiphon.core.ids import ProcessId
 
 
+_SMALL_GROUP = 32
+_BEATS_MISSED = 5
+"""However short the floor, a process may miss this many heartbeats."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timing:
     """How often processes let hear of themselves, and how long silence is borne."""
@@ -46,10 +51,13 @@ class _Peer:
         self.gap_us = 0
         self.deviation_us = 0
 
-    def timeout_us(self, timing: Timing) -> int:
+    def timeout_us(self, heartbeat_us: int) -> int:
         """Return how long this process may be silent."""
-        seen_us = timing.heartbeat_us + self.gap_us + 4 * self.deviation_us
-        return min(max(self.floor_us, seen_us), timing.timeout_us_max)
+        return max(
+            self.floor_us,
+            heartbeat_us + self.gap_us + 4 * self.deviation_us,
+            _BEATS_MISSED * heartbeat_us,
+        )
 
     def hear(self, now_us: int) -> None:
         """Learn from the silence that has just ended."""
@@ -71,11 +79,14 @@ class FailureDetector:
         self._peers: dict[ProcessId, _Peer] = {}
         self._condemned: dict[ProcessId, None] = {}
         self._checked_us = now_us
+        self.heartbeat_us = timing.heartbeat_us
         self.suspected: dict[ProcessId, None] = {}
         """Watched processes that are suspected now."""
 
     def watch(self, processes: list[ProcessId], now_us: int) -> None:
         """Watch these processes and no others; new ones count as heard now."""
+        # In a large group heartbeats are rarer, or a process would do nothing else.
+        self.heartbeat_us = self._timing.heartbeat_us * max(1, len(processes) // _SMALL_GROUP)
         old = self._peers
         self._peers = {
             process: old.get(process) or _Peer(now_us, self._timing.timeout_us)
@@ -104,9 +115,13 @@ class FailureDetector:
     def check(self, now_us: int) -> list[ProcessId]:
         """Look at the time; return who is suspected since the last look."""
         self._forgive_own_sleep(now_us)
+        shortest_us = self._timing.timeout_us
         news: list[ProcessId] = []
         for process, peer in self._peers.items():
-            is_silent = now_us - peer.heard_us > peer.timeout_us(self._timing)
+            silent_us = now_us - peer.heard_us
+            is_silent = silent_us > shortest_us and silent_us > min(
+                peer.timeout_us(self.heartbeat_us), self._timing.timeout_us_max
+            )
             if is_silent and process not in self.suspected:
                 self.suspected[process] = None
                 news.append(process)

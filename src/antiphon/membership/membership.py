@@ -13,7 +13,7 @@ Law: views are installed in the order agreed on, one by one. A process that lear
 in the eyes of the others stops at once; it can come back as a new life.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from antiphon.core.control import (
     Alive,
@@ -70,6 +70,7 @@ class Membership:
         self._detector = FailureDetector(timing, now_us)
         self._flush = make_flush(outbox, self.transition, copies)
         self._gone: dict[ProcessId, int] = {}
+        self._left: dict[ProcessId, int] = {}
         self._in_view: dict[ProcessId, int] = {}
         self._last_ask: tuple[ProcessId, int, Ask] | None = None
         self._retry_us = 0
@@ -101,6 +102,11 @@ class Membership:
         )
 
     @property
+    def heartbeat_us(self) -> int:
+        """How often to let hear of oneself, in a group of this size."""
+        return self._detector.heartbeat_us
+
+    @property
     def suspected(self) -> list[ProcessId]:
         """Whom this process suspects now."""
         return list(self._detector.suspected)
@@ -129,16 +135,18 @@ class Membership:
             self._out.send(peer, Want(self.latest.number))
         if alive.number >= self.transition.lingering.get(peer, alive.number + 1):
             self._forget_leaver(peer, now_us)
-        elif self.latest is not None and peer not in self.transition.everybody():
+        elif peer in self._left and peer not in self.transition.everybody():
             # A leaver that was forgotten too soon: it waits to hear that it may go.
-            self._out.send(peer, Alive(self.transition.number, (), 0, self.latest.number))
+            number = self.transition.number
+            self._out.send(peer, Alive(number, (), 0, number))
+            self._flush.dismiss(peer)
 
     def view_of(self, peer: ProcessId) -> int:
         """Return the last view that ``peer`` is known to have installed."""
         return self._in_view.get(peer, 0)
 
     def _forget_leaver(self, process: ProcessId, now_us: int) -> None:
-        if self.transition.lingering.pop(process, None) is not None:
+        if self.transition.forget(process):
             self._watch(now_us)
 
     def tick(self, now_us: int) -> None:
@@ -146,9 +154,16 @@ class Membership:
         for process in self._detector.check(now_us):
             self._out.put(SuspectProcess(process))
             self._forget_leaver(process, now_us)
+        self._forget_history()
         if self._left_us is not None and now_us - self._left_us > self._patience_us():
             self._end("it left, but could not learn what the others delivered last")
         self._coordinate(now_us)
+
+    def _forget_history(self) -> None:
+        """Drop the views that everybody has installed: nobody can want them any more."""
+        everybody = [who for who in self.transition.everybody() if who != self._me]
+        views = [self.view_of(who) for who in everybody]
+        self._agreement.forget_before(min([*views, self.transition.number]))
 
     def _patience_us(self) -> int:
         """Return how long a leaver waits for a flush that may go on without it."""
@@ -192,7 +207,8 @@ class Membership:
             case _ if peer in self._gone:
                 self._out.send(peer, Out(self._gone[peer]))
             case Ask():
-                self._changes.take(peer, message)
+                if peer in self.transition.everybody():
+                    self._changes.take(peer, message)
             case FlushMessage() | Report() | Install():
                 if self.takes_from(peer, self.transition.number):
                     self._flush.receive(peer, message)
@@ -246,14 +262,12 @@ class Membership:
                 self._announce(view)
             self._retry_us = 0
             self._changes.learn(view)
-            for process in view.failed:
-                self.transition.lingering.pop(process, None)
             if self._me in view.failed:
                 self._end(f"the others have gone on without this process since view {view.number}")
                 return
             if self._me in view.left:
                 self._left_us = now_us
-            self.transition.pending.append(view)
+            self.transition.learn(view)
             self._watch(now_us)
             self._flush.learn()
 
@@ -276,16 +290,13 @@ class Membership:
 
     def enter(self) -> None:
         """The next view becomes the current one."""
-        transition = self.transition
-        view = transition.pending.pop(0)
-        transition.current = view
-        transition.lingering |= dict.fromkeys(view.left, view.number)
-        transition.lingering.pop(self._me, None)
-        self._in_view = {who: self.view_of(who) for who in transition.everybody()}
-        self._agreement.forget_before(view.number)
-        self._gone.update(dict.fromkeys(view.failed, view.number))
-        while len(self._gone) > GONE_MAX:
-            self._gone.pop(next(iter(self._gone)))
+        view = self.transition.enter()
+        self.transition.forget(self._me)
+        self._in_view = {who: self.view_of(who) for who in self.transition.everybody()}
+        for known, news in ((self._gone, view.failed), (self._left, view.left)):
+            known.update(dict.fromkeys(news, view.number))
+            while len(known) > GONE_MAX:
+                known.pop(next(iter(known)))
 
     def settle(self, now_us: int) -> None:
         """Everything received of the current view has been taken: look what follows."""
@@ -313,7 +324,9 @@ class Membership:
         if latest is None or self.is_over or self._me not in latest.members:
             return
         suspected = self._detector.suspected
-        alive = [member for member in latest.members if member not in suspected]
+        alive: Sequence[ProcessId] = latest.members
+        if suspected:
+            alive = [member for member in latest.members if member not in suspected]
         self._note_blocked(latest, alive)
         if self._dissolve(latest):
             return
@@ -327,7 +340,7 @@ class Membership:
             self._agreement.give_up()
             self._propose(latest, now_us)
 
-    def _note_blocked(self, latest: View, alive: list[ProcessId]) -> None:
+    def _note_blocked(self, latest: View, alive: Sequence[ProcessId]) -> None:
         is_blocked = not latest.has_quorum(alive)
         if is_blocked and not self.is_blocked:
             self._out.put(BlockGroup(tuple(alive)))
@@ -339,6 +352,9 @@ class Membership:
         """The last member may leave at once: there is nobody to agree with."""
         is_last = latest.members == (self._me,) and not self.transition.pending
         if is_last and self._changes.is_leaving:
+            # Who left before may still wait to hear how far this process is.
+            farewell = Alive(latest.number, (), 0, latest.number)
+            self._out.send_each(self.transition.everybody(), farewell)
             self._end("")
         return self.is_over
 

@@ -15,13 +15,13 @@ from typing import Protocol
 
 from antiphon.core.ids import ProcessId
 from antiphon.core.runs import Run
-from antiphon.core.views import View
+from antiphon.core.views import NUMBER_MAX, View
 
 
 class Transition:
     """The current view, and the later ones that are agreed on but not installed."""
 
-    __slots__ = ("current", "lingering", "pending")
+    __slots__ = ("_everybody", "current", "lingering", "pending")
 
     def __init__(self, current: View | None) -> None:
         """Start in a view, or in none."""
@@ -29,6 +29,27 @@ class Transition:
         self.pending: list[View] = []
         self.lingering: dict[ProcessId, int] = {}
         """Who left in a view installed here, and has not said that it is through."""
+        self._everybody: dict[ProcessId, None] | None = None
+
+    def learn(self, view: View) -> None:
+        """A newer view has been agreed on."""
+        self.pending.append(view)
+        for process in view.failed:
+            self.lingering.pop(process, None)
+        self._everybody = None
+
+    def enter(self) -> View:
+        """The first pending view becomes the current one."""
+        self.current = view = self.pending.pop(0)
+        failed = self.failed_until(NUMBER_MAX)
+        self.lingering |= {who: view.number for who in view.left if who not in failed}
+        self._everybody = None
+        return view
+
+    def forget(self, leaver: ProcessId) -> bool:
+        """A leaver is through; tell whether that is news."""
+        self._everybody = None
+        return self.lingering.pop(leaver, None) is not None
 
     @property
     def number(self) -> int:
@@ -61,8 +82,8 @@ class Transition:
         if self.current is not None:
             return list(self.current.members)
         first = self.pending[0]
-        stayed = [process for process in first.members if process not in first.joined]
-        return stayed + list(first.left)
+        stayed = first.members[: len(first.members) - len(first.joined)]
+        return [*stayed, *first.left]
 
     def excluded_ranks(self) -> list[int]:
         """Return the members of the current view that take no part, by their rank in it."""
@@ -71,14 +92,18 @@ class Transition:
         failed = self.failed_until(self.pending[-1].number)
         return [rank for rank, member in enumerate(self.current.members) if member in failed]
 
-    def everybody(self) -> list[ProcessId]:
+    def everybody(self) -> dict[ProcessId, None]:
         """Return who is in any of these views, or leaves one of them, and has not failed."""
-        current = self.current.members if self.current is not None else ()
-        known = dict.fromkeys((*current, *self.lingering))
-        for view in self.pending:
-            known |= dict.fromkeys((*view.members, *view.left))
-        failed = {process for view in self.pending for process in view.failed}
-        return [process for process in known if process not in failed]
+        if self._everybody is None:
+            current = self.current.members if self.current is not None else ()
+            known = dict.fromkeys((*current, *self.lingering))
+            for view in self.pending:
+                known |= dict.fromkeys((*view.members, *view.left))
+            for view in self.pending:
+                for process in view.failed:
+                    known.pop(process, None)
+            self._everybody = known
+        return self._everybody
 
 
 class Copies(Protocol):
@@ -116,3 +141,6 @@ class Flush(Protocol):
 
     def installed(self) -> None:
         """The first pending view has become the current one."""
+
+    def dismiss(self, leaver: ProcessId) -> None:
+        """A process that left some views ago still waits to hear that it may go."""

@@ -91,13 +91,17 @@ class ViewAtomicFlush:
         if self._transition.pending:
             self.learn()
 
+    def dismiss(self, leaver: ProcessId) -> None:
+        """Tell it: the view it leaves was permitted, or nobody could have gone on."""
+        self._out.send(leaver, Install(self._transition.number))
+
     def _coordinator(self) -> ProcessId:
         """Return the most senior participant that stays; if none does, the most senior one."""
         participants = self._transition.participants()
         newest = self._transition.newest
         assert newest is not None, "somebody takes part in something"
-        staying = [process for process in participants if process in newest.members]
-        return (staying or participants)[0]
+        staying = (process for process in participants if process in newest.members)
+        return next(staying, participants[0])
 
     def _relay_failed(self) -> None:
         participants = self._transition.participants()

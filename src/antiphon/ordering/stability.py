@@ -16,7 +16,7 @@ State: O(n) for a view of n members, beside the copies. Cost: n - 1 messages per
 heartbeat, fewer with traffic to ride on; copies are dropped two such messages after the receipt.
 """
 
-from collections import deque
+from collections import defaultdict, deque
 
 from antiphon.core.control import Alive
 from antiphon.core.runs import Run
@@ -31,7 +31,8 @@ class Stability:
         """Start a view of ``size`` members, being number ``rank`` of them."""
         self._size = size
         self.rank = rank
-        self.copies: list[deque[Run]] = [deque() for _ in range(size)]
+        # Made when needed: in a large group most members are silent.
+        self.copies: defaultdict[int, deque[Run]] = defaultdict(deque)
         """By sender, runs that may not have reached everybody, in order."""
         self.kept_bytes = 0
         self._reached = [0] * size  # own messages that each member has received

@@ -128,6 +128,11 @@ class VectorDomain:
         counts[mine.rank] = mine.sent
         return counts
 
+    def received_of(self, group: GroupNumber, rank: int) -> int:
+        """Return how many messages of one member have been received; own ones count as such."""
+        mine = self._groups[group]
+        return mine.sent if rank == mine.rank else mine.received[rank]
+
     def clock(self, group: GroupNumber) -> list[int]:
         """Return how many messages of each member have been delivered."""
         return list(self._groups[group].delivered)

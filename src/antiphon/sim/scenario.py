@@ -14,7 +14,7 @@ same scenario, so a failure can be kept, sent, shrunk and replayed.
 """
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal, cast, get_args
 
 from antiphon.core.errors import UsageError
 
@@ -96,12 +96,19 @@ def parse_scenario(text: str) -> Scenario:
             messages=int(values.pop("messages", "60")),
             answers=float(values.pop("answers", "0.5")),
             delay_us=int(values.pop("delay_us", "1000")),
-            steps=tuple(steps),
-            **values,  # type: ignore[arg-type] - nothing is left, or it is an error
+            steps=_checked(values, steps),
         )
-    except (ValueError, TypeError) as error:
+    except ValueError as error:
         message = f"the scenario's head cannot be read: {error}"
         raise UsageError(message) from None
+
+
+def _checked(values: dict[str, str], steps: list[Step]) -> tuple[Step, ...]:
+    """Return the steps, if nothing is left of the head."""
+    if values:
+        message = f"there is no {', '.join(values)} in a scenario"
+        raise ValueError(message)
+    return tuple(steps)
 
 
 def _parse_step(words: list[str]) -> Step:
@@ -110,4 +117,4 @@ def _parse_step(words: list[str]) -> Step:
         message = f"there is no verb {verb!r}"
         raise ValueError(message)
     amount = int(rest.pop()) if rest and rest[-1].isdigit() else 0
-    return Step(int(time_us), verb, tuple(rest), amount)
+    return Step(int(time_us), cast("Verb", verb), tuple(rest), amount)

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
 
-from antiphon.core.control import AnyMessage
+from antiphon.core.control import AnyMessage, StateChunk, StateTaken
 from antiphon.core.ids import GroupName, ProcessId, ViewNumber
 from antiphon.core.runs import Order, Run
 from antiphon.core.views import View
@@ -33,7 +33,17 @@ from antiphon.membership.failure_detector import Timing
 from antiphon.sim.channels import Channels
 from antiphon.sim.scenario import Scenario, Step
 from antiphon.sim.scheduler import Scheduler
+from antiphon.sim.replica import Replica
 from antiphon.stack.member import Member, SendRun, Settings
+from antiphon.toolkit import state_transfer
+from antiphon.toolkit.state_transfer import (
+    ExpectState,
+    LoadChunk,
+    SaveState,
+    SendState,
+    StateLost,
+    StateTransfer,
+)
 from antiphon.trace.rows import Rows
 from antiphon.trace.schema import LEFT, QUIESCENT, Event
 
@@ -59,11 +69,14 @@ class Life:
     """One life of a process: its machine, its rows, and what waits while it is paused."""
 
     __slots__ = (
-        "events", "inbox", "is_leaving", "is_paused", "is_up", "machine", "pending", "random", "rows", "view",
+        "events", "inbox", "is_leaving", "is_paused", "is_up", "machine", "pending", "random",
+        "replica", "rows", "transfer", "view",
     )  # fmt: skip
 
-    def __init__(self, machine: Member, seed: int) -> None:
+    def __init__(self, machine: Member, seed: int, *, is_founder: bool) -> None:
         self.machine = machine
+        self.transfer = StateTransfer(machine.me, has_state=is_founder)
+        self.replica = Replica(has_state=is_founder)
         self.events: list[Event] = []
         self.rows = Rows(str(machine.me), GROUP, self._append)
         self.random = Random(f"{seed}/{machine.me}/life")
@@ -106,7 +119,7 @@ class World:
         self._current: dict[str, Life] = {}
         self._left_messages = scenario.messages
         self._installed: dict[int, View] = {}
-        self._is_calm = False
+        self._complaint = ""
         founders = tuple(ProcessId(f"p{number}") for number in range(1, scenario.founders + 1))
         view = View(GROUP, ViewNumber(1), founders)
         for process in founders:
@@ -121,7 +134,7 @@ class World:
 
     def _begin(self, process: ProcessId, view: View | None) -> None:
         machine = Member(process, view, self._settings, self.now_us)
-        life = Life(machine, self._scenario.seed)
+        life = Life(machine, self._scenario.seed, is_founder=view is not None)
         self.lives[process] = self._current[process.name] = life
         life.rows.start(self.now_us)
         self._do(life, machine.take_effects())
@@ -157,7 +170,6 @@ class World:
 
     def _calm(self) -> None:
         """End all faults."""
-        self._is_calm = True
         self.channels.heal()
         for source in self._current:
             for target in self._current:
@@ -167,6 +179,8 @@ class World:
 
     def _unrest(self) -> str:
         """Say what is not yet as it must be in the end; empty if all is well."""
+        if self._complaint:
+            return self._complaint
         living = [life for life in self.lives.values() if life.is_up]
         views = {life.view.number if life.view else 0: life.view for life in living}
         if len(views) > 1:
@@ -183,17 +197,26 @@ class World:
                 return f"{life.machine.me} cannot multicast"
         if living and living[0].view and len(living) != len(living[0].view.members):
             return "a living process is in no view"
+        if any(not life.transfer.has_state for life in living):
+            return "a member has not got the state"
         received = [life.machine.received() for life in living]
         if any(counts != received[0] for counts in received):
             return "messages are under way"
+        states = [life.replica.state for life in living]
+        if any(state != states[0] for state in states):
+            return f"states differ: {states}"
         return ""
 
     def _is_hopeless(self) -> bool:
         """Whether too few members live for anybody to decide anything."""
-        living = {life.machine.me: None for life in self.lives.values() if life.is_up}
         latest = [life.machine.membership.latest for life in self.lives.values() if life.is_up]
         newest = max((view for view in latest if view), key=lambda view: view.number, default=None)
-        return newest is None or not newest.has_quorum(living)
+        return newest is None or not newest.has_quorum(
+            [member for member in newest.members if self.lives[member].is_up]
+        )
+
+    def _has_faults(self) -> bool:
+        return any(step.verb not in ("multicast", "join", "leave") for step in self._scenario.steps)
 
     def _stop(self, stuck: str) -> None:
         for life in self.lives.values():
@@ -332,6 +355,9 @@ class World:
             else:
                 machine.hear(source, now_us)
                 self._deliver(life, delivered)
+        elif isinstance(item, StateChunk | StateTaken):
+            machine.hear(source, now_us)
+            self._do_transfer(life, life.transfer.receive(source, item))
         elif isinstance(item, Copied):
             self._do(life, machine.take_run(source, item.run, now_us, relayed=True))
         else:
@@ -368,6 +394,7 @@ class World:
     def _deliver(self, life: Life, runs: list[Run]) -> None:
         for run in runs:
             life.rows.run(self.now_us, "deliver", run, 0)
+            life.replica.deliver(run)
             assert life.view is not None, "only members deliver"
             if life.view.members[run.sender] != life.machine.me:
                 self._answer(life)
@@ -378,8 +405,9 @@ class World:
                 life.view = view
                 life.rows.view(self.now_us, view)
                 self._installed.setdefault(view.number, view)
-                if life.machine.me in view.joined:
-                    self.scheduler.at(self.now_us + 500, self._gain_state, life)
+                if life.machine.me in view.members:
+                    life.replica.enter(view.number)
+                    self._do_transfer(life, life.transfer.enter(view))
             case SuspectProcess(process):
                 life.rows.suspect(self.now_us, str(process), "")
             case BlockGroup(reachable):
@@ -391,11 +419,36 @@ class World:
             case _:
                 pass
 
-    def _gain_state(self, life: Life) -> None:
-        self._act(life, lambda: life.machine.gain_state(self.now_us))
+    def _do_transfer(self, life: Life, effects: list[state_transfer.Effect]) -> None:
+        for effect in effects:
+            match effect:
+                case SendState(to, message):
+                    self.channels.send(life.machine.me, to, message)
+                case SaveState(number):
+                    self._do_transfer(life, life.transfer.give(number, life.replica.save()))
+                case ExpectState(number):
+                    life.replica.expect(number)
+                case LoadChunk():
+                    delay_us = int(life.random.random() * 4_000)
+                    self.scheduler.at(self.now_us + delay_us, self._load, (life, effect))
+                case StateLost():
+                    pass  # nobody can help; the world ends unequal, and hopeless or stuck
+
+    def _load(self, what: tuple[Life, LoadChunk]) -> None:
+        life, chunk = what
+        if life.is_paused:
+            self.scheduler.at(self.now_us + 1_000, self._load, what)
+        elif life.is_up:
+            life.replica.load(chunk.number, chunk.data)
+            self._do_transfer(life, life.transfer.took(chunk.number))
+            if life.transfer.has_state and not life.replica.has_state:
+                life.replica.finish()
+                self._do(life, life.machine.gain_state(self.now_us))
 
     def _end(self, life: Life, why: str) -> None:
         life.is_up = False
         life.rows.stop(self.now_us, why or LEFT)
+        if why and life.is_leaving and not self._has_faults():
+            self._complaint = f"{life.machine.me}: {why}"
         if why and not life.is_leaving:
             self.scheduler.at(self.now_us + 5_000, lambda _: self._join(life.machine.me.name), None)

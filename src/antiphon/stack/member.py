@@ -17,6 +17,7 @@ from a relay, is cut to what is new.
 """
 
 from collections.abc import Container
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import final
 
@@ -44,8 +45,12 @@ FLUSHES: dict[str, FlushMaker] = {
 ALIVE_BYTES = 1024 * 1024
 """Bytes received after which the senders are told, without waiting for the heartbeat."""
 
-_SMALL_GROUP = 32
-"""In larger groups heartbeats are rarer, so that a process need not send ever more of them."""
+EARLY_BYTES_MAX = 64 * 1024 * 1024
+"""Bytes of one process kept of views that are not installed yet: more is no correct process."""
+
+EARLY_ALIVE_MAX = 10_000
+
+_EARLY_RUN_BYTES = 256
 
 GROUP = GroupNumber(0)
 
@@ -80,16 +85,17 @@ class Member:
     def __init__(self, me: ProcessId, view: View | None, settings: Settings, now_us: int) -> None:
         """Begin in ``view``, agreed on beforehand by all its members, or outside."""
         self.me = me
-        self._settings = settings
         self._out = Outbox(me)
         self._ordering = VectorDomain()
         self._stability = Stability(1, 0)
         self._past: list[tuple[View, Stability]] = []
-        self._early: list[tuple[ProcessId, Run]] = []
+        self._early: list[tuple[ProcessId, Run, bool]] = []
+        self._early_bytes: dict[ProcessId, int] = {}
         self._early_alive: dict[ProcessId, list[Alive]] = {}
         self._received_bytes = 0
         self._alive_us = now_us
         self._members: tuple[ProcessId, ...] = ()
+        self._ranks: dict[ProcessId, int] = {}
         self._plain_view = 0
         self.membership = Membership(
             self._out, view, settings.timing, FLUSHES[settings.flush], self, now_us
@@ -142,7 +148,7 @@ class Member:
 
     def unstable(self, rank: int) -> list[Run]:
         """Return the unstable runs of one member in the current view, in order."""
-        return list(self._stability.copies[rank])
+        return list(self._stability.copies.get(rank, ()))
 
     def unstable_elsewhere(self, staying: Container[ProcessId]) -> list[Run]:
         """Return the runs kept of other views, of senders that are not ``staying``."""
@@ -150,12 +156,12 @@ class Member:
         return [
             run
             for view, past in self._past
-            for rank, copies in enumerate(past.copies)
+            for rank, copies in past.copies.items()
             if view.members[rank] not in staying
             for run in copies
         ] + [
             run
-            for _, run in self._early
+            for _, run, _ in self._early
             if run.view in later
             and run.sender < len(later[run.view])
             and later[run.view][run.sender] not in staying
@@ -175,8 +181,10 @@ class Member:
         alive = None
         if len(self._members) == 1:
             self._stability.release_alone()
-        elif now_us - self._alive_us >= self._heartbeat_us() // 2:
-            alive = self._say_alive(now_us)
+        elif now_us - self._alive_us >= self.membership.heartbeat_us // 2 and (
+            len(self.membership.transition.everybody()) == len(self._members)
+        ):
+            alive = self._say_alive(now_us)  # all whom it concerns get the run
         return [SendRun(run, alive), DeliverRuns([run])]
 
     def leave(self, now_us: int) -> list[Effect | SendRun]:
@@ -200,7 +208,7 @@ class Member:
         """Called every heartbeat: look who is silent, and be heard."""
         self.membership.tick(now_us)
         if self.membership.latest is not None and (
-            now_us - self._alive_us >= self._heartbeat_us() or self.is_alive_due
+            now_us - self._alive_us >= self.membership.heartbeat_us or self.is_alive_due
         ):
             everybody = self.membership.transition.everybody()
             self._out.send_each(everybody, self._say_alive(now_us))
@@ -241,30 +249,44 @@ class Member:
         """Take a run, the long way: also relayed ones, and while a view is being left."""
         membership = self.membership
         transition = membership.transition
+        if peer == self.me:
+            message = f"another process claims to be {peer}"
+            raise PeerError(message)
         membership.hear(peer, now_us)
         if membership.is_over or not membership.takes_from(peer, run.view):
             return []
         if relayed:
             membership.flush.take_copies(peer, [run])
-        elif run.view == transition.number and (
-            run.sender >= len(self._members) or self._members[run.sender] != peer
-        ):
+        elif run.view == transition.number and not self._is_of(peer, run):
             message = f"a run of member {run.sender} comes from another process, {peer}"
             raise PeerError(message)
         if run.view > transition.number:
-            self._early.append((peer, run))
+            self._keep_early(peer, run, relayed=relayed)
         elif run.view == transition.number and (fresh := self._take_fresh(run)) is not None:
             if transition.pending:
                 membership.flush.take_runs([fresh])
         return self._settled(now_us)
 
+    def _is_of(self, peer: ProcessId, run: Run) -> bool:
+        """Whether ``peer`` is the sender that a run of the current view names."""
+        return run.sender < len(self._members) and self._members[run.sender] == peer
+
+    def _keep_early(self, peer: ProcessId, run: Run, *, relayed: bool) -> None:
+        """Keep a run of a later view; who it is from is checked when the view begins."""
+        kept = self._early_bytes.get(peer, 0) + run.byte_count + _EARLY_RUN_BYTES
+        if kept > EARLY_BYTES_MAX:
+            message = f"{peer} sends ever more of a view that is not installed here"
+            raise PeerError(message)
+        self._early_bytes[peer] = kept
+        self._early.append((peer, run, relayed))
+
     def _take_fresh(self, run: Run) -> Run | None:
         """Take what is new in a run; return it."""
-        received = self._ordering.received(GROUP)
-        if run.sender >= len(received):
-            message = f"a run claims sender number {run.sender} in a view of {len(received)}"
+        size = len(self._members)
+        if run.sender >= size:
+            message = f"a run claims sender number {run.sender} in a view of {size}"
             raise PeerError(message)
-        count = received[run.sender]
+        count = self._ordering.received_of(GROUP, run.sender)
         if run.last <= count:
             return None
         fresh = run if run.first > count else run.after(count)
@@ -279,6 +301,9 @@ class Member:
         self, peer: ProcessId, message: AnyMessage, now_us: int
     ) -> list[Effect | SendRun]:
         """Take a control message."""
+        if peer == self.me:
+            claim = f"another process claims to be {peer}"
+            raise PeerError(claim)
         if isinstance(message, Alive):
             self.membership.hear_alive(peer, message, now_us)
             self._take_alive(peer, message)
@@ -287,10 +312,6 @@ class Member:
         return self._settled(now_us)
 
     # Stability.
-
-    def _heartbeat_us(self) -> int:
-        factor = max(1, len(self._members) // _SMALL_GROUP)
-        return self._settings.timing.heartbeat_us * factor
 
     def _say_alive(self, now_us: int) -> Alive:
         self._alive_us = now_us
@@ -306,17 +327,19 @@ class Member:
     def _take_alive(self, peer: ProcessId, alive: Alive) -> None:
         number = self.membership.transition.number
         if alive.number > number:
-            self._early_alive.setdefault(peer, []).append(alive)
-        elif alive.number == number and peer in self._members:
-            rank = self._members.index(peer)
-            received = self._ordering.received(GROUP)
-            is_fair = alive.stable <= received[rank]
-            if not is_fair or not self._stability.learn(
-                rank, alive, received[self._stability.rank]
-            ):
+            kept = self._early_alive.setdefault(peer, [])
+            if len(kept) >= EARLY_ALIVE_MAX:
+                message = f"{peer} speaks ever more of a view that is not installed here"
+                raise PeerError(message)
+            kept.append(alive)
+        elif alive.number == number and (rank := self._ranks.get(peer)) is not None:
+            is_fair = alive.stable <= self._ordering.received_of(GROUP, rank)
+            sent = self._ordering.received_of(GROUP, self._stability.rank)
+            if not is_fair or not self._stability.learn(rank, alive, sent):
                 message = f"{peer} claims to have received what was never multicast"
                 raise PeerError(message)
-        self._drop_past()
+        if self._past:
+            self._drop_past()
 
     def _drop_past(self) -> None:
         """Drop the copies of views that every member is known to have left."""
@@ -361,17 +384,21 @@ class Member:
         self._ordering.advance(GROUP, view, rank)
         self._stability = Stability(len(view.members), rank)
         self._members = view.members
+        self._ranks = {member: place for place, member in enumerate(view.members)}
         self._plain_view = view.number if not self.membership.transition.pending else 0
 
     def _take_early(self, view: View) -> None:
         """Take what came too early, in the order in which it came."""
-        early, self._early = self._early, []
-        for peer, run in early:
-            if run.view == view.number:
-                self._take_fresh(run)
-            elif run.view > view.number:
-                self._early.append((peer, run))
+        early, self._early, self._early_bytes = self._early, [], {}
+        for peer, run, relayed in early:
+            if run.view > view.number:
+                self._keep_early(peer, run, relayed=relayed)
+            elif run.view == view.number and (relayed or self._is_of(peer, run)):
+                # Whoever sent nonsense earlier must not spoil what others did right.
+                with suppress(PeerError):
+                    self._take_fresh(run)
         alive, self._early_alive = self._early_alive, {}
         for peer, messages in alive.items():
-            for message in messages:
-                self._take_alive(peer, message)
+            with suppress(PeerError):
+                for message in messages:
+                    self._take_alive(peer, message)

@@ -1,0 +1,1 @@
+"""Tools on top of a member's stream of messages and views; still pure."""
