@@ -11,8 +11,9 @@ import sys
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
-from antiphon.sim.exploration import explore
 from tests.mutants.planted import MUTANTS, planted
+
+from antiphon.sim.exploration import explore
 
 SEEDS_MAX = 2_000
 

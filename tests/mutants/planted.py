@@ -10,7 +10,18 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 from unittest.mock import patch
 
-from antiphon.core.control import Alive, Flush, Install, Prepare, Promise, Propose, Report
+from antiphon.core.control import (
+    Accept,
+    Alive,
+    Flush,
+    Install,
+    Prepare,
+    Promise,
+    Propose,
+    Report,
+    StateChunk,
+    StateTaken,
+)
 from antiphon.core.ids import ProcessId
 from antiphon.core.runs import Run
 from antiphon.core.views import View
@@ -23,7 +34,10 @@ from antiphon.membership.transition import Transition
 from antiphon.membership.view_atomic_flush import ViewAtomicFlush
 from antiphon.ordering.stability import Stability
 from antiphon.ordering.vector import VectorDomain
+from antiphon.sim.replica import Replica
 from antiphon.stack.member import GROUP, Member
+from antiphon.toolkit import state_transfer
+from antiphon.toolkit.state_transfer import ExpectState, StateTransfer
 
 
 class Mutant(NamedTuple):
@@ -46,7 +60,7 @@ def _plant(
 ) -> Callable[[Any], Any]:
     """Register a wrong method under the name of the function that is it."""
 
-    def register(wrong: Any) -> Any:  # noqa: ANN401 - any method of any class
+    def register(wrong: Any) -> Any:
         name = wrong.fget.__name__ if isinstance(wrong, property) else wrong.__name__
         MUTANTS.append(Mutant(name.replace("_", " "), flush, source, target, method, wrong))
         return wrong
@@ -234,7 +248,7 @@ _RIGHT_ADVANCE = VectorDomain.advance
 
 
 @_plant(VectorDomain, "advance", "vector time per view")
-def clock_is_not_reset(self: VectorDomain, group: Any, view: View, rank: Any) -> list[Run]:  # noqa: ANN401
+def clock_is_not_reset(self: VectorDomain, group: Any, view: View, rank: Any) -> list[Run]:
     """The counts of the old view go on counting in the new one."""
     before = self._groups.get(group)
     orphans = _RIGHT_ADVANCE(self, group, view, rank)
@@ -301,13 +315,13 @@ def stability_spans_views(self: Member, peer: ProcessId, alive: Alive) -> None:
 
 
 @_plant(View, "has_quorum", "primary partition")
-def any_half_is_a_quorum(self: View, present: Any) -> bool:  # noqa: ANN401
+def any_half_is_a_quorum(self: View, present: Any) -> bool:
     """Exactly half of the members may decide, with or without the most senior one."""
     return 2 * len(present) >= len(self.members)
 
 
 @_plant(View, "has_quorum", "primary partition")
-def one_member_is_a_quorum(self: View, present: Any) -> bool:  # noqa: ANN401
+def one_member_is_a_quorum(self: View, present: Any) -> bool:
     """Whoever is there decides."""
     return bool(present)
 
@@ -325,8 +339,6 @@ def accepted_views_are_overruled(self: Agreement, peer: ProcessId, promise: Prom
 @_plant(Agreement, "_on_propose", "Paxos, phase 2")
 def promises_are_not_kept(self: Agreement, peer: ProcessId, proposed: Propose) -> list[View]:
     """A lower ballot than promised is accepted, and what was accepted last is reported."""
-    from antiphon.core.control import Accept  # noqa: PLC0415
-
     self._accepted_ballot = proposed.ballot
     self._accepted = proposed.view
     return self._reply(peer, Accept(proposed.view.number, proposed.ballot))
@@ -436,3 +448,48 @@ def coordinator_keeps_copies_to_itself(
     self: CoordinatorFlush, peer: ProcessId, runs: list[Run]
 ) -> None:
     """The coordinator takes the copies, and passes nothing on."""
+
+
+# State transfer.
+
+_RIGHT_STATE_RECEIVE = StateTransfer.receive
+
+
+@_plant(StateTransfer, "_expect", "donor dies midway")
+def transfer_is_not_started_again(
+    self: StateTransfer, view: View, donor: ProcessId | None
+) -> list[state_transfer.Effect]:
+    """A joiner goes on waiting for the donor of its first view, dead or not."""
+    if self._donor is not None or donor is None:
+        return []
+    self._donor, self._number, self._place = donor, view.number, 0
+    effects: list[state_transfer.Effect] = [ExpectState(view.number)]
+    early, self._early = self._early, []
+    for peer, chunk in early:
+        effects += self.receive(peer, chunk)
+    return effects
+
+
+@_plant(StateTransfer, "receive", "its place in the stream")
+def early_pieces_are_dropped(
+    self: StateTransfer, peer: ProcessId, message: StateChunk | StateTaken
+) -> list[state_transfer.Effect]:
+    """Pieces that come before the joiner is in the view are thrown away."""
+    if isinstance(message, StateChunk) and message.number > self._entered:
+        return []
+    return _RIGHT_STATE_RECEIVE(self, peer, message)
+
+
+@_plant(Replica, "expect", "its place in the stream")
+def joiner_applies_what_the_state_contains(self: Replica, number: int) -> None:
+    """What came between the first view and that of the new donor is applied once more."""
+    self._loaded = b""
+    self._since = self._since or number
+
+
+@_plant(StateTransfer, "_on_taken", "back-pressure")
+def pieces_are_not_waited_for(
+    self: StateTransfer, peer: ProcessId, message: StateTaken
+) -> list[state_transfer.Effect]:
+    """The donor forgets to go on after the first few pieces."""
+    return []

@@ -18,10 +18,12 @@ from antiphon.bench.headers import header_bytes_per_message
 from antiphon.bench.multicast import Rate, measure
 from antiphon.bench.simulator import measure_kernel, measure_simulation
 from antiphon.bench.spec import Form, Senders, Spec, System
+from antiphon.bench.view_cost import measure_view_cost
 
 OnStep = Callable[[str], None]
 
 _SYSTEMS: tuple[System, ...] = ("raw", "antiphon-fifo", "antiphon")
+_SIZES = (4, 8, 16, 32)
 _MESSAGES = {64: 600_000, 1000: 150_000}
 
 
@@ -36,31 +38,63 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
     detail: dict[str, Any]
 
 
-def run_suite(*, repeats: int, scale: float, on_step: OnStep) -> list[Figure]:
-    """Measure everything."""
+PARTS = ("multicast", "simulator", "size", "views")
+"""What can be measured by itself."""
+
+
+def run_suite(
+    parts: tuple[str, ...], *, repeats: int, scale: float, on_step: OnStep
+) -> list[Figure]:
+    """Measure these parts."""
     figures: list[Figure] = []
-    for senders in ("one", "all"):
-        for payload_bytes in (64, 1000):
-            for form in ("batch", "message"):
-                on_step(f"{senders} sender(s), {payload_bytes} B, {form} form")
-                figures += _multicast(senders, payload_bytes, form, repeats, scale)
-    on_step("simulator against SimPy")
-    figures += _simulator(repeats, scale)
-    on_step("headers and import")
-    burst = header_bytes_per_message(512)
-    figures.append(
-        _figure(
-            "header bytes per message, run of 512 messages of 64 B", burst, 4.0, at_most=True,
-            detail={f"run_of_{count}": header_bytes_per_message(count) for count in (1, 8, 64)},
-        )
-    )  # fmt: skip
-    figures.append(_import_ms())
+    if "multicast" in parts:
+        for senders in ("one", "all"):
+            for payload_bytes in (64, 1000):
+                for form in ("batch", "message"):
+                    on_step(f"{senders} sender(s), {payload_bytes} B, {form} form")
+                    figures += _multicast(senders, payload_bytes, form, repeats, scale)
+    if "simulator" in parts:
+        on_step("simulator against SimPy")
+        figures += _simulator(repeats, scale)
+    if "size" in parts:
+        on_step("headers and import")
+        figures += _sizes()
+    if "views" in parts:
+        on_step("messages of view changes")
+        figures += _views()
     return figures
 
 
-def step_count() -> int:
+def _sizes() -> list[Figure]:
+    burst = header_bytes_per_message(512)
+    detail = {f"run_of_{count}": header_bytes_per_message(count) for count in (1, 8, 64)}
+    what = "header bytes per message, run of 512 messages of 64 B"
+    return [_figure(what, burst, 4.0, at_most=True, detail=detail), _import_ms()]
+
+
+def _views() -> list[Figure]:
+    """Messages of view changes in simulation, in units of what the papers say."""
+    figures = []
+    for flush, unit, power in (
+        ("view-atomic", "n", 1), ("coordinator", "n", 1), ("all-to-all", "n^2", 2),
+    ):  # fmt: skip
+        costs = [measure_view_cost(flush, "crash", size) for size in _SIZES]
+        detail = {f"n_{cost.size}": cost.flushing for cost in costs}
+        value = costs[-1].flushing / costs[-1].size ** power
+        what = f"flush {flush}: messages / {unit} when one of {_SIZES[-1]} crashes"
+        figures.append(
+            _figure(what, value, 2.1 if power == 1 else 1.1, at_most=True, detail=detail)
+        )
+    joins = [measure_view_cost("view-atomic", "join", size) for size in _SIZES]
+    detail = {f"n_{cost.size}": cost.agreement + cost.flushing for cost in joins}
+    value = (joins[-1].agreement + joins[-1].flushing) / joins[-1].size
+    what = "messages / n to agree on a new member and install it (ISIS 7.4 counts 3)"
+    return [*figures, _figure(what, value, None, detail=detail)]
+
+
+def step_count(parts: tuple[str, ...]) -> int:
     """How many steps :func:`run_suite` reports."""
-    return 2 * 2 * 2 + 2
+    return sum(2 * 2 * 2 if part == "multicast" else 1 for part in parts)
 
 
 def _multicast(

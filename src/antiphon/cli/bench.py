@@ -9,11 +9,13 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from antiphon.bench.suite import Figure, run_suite, step_count
+from antiphon.bench.suite import PARTS, Figure, run_suite, step_count
 from antiphon.cli.screen import output, progress_bar
+from antiphon.core.errors import UsageError
 
 
 def bench(
+    what: Annotated[str, typer.Argument(help=f"One of {', '.join(PARTS)}, or all.")] = "all",
     repeats: Annotated[int, typer.Option(help="Times each pair is measured; medians count.")] = 3,
     scale: Annotated[float, typer.Option(help="Size of the runs; 0.1 for a quick look.")] = 1.0,
     out: Annotated[Path | None, typer.Option(help="Also write the JSON document here.")] = None,
@@ -24,13 +26,17 @@ def bench(
     Every figure is a ratio of rates taken next to each other in one run, four processes on
     loopback. Takes about four minutes; trust the ratios, not the rates.
     """
-    with progress_bar("starting", step_count()) as (bar, task):
+    if what not in (*PARTS, "all"):
+        message = f"{what!r} cannot be measured: choose one of {', '.join(PARTS)}, or all"
+        raise UsageError(message)
+    parts = PARTS if what == "all" else (what,)
+    with progress_bar("starting", step_count(parts)) as (bar, task):
         task_id = bar.task_ids[task]
 
         def on_step(name: str) -> None:
             bar.update(task_id, description=name, advance=1)
 
-        figures = run_suite(repeats=repeats, scale=scale, on_step=on_step)
+        figures = run_suite(parts, repeats=repeats, scale=scale, on_step=on_step)
     document = {
         "python": platform.python_version(),
         "machine": platform.machine(),

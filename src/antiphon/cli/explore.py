@@ -23,7 +23,9 @@ _CHUNK = 50
 
 
 def explore(
-    seeds: Annotated[str, typer.Option(help="Which worlds: FIRST..LAST, both included.")] = "0..999",
+    seeds: Annotated[
+        str, typer.Option(help="Which worlds: FIRST..LAST, both included.")
+    ] = "0..999",
     flush: Annotated[str, typer.Option(help=f"One of {', '.join(FLUSHES)}.")] = "view-atomic",
     jobs: Annotated[int, typer.Option(help="Processes to explore with; 0: one per core.")] = 0,
     failures: Annotated[int, typer.Option(help="Stop after so many failing worlds.")] = 3,

@@ -26,7 +26,7 @@ Rank = Annotated[int, Meta(ge=0, lt=4096)]
 
 
 class Prepare(Struct, frozen=True, array_like=True, tag=True):
-    """May I propose view ``number`` with this ballot?"""
+    """Let me propose view ``number`` with this ballot."""
 
     number: Number
     ballot: Number

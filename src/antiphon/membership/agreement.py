@@ -96,7 +96,8 @@ class Agreement:
         self._ballot = 0
 
     def _propose(self) -> list[View]:
-        assert self.latest is not None and self._proposal is not None, "a ballot is under way"
+        assert self.latest is not None, "a ballot is under way"
+        assert self._proposal is not None, "a ballot is under way"
         proposal = Propose(self._ballot, self._proposal)
         self._out.send_each(list(self.latest.members), proposal)
         return self._on_propose(self._me, proposal)
@@ -111,22 +112,30 @@ class Agreement:
             case Want(after):
                 self._tell(peer, after)
                 return []
-            case Prepare() | Promise() | Accept() | Reject():
-                number = message.number
             case Propose(_, view):
-                number = view.number
+                return self._take_part(peer, message, view.number)
+            case Prepare() | Promise() | Accept() | Reject():
+                return self._take_part(peer, message, message.number)
             case _:
                 unexpected = f"{type(message).__name__} is no message of the agreement"
                 raise PeerError(unexpected)
+
+    def _take_part(
+        self, peer: ProcessId, message: Prepare | Promise | Propose | Accept | Reject, number: int
+    ) -> list[View]:
+        """Take a message about view ``number``, if that is the one to be decided."""
         if self.latest is None or number > self.latest.number + 1:
             self._out.send(peer, Want(self.latest.number if self.latest is not None else 0))
-            return []
-        if number <= self.latest.number:
+        elif number <= self.latest.number:
             if isinstance(message, Prepare | Propose):
                 self._tell(peer, number - 1)
-            return []
-        if peer not in self.latest.members:
-            return []
+        elif peer in self.latest.members:
+            return self._handle(peer, message)
+        return []
+
+    def _handle(
+        self, peer: ProcessId, message: Prepare | Promise | Propose | Accept | Reject
+    ) -> list[View]:
         match message:
             case Prepare():
                 return self._on_prepare(peer, message)
@@ -138,7 +147,7 @@ class Agreement:
                 return self._on_accept(peer, message)
             case Reject():
                 self._on_reject(message)
-        return []
+                return []
 
     def _tell(self, peer: ProcessId, after: int) -> None:
         """Send the views after a number, unless some of them are forgotten: then none helps."""
@@ -148,17 +157,10 @@ class Agreement:
 
     def _reply(self, peer: ProcessId, message: Promise | Accept | Reject) -> list[View]:
         """Answer a proposer, which may be this process itself."""
-        if peer != self._me:
-            self._out.send(peer, message)
-            return []
-        match message:
-            case Promise():
-                return self._on_promise(peer, message)
-            case Accept():
-                return self._on_accept(peer, message)
-            case Reject():
-                self._on_reject(message)
-                return []
+        if peer == self._me:
+            return self._handle(peer, message)
+        self._out.send(peer, message)
+        return []
 
     # Accepting.
 
@@ -200,7 +202,8 @@ class Agreement:
             self._check(promise.accepted, promise.number)
         if not self._ballot or promise.ballot != self._ballot or self._accepts:
             return []
-        assert self.latest is not None and self._proposal is not None, "a ballot is under way"
+        assert self.latest is not None, "a ballot is under way"
+        assert self._proposal is not None, "a ballot is under way"
         before = self.latest.has_quorum(self._promises)
         self._promises[peer] = promise.accepted_ballot, promise.accepted
         if before or not self.latest.has_quorum(self._promises):
@@ -213,7 +216,8 @@ class Agreement:
     def _on_accept(self, peer: ProcessId, accept: Accept) -> list[View]:
         if not self._ballot or accept.ballot != self._ballot:
             return []
-        assert self.latest is not None and self._proposal is not None, "a ballot is under way"
+        assert self.latest is not None, "a ballot is under way"
+        assert self._proposal is not None, "a ballot is under way"
         self._accepts[peer] = None
         if not self.latest.has_quorum(self._accepts):
             return []

@@ -22,7 +22,6 @@ from dataclasses import dataclass
 
 from antiphon.core.ids import ProcessId
 
-
 _SMALL_GROUP = 32
 _BEATS_MISSED = 5
 """However short the floor, a process may miss this many heartbeats."""

@@ -20,13 +20,14 @@ from antiphon.core.control import (
     AnyMessage,
     Ask,
     Decide,
+    Install,
     JoinRefused,
     JoinRequest,
     Out,
+    Report,
     Want,
 )
 from antiphon.core.control import Flush as FlushMessage
-from antiphon.core.control import Install, Report
 from antiphon.core.errors import PeerError
 from antiphon.core.ids import ProcessId
 from antiphon.core.views import View
@@ -51,7 +52,7 @@ GONE_MAX = 1024
 class Membership:
     """The membership machine of one process in one group."""
 
-    def __init__(  # noqa: PLR0913 - what a membership is made of
+    def __init__(
         self,
         outbox: Outbox,
         view: View | None,
@@ -206,6 +207,13 @@ class Membership:
                 self._on_out(number)
             case _ if peer in self._gone:
                 self._out.send(peer, Out(self._gone[peer]))
+            case _:
+                self._take_from_member(peer, message, now_us)
+        self._coordinate(now_us)
+
+    def _take_from_member(self, peer: ProcessId, message: AnyMessage, now_us: int) -> None:
+        """Take a message that only members send each other."""
+        match message:
             case Ask():
                 if peer in self.transition.everybody():
                     self._changes.take(peer, message)
@@ -218,7 +226,6 @@ class Membership:
             case _:
                 unexpected = f"{type(message).__name__} is no message of the membership"
                 raise PeerError(unexpected)
-        self._coordinate(now_us)
 
     def _on_join_request(self, peer: ProcessId, process: ProcessId, now_us: int) -> None:
         latest = self.latest

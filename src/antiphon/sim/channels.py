@@ -7,7 +7,7 @@ the seed decides, and the rest is lost. Delays of a channel depend on the seed a
 alone, so taking a step out of a scenario leaves the others' delays as they were.
 """
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 from math import log
 from typing import Any
@@ -69,6 +69,7 @@ class Channels:
         self._sides: dict[str, None] | None = None
         self._slow_us: dict[tuple[str, str], int] = {}
         self.sent_count = 0
+        self.sent_by_kind: Counter[str] = Counter()
 
     def send(self, source: ProcessId, target: ProcessId, item: object) -> None:
         """Send ``item``."""
@@ -77,6 +78,7 @@ class Channels:
             channel = self._channels[source, target] = _Channel(self._seed, source, target)
             channel.is_cut = self._is_split(source, target)
         self.sent_count += 1
+        self.sent_by_kind[type(item).__name__] += 1
         assert self.sent_count < SENT_MAX, "processes send to each other without end"
         now_us = self._scheduler.now_us
         delay_us = 50 - int(self._delay_us_mean * log(1.0 - channel.random.random()))
@@ -113,6 +115,10 @@ class Channels:
     def slow(self, source: str, target: str, extra_us: int) -> None:
         """Delay what one process sends to one other, from now on; 0: no longer."""
         self._slow_us[source, target] = extra_us
+
+    def speed_up(self) -> None:
+        """Slow nothing down any longer."""
+        self._slow_us.clear()
 
     def _is_split(self, source: ProcessId, target: ProcessId) -> bool:
         sides = self._sides

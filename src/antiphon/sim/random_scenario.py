@@ -12,6 +12,19 @@ from antiphon.sim.scenario import Scenario, Step, Verb
 
 _TIMEOUT_US = 100_000
 
+_FAULTS = {
+    "crash": 16,
+    "last_words": 16,
+    "chain_of_deaths": 8,
+    "deaf_senior": 6,
+    "pause": 8,
+    "partition": 8,
+    "slow_channel": 12,
+    "join": 16,
+    "leave": 12,
+}
+"""What can happen, each a method of the author, and how often."""
+
 
 def random_scenario(seed: int, flush: str = "view-atomic") -> Scenario:
     """Return the world of ``seed``."""
@@ -57,52 +70,46 @@ class _Author:
         for _ in range(random.choice([1, 2, 2, 3, 3, 4, 5])):
             self._fault(time_us)
             time_us += int(random.expovariate(1.0) * gap_us)
-            if random.random() < 0.6:  # noqa: PLR2004 - somebody talks while it happens
+            if random.random() < 0.6:
                 self._add(time_us, "multicast", self._somebody(), amount=1)
         return time_us + random.choice([5_000, 60_000, 3 * _TIMEOUT_US])
 
     def _fault(self, time_us: int) -> None:
         random = self._random
-        kind = random.choices(
-            [
-                "crash", "last words", "chain of deaths", "deaf senior",
-                "pause", "partition", "slow", "join", "leave",
-            ],
-            [16, 16, 8, 6, 8, 8, 12, 16, 12],
-        )[0]
-        match kind:
-            case "crash":
-                self._add(time_us, "crash", self._somebody(), amount=random.randint(0, 1))
-            case "last words":
-                self._last_words(time_us)
-            case "chain of deaths":
-                self._chain_of_deaths(time_us)
-            case "deaf senior":
-                self._deaf_senior(time_us)
-            case "pause":
-                who = self._somebody()
-                self._add(time_us, "pause", who)
-                self._add(time_us + random.choice([3_000, 40_000, 300_000]), "resume", who)
-            case "partition":
-                count = random.randint(1, max(1, len(self._names) - 1))
-                self._add(time_us, "partition", *random.sample(self._names, count))
-                self._add(time_us + random.choice([5_000, 60_000, 400_000]), "heal")
-            case "slow":
-                self._slow(time_us, self._somebody(), self._somebody())
-            case "join":
-                who = random.choice(self._newcomers + self._names)
-                self._add(time_us, "join", who)
-                if who not in self._names:
-                    self._names.append(who)
-            case _:
-                self._add(time_us, "leave", self._somebody())
+        kind = random.choices(list(_FAULTS), list(_FAULTS.values()))[0]
+        getattr(self, f"_{kind}")(time_us)
+
+    def _crash(self, time_us: int) -> None:
+        self._add(time_us, "crash", self._somebody(), amount=self._random.randint(0, 1))
+
+    def _pause(self, time_us: int) -> None:
+        who = self._somebody()
+        self._add(time_us, "pause", who)
+        self._add(time_us + self._random.choice([3_000, 40_000, 300_000]), "resume", who)
+
+    def _partition(self, time_us: int) -> None:
+        count = self._random.randint(1, max(1, len(self._names) - 1))
+        self._add(time_us, "partition", *self._random.sample(self._names, count))
+        self._add(time_us + self._random.choice([5_000, 60_000, 400_000]), "heal")
+
+    def _slow_channel(self, time_us: int) -> None:
+        self._slow(time_us, self._somebody(), self._somebody())
+
+    def _join(self, time_us: int) -> None:
+        who = self._random.choice(self._newcomers + self._names)
+        self._add(time_us, "join", who)
+        if who not in self._names:
+            self._names.append(who)
+
+    def _leave(self, time_us: int) -> None:
+        self._add(time_us, "leave", self._somebody())
 
     def _last_words(self, time_us: int) -> None:
         """A message that reaches some and not others, and then its sender dies."""
         random = self._random
         who = self._somebody()
         for other in self._names:
-            if random.random() < 0.5:  # noqa: PLR2004 - a fair coin
+            if random.random() < 0.5:
                 self._slow(time_us, who, other)
         self._add(time_us + 100, "multicast", who, amount=1)
         delay_us = random.choice([200, 2_000, 10_000, 30_000])
@@ -123,9 +130,9 @@ class _Author:
     def _deaf_senior(self, time_us: int) -> None:
         """What the senior member proposes comes late: others take over, and both go on."""
         random = self._random
-        senior = self._names[0] if random.random() < 0.7 else self._somebody()  # noqa: PLR2004
+        senior = self._names[0] if random.random() < 0.7 else self._somebody()
         for other in self._names:
-            if other != senior and random.random() < 0.7:  # noqa: PLR2004
+            if other != senior and random.random() < 0.7:
                 self._add(time_us, "slow", senior, other, amount=random.choice([120_000, 250_000]))
         self._add(time_us + 200, random.choice(["join", "leave"]), self._somebody())
         self._add(time_us + 200, "join", random.choice(self._newcomers))

@@ -262,8 +262,9 @@ class Member:
             raise PeerError(message)
         if run.view > transition.number:
             self._keep_early(peer, run, relayed=relayed)
-        elif run.view == transition.number and (fresh := self._take_fresh(run)) is not None:
-            if transition.pending:
+        elif run.view == transition.number:
+            fresh = self._take_fresh(run)
+            if fresh is not None and transition.pending:
                 membership.flush.take_runs([fresh])
         return self._settled(now_us)
 
