@@ -56,13 +56,14 @@ MUTANTS: list[Mutant] = []
 
 
 def _plant(
-    target: type, method: str, source: str, flush: str = "view-atomic"
+    target: type, method: str, source: str, flush: str = "view-atomic", *, is_property: bool = False
 ) -> Callable[[Any], Any]:
-    """Register a wrong method under the name of the function that is it."""
+    """Register a wrong method, or property, under the name of the function that is it."""
 
     def register(wrong: Any) -> Any:
-        name = wrong.fget.__name__ if isinstance(wrong, property) else wrong.__name__
-        MUTANTS.append(Mutant(name.replace("_", " "), flush, source, target, method, wrong))
+        name = wrong.__name__.replace("_", " ")
+        planted = property(wrong) if is_property else wrong
+        MUTANTS.append(Mutant(name, flush, source, target, method, planted))
         return wrong
 
     return register
@@ -206,8 +207,7 @@ def late_receipts_are_not_reported(self: ViewAtomicFlush, runs: list[Run]) -> No
 # Views and members.
 
 
-@_plant(Membership, "may_multicast", "ISIS 5.3, kin")
-@property
+@_plant(Membership, "may_multicast", "ISIS 5.3, kin", is_property=True)
 def multicasts_go_on_during_the_flush(self: Membership) -> bool:
     """The application may multicast although a newer view is known."""
     current = self.transition.current
@@ -372,8 +372,7 @@ def late_words_of_the_failed_count(self: Membership, peer: ProcessId, view_numbe
     return peer not in self._gone or view_number > self._gone[peer]
 
 
-@_plant(AllToAllFlush, "keeps_copies", "000-17 c", _ALL)
-@property
+@_plant(AllToAllFlush, "keeps_copies", "000-17 c", _ALL, is_property=True)
 def copies_are_dropped_with_their_view(self: AllToAllFlush) -> bool:
     """A process that has installed a view forgets the messages of the one before."""
     return False
@@ -424,8 +423,7 @@ def forwarded_once_then_stable(self: CoordinatorFlush) -> list[Run]:
     return news
 
 
-@_plant(CoordinatorFlush, "keeps_copies", "000-18 (second)", _LINEAR)
-@property
+@_plant(CoordinatorFlush, "keeps_copies", "000-18 (second)", _LINEAR, is_property=True)
 def unstable_only_until_installed(self: CoordinatorFlush) -> bool:
     """A process that has installed a view forgets the messages of the one before."""
     return False

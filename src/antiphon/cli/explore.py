@@ -16,6 +16,7 @@ from antiphon.sim.exploration import Finding, examine
 from antiphon.sim.random_scenario import random_scenario
 from antiphon.sim.scenario import parse_scenario
 from antiphon.sim.shrinking import shrink
+from antiphon.sim.world import World
 from antiphon.stack.member import FLUSHES
 from antiphon.trace.run_folder import RunFolder
 
@@ -148,8 +149,8 @@ def _replay(path: Path, keep: Path, *, as_json: bool) -> None:
         raise UsageError(message) from None
     finding = examine(scenario)
     folder = keep / f"explored-{scenario.flush}-{scenario.seed}"
-    if finding is not None:
-        _keep(finding, folder)
+    trace = finding or Finding(scenario, "nothing", "", World(scenario).run().events)
+    _keep(trace, folder)
     if as_json:
         found = {"what": finding.what, "text": finding.text} if finding else None
         typer.echo(json.dumps({"scenario": str(path), "finding": found}))
@@ -157,6 +158,7 @@ def _replay(path: Path, keep: Path, *, as_json: bool) -> None:
         output.print(f"{path}: every promise was kept")
     else:
         output.print(f"[bold red]{path}: {finding.what}[/]: {finding.text}")
+    if not as_json:
         output.print(f"  its trace: antiphon verify {shlex.quote(str(folder))}")
     if finding is not None:
         raise typer.Exit(1)

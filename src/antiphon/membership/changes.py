@@ -82,7 +82,7 @@ class Changes:
         left: list[ProcessId] = []
         joined: list[ProcessId] = []
         if not is_flushing:
-            left = self._leaving(stayed)
+            left = self._leaving(latest, stayed)
             joined = self._joining(latest, [who for who in stayed if who not in left])
         if not (gone or left or joined):
             return None
@@ -94,15 +94,18 @@ class Changes:
             past=_past(latest, (*gone, *left), members),
         )  # fmt: skip
 
-    def _leaving(self, stayed: list[ProcessId]) -> list[ProcessId]:
-        """Return who leaves now; somebody who knows the state has to stay for the time being."""
+    def _leaving(self, latest: View, stayed: list[ProcessId]) -> list[ProcessId]:
+        """Return who leaves now; somebody who has the state has to stay for the time being."""
         left = [
             member
             for member in stayed
             if (self.is_leaving if member == self._me else self._asked.get(member, NOTHING).leaving)
         ]
-        if len(left) == len(stayed):
-            left.remove(self._me)
+        stateless = self._stateless(latest, tuple(stayed))
+        if all(member in left or member in stateless for member in stayed):
+            keeper = next((member for member in left if member not in stateless), None)
+            if keeper is not None:
+                left.remove(keeper)
         return left
 
     def _stateless(self, latest: View, members: tuple[ProcessId, ...]) -> tuple[ProcessId, ...]:

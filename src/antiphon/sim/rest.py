@@ -11,7 +11,7 @@ from antiphon.sim.life import Life
 
 def unrest(lives: list[Life]) -> str:
     """Say what is not as it must be in the end; empty if all is well."""
-    living = [life for life in lives if life.is_up]
+    living = [life for life in lives if life.is_up and not _is_castaway(life, lives)]
     numbers = sorted({life.view.number if life.view is not None else 0 for life in living})
     if len(numbers) > 1:
         return f"views {numbers} at the same time"
@@ -42,9 +42,20 @@ def _restless(life: Life) -> str:
     return next((said for is_so, said in checks if is_so), "")
 
 
+def _is_castaway(life: Life, lives: list[Life]) -> bool:
+    """Whether all whom a blocked process knows are gone: nobody can tell it that it is out."""
+    membership = life.machine.membership
+    if not membership.is_blocked or membership.latest is None:
+        return False
+    others = [other for other in lives if other is not life and other.is_up]
+    return not any(other.machine.me in membership.latest.members for other in others)
+
+
 def is_hopeless(lives: list[Life]) -> bool:
-    """Whether too few members live for anybody to decide anything."""
+    """Whether too few live for anybody to decide anything, or the state is lost."""
     here = {life.machine.me for life in lives if life.is_up}
+    if not any(life.is_up and life.transfer.has_state for life in lives):
+        return True
     latest = [life.machine.membership.latest for life in lives if life.is_up]
     known: list[View] = [view for view in latest if view is not None]
     if not known:
