@@ -165,11 +165,29 @@ def test_joiner_that_has_loaded_stops_a_second_donor() -> None:
     assert donor.receive(C, StateTaken(3, 1)) == []
 
 
-def test_nobody_left_with_the_state_is_said() -> None:
-    """A joiner whose donors are all dead is told, and does not wait for ever."""
+def test_joiner_left_alone_without_the_state_is_told() -> None:
+    """A joiner whose donors are all dead does not wait for ever."""
     taker = StateTransfer(B, has_state=False)
     assert taker.enter(view(2, A, B, stateless=(B,))) == [ExpectState(2)]
     assert taker.enter(view(3, B, stateless=(B,))) == [StateLost()]
+
+
+def test_joiner_left_alone_with_all_pieces_can_still_load_them() -> None:
+    """What has arrived does not die with the donor."""
+    taker = StateTransfer(B, has_state=False)
+    taker.enter(view(2, A, B, stateless=(B,)))
+    assert taker.receive(A, StateChunk(2, 1, True, b"all")) == [LoadChunk(2, b"all", True)]
+    assert taker.enter(view(3, B, stateless=(B,))) == []
+    taker.took(2)
+    assert taker.has_state
+
+
+def test_view_without_a_donor_is_waited_out() -> None:
+    """Another joiner may have all of it: the transfer starts again when a view says so."""
+    taker = StateTransfer(C, has_state=False)
+    taker.enter(view(2, A, B, C, stateless=(B, C)))
+    assert taker.enter(view(3, B, C, stateless=(B, C))) == []
+    assert taker.enter(view(4, B, C, stateless=(C,))) == [ExpectState(4)]
 
 
 def test_piece_out_of_turn_is_the_peers_fault() -> None:

@@ -42,8 +42,8 @@ class ProcessId(Struct, frozen=True, order=True, array_like=True):
     """One life of a named process, and where it can be reached."""
 
     name: Annotated[str, Meta(pattern=rf"^{_NAME.pattern}$")]
-    incarnation: Annotated[int, Meta(ge=1, le=2**31)] = 1
-    """Lives of the same name are numbered, for people; what tells them apart is ``boot``."""
+    incarnation: Annotated[int, Meta(ge=0, le=2**31)] = 1
+    """Lives of a name are numbered from 1, for people; what tells them apart is ``boot``."""
     boot: Annotated[int, Meta(ge=0, le=2**62)] = 0
     """Drawn anew at every start: nobody takes a restarted process for its former self."""
     address: Annotated[str, Meta(max_length=256)] = ""

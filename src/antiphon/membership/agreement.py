@@ -236,6 +236,7 @@ class Agreement:
         for view in views:
             if self.latest is None:
                 if self._me in view.joined:
+                    _check_first(view, self._me)
                     learned += self._learn(view)
             elif view.number == self.latest.number + 1:
                 self._check(view, view.number)
@@ -258,3 +259,15 @@ class Agreement:
         """Drop the views before ``number``: every member knows them."""
         while len(self.history) > 1 and self.history[0].number < number:
             self.history.pop(0)
+
+
+def _check_first(view: View, me: ProcessId) -> None:
+    """Refuse a first view that no correct member decides: there is none before to compare."""
+    gone = {*view.left, *view.failed}
+    if (
+        me not in view.members
+        or view.members[len(view.members) - len(view.joined) :] != view.joined
+        or any(member in gone for member in view.members)
+    ):
+        message = f"view {view.number} contradicts itself"
+        raise PeerError(message)

@@ -84,7 +84,7 @@ class Changes:
         if not is_flushing:
             left = self._leaving(latest, stayed)
             joined = self._joining(latest, [who for who in stayed if who not in left])
-        if not (gone or left or joined):
+        if not (gone or left or joined or self._has_new_donor(latest)):
             return None
         members = tuple(member for member in stayed if member not in left) + tuple(joined)
         return View(
@@ -103,10 +103,15 @@ class Changes:
         ]
         stateless = self._stateless(latest, tuple(stayed))
         if all(member in left or member in stateless for member in stayed):
-            keeper = next((member for member in left if member not in stateless), None)
-            if keeper is not None:
-                left.remove(keeper)
+            keeper = next((member for member in left if member not in stateless), self._me)
+            left = [member for member in left if member != keeper]
         return left
+
+    def _has_new_donor(self, latest: View) -> bool:
+        """Whether the view has nobody to give the state, and somebody could by now."""
+        if len(latest.stateless) < len(latest.members):
+            return False
+        return len(self._stateless(latest, latest.members)) < len(latest.members)
 
     def _stateless(self, latest: View, members: tuple[ProcessId, ...]) -> tuple[ProcessId, ...]:
         """Return who is not known to have the state: those that join, and have joined lately."""

@@ -235,9 +235,8 @@ class Membership:
             self._out.send(process, Decide(tuple(self._agreement.history)))
             return
         namesake = next((who for who in latest.members if who.name == process.name), None)
-        if namesake is not None and namesake.address == process.address:
-            self.lose(namesake, now_us)  # nobody else can listen where it did
-        elif namesake is not None and namesake not in self._detector.suspected:
+        is_same_place = namesake is not None and namesake.address == process.address
+        if namesake is not None and not is_same_place and namesake not in self._detector.suspected:
             why = f"the name {process.name} is taken by a member at {namesake.address}"
             self._out.send(process, JoinRefused(why, 0))
             return
@@ -247,6 +246,8 @@ class Membership:
             self._out.send(process, JoinRefused(why, last_life + 1))
             return
         self._changes.joining[process] = None
+        if namesake is not None and is_same_place:
+            self.lose(namesake, now_us)  # nobody else can listen where it did
 
     def _on_refused(self, why: str, next_life: int) -> None:
         if self.latest is None:

@@ -8,6 +8,8 @@ that is not so is said in a few words.
 from antiphon.core.views import View
 from antiphon.sim.life import Life
 
+STATES_DIFFER = "states differ"
+
 
 def unrest(lives: list[Life]) -> str:
     """Say what is not as it must be in the end; empty if all is well."""
@@ -21,7 +23,7 @@ def unrest(lives: list[Life]) -> str:
     compared: dict[str, list[object]] = {
         "there are different views": [life.view for life in living],
         "messages are under way": [life.machine.received() for life in living],
-        "states differ": [life.replica.state for life in living],
+        STATES_DIFFER: [life.replica.state for life in living],
     }
     for what, values in compared.items():
         if any(value != values[0] for value in values):

@@ -206,6 +206,8 @@ class Member:
 
     def tick(self, now_us: int) -> list[Effect | SendRun]:
         """Called every heartbeat: look who is silent, and be heard."""
+        if self.membership.is_over:
+            return []
         self.membership.tick(now_us)
         if self.membership.latest is not None and (
             now_us - self._alive_us >= self.membership.heartbeat_us or self.is_alive_due

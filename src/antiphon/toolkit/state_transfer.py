@@ -12,8 +12,9 @@ twice. Who gives to whom follows from the views alone, so both sides always agre
 donor of a later view is another one (the first died, say), the transfer starts again at that
 view, and the joiner forgets what it had kept of the views before.
 
-Fault model: donor and joiner may crash at any moment. If nobody with the state is left, the state
-is lost, and joiners are told so.
+Fault model: donor and joiner may crash at any moment. A view in which nobody is known to have the
+state has no donor; whoever turns out to have it asks for one more view. A joiner that is left
+alone without it is told that the state is lost.
 
 Cost: the state, in pieces of at most ``CHUNK_BYTES``, and one small message per piece. Traffic
 goes on meanwhile: it stops for the flush and no longer.
@@ -130,7 +131,9 @@ class StateTransfer:
 
     def _expect(self, view: View, donor: ProcessId | None) -> list[Effect]:
         if donor is None:
-            return [StateLost()]
+            # Others may have all of it on the way still; who has it asks for one more view.
+            is_lost = view.members == (self._me,) and not self._has_all()
+            return [StateLost()] if is_lost else []
         if donor == self._donor:
             return []
         self._donor, self._number, self._place = donor, view.number, 0
@@ -140,6 +143,10 @@ class StateTransfer:
         for peer, chunk in early:
             effects += self.receive(peer, chunk)
         return effects
+
+    def _has_all(self) -> bool:
+        """Whether every piece has arrived, and only has to be taken."""
+        return bool(self._arrived) and self._arrived[-1].is_last
 
     # Giving.
 
