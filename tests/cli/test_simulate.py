@@ -64,7 +64,7 @@ def test_replay_command_gives_the_run_again(tmp_path: Path) -> None:
     [
         ((), set()),
         (("--duplicate", "0.2", "--reorder"), set()),
-        (("--loss", "0.02"), {Property.AGREEMENT}),
+        (("--loss", "0.02"), {Property.AGREEMENT, Property.LIVENESS}),
         (("--order", "fifo"), set()),
     ],
 )

@@ -35,14 +35,33 @@ def test_answer_before_question_is_violated_and_explained(chat: Path, engine: st
     chain = [line for line in done.stdout.splitlines() if "chat.ndjson:" in line]
     assert [line.split()[1] for line in chain] == ["A", "B", "B", "C"]
     assert [line.split()[-1] for line in chain] == [f"chat.ndjson:{line}" for line in (1, 2, 3, 4)]
-    table = {line.split()[0]: line.split()[2] for line in done.stdout.splitlines()[1:6]}
+    table = {line.split()[0]: line.split()[2] for line in done.stdout.splitlines()[1:12]}
     assert table == {
         "fifo": "holds",
         "causal": "violated",
         "no-duplicate": "holds",
         "no-creation": "holds",
         "agreement": "holds",
+        "views": "unknown",
+        "sending-view": "unknown",
+        "view-atomic": "unknown",
+        "no-orphan": "holds",
+        "self-delivery": "holds",
+        "liveness": "holds",
     }
+
+
+def test_wrong_view_is_explained_though_it_is_about_no_message(tmp_path: Path) -> None:
+    """A violation without a message is shown, and is null in JSON."""
+    path = tmp_path / "views.ndjson"
+    path.write_text(CHAT + '{"process":"A","kind":"view","members":["B"]}\n')
+    shown = antiphon("verify", "--engine", "oracle", str(path)).stdout
+    assert "A installed view 1, of which it is not a member" in shown
+    done = antiphon("verify", "--engine", "oracle", "--json", str(path))
+    [views] = [
+        item for item in json.loads(done.stdout)["properties"] if item["property"] == "views"
+    ]
+    assert views["violations"][0]["message"] is None
 
 
 def test_json_has_the_whole_verdict_and_nothing_else(chat: Path) -> None:

@@ -75,7 +75,7 @@ def differences(expected: Verdict, found: Verdict) -> list[str]:
 
 @pytest.mark.parametrize(
     ("grain", "seeds"),
-    [(TINY, range(2_000)), (Grain(), range(2_000, 3_000))],
+    [(TINY, range(1_600)), (Grain(), range(1_600, 2_800))],
     ids=["tiny grain", "default grain"],
 )
 def test_random_traces_have_the_oracles_verdicts(

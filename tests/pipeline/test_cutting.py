@@ -26,7 +26,8 @@ def layout(column_count: int, *implied: int) -> Layout:
     """Return a layout in which nothing else matters."""
     nobody = [-1] * column_count
     is_implied = [rank in implied for rank in range(column_count)]
-    return Layout(column_count, is_implied, [], nobody, nobody)
+    nothing = [False] * column_count
+    return Layout(column_count, is_implied, [], nobody, nobody, [], nothing, nothing)
 
 
 def pieces_of(rows: list[Row]) -> Pieces:

@@ -32,5 +32,29 @@ def test_one_delivery_held_back_among_millions_is_found(
     causal = verdict.of(Property.CAUSAL)
     assert causal.violation_count == run_length
     assert {item.process for item in causal.violations} == {"p015"}
-    for which in (Property.FIFO, Property.NO_DUPLICATE, Property.NO_CREATION, Property.AGREEMENT):
-        assert verdict.of(which).status is Status.HOLDS, which
+    for which in Property:
+        expected = Status.VIOLATED if which is Property.CAUSAL else Status.HOLDS
+        assert verdict.of(which).status is expected, which
+
+
+def test_one_message_missing_when_a_view_is_left_is_found_among_a_million(
+    spark: "SparkSession", tmp_path: Path
+) -> None:
+    """The last process goes on from view 12 without one message, and from no other view."""
+    folder = write_large_trace(
+        tmp_path / "large",
+        process_count=16,
+        round_count=4_000,
+        run_length=1,
+        view_count=20,
+        dropped_at=12 * 200 - 1,
+    )
+    verdict = verify(spark, folder)
+    assert verdict.delivery_count == 16 * 16 * 4_000 - 1
+    expected = {Property.AGREEMENT: 1, Property.VIEW_ATOMIC: 1, Property.LIVENESS: 1}
+    counts = {item.property: item.violation_count for item in verdict.properties}
+    assert {which: count for which, count in counts.items() if count} == expected
+    [violation] = verdict.of(Property.VIEW_ATOMIC).violations
+    assert violation.process == "p015"
+    assert violation.message is not None
+    assert (violation.message.number, violation.message.view) == (200, 12)

@@ -11,9 +11,9 @@ from antiphon.pipeline import reading
 from antiphon.pipeline.chunks import unpacked
 from antiphon.pipeline.cutting import Numbers
 from antiphon.pipeline.position import STRIDE
-from antiphon.pipeline.reading import LINES, Report, read_source
+from antiphon.pipeline.reading import LINES, Report, ViewRow, read_source
 from antiphon.pipeline.sources import find_sources
-from antiphon.trace.schema import Event
+from antiphon.trace.schema import LEFT, Event
 
 
 def read(path: Path) -> tuple[Numbers, Report]:
@@ -97,11 +97,31 @@ def test_report_tells_how_records_end(tmp_path: Path) -> None:
     assert (c.has_start, c.is_at_rest) == (False, False)
 
 
-def test_report_lists_the_members_of_all_view_rows(tmp_path: Path) -> None:
-    """View rows of a scope are taken together, each member once."""
-    rows = [view("A", "A", "B", group="g"), view("B", "B", "C", group="g"), view("A", "Z", view=2)]
+def test_report_has_all_view_rows_with_their_places(tmp_path: Path) -> None:
+    """Each view row is there with its members in order, its position and its line."""
+    rows = [view("A", "B", "A", group="g"), multicast("A"), view("A", "Z", view=2)]
     _, report = read(write_rows(tmp_path / "t.ndjson", rows))
-    assert report.views == [(("t", "g", 1), ["A", "B", "C"]), (("t", "", 2), ["Z"])]
+    assert report.views == [
+        ViewRow("t", "A", "g", 1, '["B","A"]', STRIDE, 1),
+        ViewRow("t", "A", "", 2, '["Z"]', 3 * STRIDE, 3),
+    ]
+
+
+def test_report_tells_where_strands_begin_and_end(tmp_path: Path) -> None:
+    """The first and last position of multicasts and of deliveries are noted."""
+    rows = [multicast("A"), deliver("A", "B", 1), multicast("A", 2), deliver("A", "B", 2)]
+    _, report = read(write_rows(tmp_path / "t.ndjson", rows))
+    places = [(strand.first_position, strand.last_position) for strand in report.strands]
+    assert places == [(STRIDE, 3 * STRIDE), (2 * STRIDE, 4 * STRIDE)]
+
+
+def test_a_leave_is_a_quiet_end(tmp_path: Path) -> None:
+    """A record that ends with a leave is at rest, and says so."""
+    _, report = read(write_rows(tmp_path / "t.ndjson", [start("A"), stop("A", LEFT), stop("B")]))
+    assert [(part.is_at_rest, part.has_left) for part in report.records] == [
+        (True, True),
+        (True, False),
+    ]
 
 
 def test_bad_row_ends_the_file_with_the_readers_sentence(tmp_path: Path) -> None:

@@ -8,6 +8,8 @@ from antiphon.pipeline.cutting import Numbers
 from antiphon.pipeline.position import NEVER, STRIDE
 from antiphon.pipeline.running import Runner, nothing, pasts
 
+KINDS = ("fifo", "causal", "orphan")
+
 
 class RandomMatrix:
     """A few runs of single messages and what processes did to them, at random."""
@@ -39,8 +41,12 @@ class RandomMatrix:
                 self.positions[process, run] = index * STRIDE
                 self.afters[process, run] = after
 
-    def is_wrong(self, process: int, run: int, *, is_fifo: bool) -> bool:
-        """Whether a process delivered a message before, or without, one that had to come first."""
+    def is_wrong(self, process: int, run: int, what: str) -> bool:
+        """Whether a process delivered a message before, or without, one that had to come first.
+
+        An orphan is one that was delivered without.
+        """
+        is_fifo = what == "fifo"
         here, sender, sent = self.positions[process, run], self.sender[run], self.multicast[run]
         if NEVER in {here, sent}:
             return False
@@ -48,7 +54,9 @@ class RandomMatrix:
             is_known = self.multicast[other] != NEVER and other != run
             is_own = self.sender[other] == sender and self.multicast[other] < sent
             is_before = is_own or (not is_fifo and self.positions[sender, other] < sent)
-            if is_known and is_before and self.positions[process, other] > here:
+            there = self.positions[process, other]
+            is_missing = there == NEVER if what == "orphan" else there > here
+            if is_known and is_before and is_missing:
                 return True
         return False
 
@@ -81,7 +89,7 @@ def steps_of(matrix: RandomMatrix, owner: int, begin: int, end: int) -> list[Ste
 def found_by_running(matrix: RandomMatrix, seed: int) -> dict[str, set[tuple[int, int]]]:
     """Judge as the pipeline does: in buckets, then along timelines, then in blocks."""
     border = seed % (len(matrix.sender) + 1)
-    wrong: dict[str, set[tuple[int, int]]] = {"fifo": set(), "causal": set()}
+    wrong: dict[str, set[tuple[int, int]]] = {name: set() for name in KINDS}
     for owner in range(matrix.process_count):
         steps = steps_of(matrix, owner, 0, border)
         steps += steps_of(matrix, owner, border, len(matrix.sender))
@@ -94,7 +102,7 @@ def found_by_running(matrix: RandomMatrix, seed: int) -> dict[str, set[tuple[int
             is_past = np.array([step[1] for step in block])
             own = [step[2] for step in block if not step[1]]
             of_block = runner.wrong(vectors, is_past)
-            for name, truths in zip(("fifo", "causal"), of_block, strict=True):
+            for name, truths in zip(KINDS, of_block, strict=True):
                 wrong[name] |= {
                     (int(process), own[step]) for process, step in np.argwhere(truths).tolist()
                 }
@@ -103,7 +111,7 @@ def found_by_running(matrix: RandomMatrix, seed: int) -> dict[str, set[tuple[int
 
 def test_random_matrices_are_judged_as_defined() -> None:
     """Every delivery that the definitions call wrong is found, and no other."""
-    counts = {"fifo": 0, "causal": 0}
+    counts = dict.fromkeys(KINDS, 0)
     for seed in range(400):
         matrix = RandomMatrix(seed)
         found = found_by_running(matrix, seed)
@@ -112,7 +120,7 @@ def test_random_matrices_are_judged_as_defined() -> None:
                 (process, run)
                 for process in range(matrix.process_count)
                 for run in range(len(matrix.sender))
-                if matrix.is_wrong(process, run, is_fifo=name == "fifo")
+                if matrix.is_wrong(process, run, name)
             }
             assert found[name] == expected, (name, seed)
             counts[name] += len(expected)

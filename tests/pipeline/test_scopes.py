@@ -11,7 +11,7 @@ from antiphon.pipeline.position import NEVER, STRIDE
 from antiphon.pipeline.reading import Report, read_source
 from antiphon.pipeline.scopes import Survey, strand_tables, survey
 from antiphon.pipeline.sources import find_sources
-from antiphon.trace.schema import Event
+from antiphon.trace.schema import LEFT, Event
 
 
 def reports_of(folder: Path, *files: list[Event]) -> list[Report]:
@@ -36,12 +36,13 @@ def test_records_are_whole_unless_something_says_otherwise(tmp_path: Path) -> No
     rows = [
         multicast("user"),
         start("quiet"), stop("quiet"),
+        start("leaver"), stop("leaver", LEFT),
         start("told"), stop("told", "told to"),
         start("cut"), multicast("cut"),
         start("crashed"), crash("crashed"), stop("crashed"),
         start("restless"), stop("restless"), Event(process="restless", kind="receive"),
     ]  # fmt: skip
-    assert whole(survey(reports_of(tmp_path, rows))) == ["quiet", "user"]
+    assert whole(survey(reports_of(tmp_path, rows))) == ["leaver", "quiet", "user"]
 
 
 def test_the_last_file_says_how_a_record_ends(tmp_path: Path) -> None:
@@ -71,6 +72,23 @@ def test_members_are_those_of_views_or_all_that_took_part(tmp_path: Path) -> Non
     assert of_g.layout().held == [0, 1]
     assert of_h.members() == ["A", "B"]
     assert of_h.names == ["A", "B", "ghost"]
+
+
+def test_movers_are_members_that_installed_a_view_and_the_next(tmp_path: Path) -> None:
+    """Joiners, those who stay behind, and strangers to the view do not count."""
+    rows = [
+        view("A", "A", "B", "C"), view("B", "A", "B", "C"), view("C", "A", "B", "C"),
+        view("S", "A"),
+        view("A", "A", "B", "D", view=2), view("B", "A", "B", "D", view=2),
+        view("D", "A", "B", "D", view=2), view("S", "A", "B", "D", view=2),
+        start("A"), multicast("A"), multicast("C"), start("C"),
+    ]  # fmt: skip
+    first, second = survey(reports_of(tmp_path, rows)).scopes
+    assert first.movers() == ["A", "B"]
+    assert second.movers() == []
+    held = dict(zip(first.names, first.layout().is_self_held, strict=True))
+    assert held == {"A": True, "B": True, "C": False, "S": True}
+    assert first.layout().movers == [0, 1]
 
 
 def test_doubt_begins_where_an_open_record_ends(tmp_path: Path) -> None:

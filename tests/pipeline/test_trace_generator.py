@@ -3,6 +3,7 @@
 from random import Random
 
 from tests.pipeline.trace_generator import random_trace, right_trace
+from tests.pipeline.view_worlds import changing_views
 
 from antiphon.sim.oracle import judge
 from antiphon.trace.rules import problem_of
@@ -18,6 +19,17 @@ def test_unspoilt_traces_keep_every_order() -> None:
             assert verdict.of(which).status is not Status.VIOLATED, (seed, which)
         delivery_count += verdict.delivery_count
     assert delivery_count > 5_000
+
+
+def test_unspoilt_traces_with_changing_views_keep_every_promise() -> None:
+    """Joining, leaving, crashing, being excluded and coming back violate nothing by themselves."""
+    view_count = 0
+    for seed in range(300):
+        rows = changing_views(Random(seed))
+        for item in judge(rows, "right").properties:
+            assert item.status is not Status.VIOLATED, (seed, item)
+        view_count += len({(row.group, row.view) for row in rows if row.kind == "view"})
+    assert view_count > 800
 
 
 def test_same_seed_gives_the_same_trace() -> None:

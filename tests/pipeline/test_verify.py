@@ -9,7 +9,8 @@ from tests.trace.hand_written import crash, deliver, multicast, start, stop, vie
 from antiphon.core.errors import TraceError
 from antiphon.pipeline.grain import Grain
 from antiphon.pipeline.verify import STEPS, verify, verify_all
-from antiphon.trace.schema import Event
+from antiphon.trace import words
+from antiphon.trace.schema import LEFT, Event
 from antiphon.trace.verdict import MessageId, Property, Status, Verdict
 
 if TYPE_CHECKING:
@@ -19,11 +20,11 @@ pytestmark = pytest.mark.spark
 
 
 def statuses(verdict: Verdict) -> dict[str, tuple[str, int]]:
-    """Return status and count of all properties that do not simply hold."""
+    """Return status and count of all that neither holds nor is unknown for want of views."""
     return {
         item.property.value: (item.status.value, item.violation_count)
         for item in verdict.properties
-        if item.status is not Status.HOLDS
+        if item.status is not Status.HOLDS and item.reason != words.NO_VIEW
     }
 
 
@@ -67,7 +68,9 @@ def test_counts_are_of_messages_not_of_rows(spark: "SparkSession", tmp_path: Pat
     ]
     verdict = verify(spark, write_rows(tmp_path / "runs.ndjson", rows))
     assert statuses(verdict) == {"fifo": ("violated", 500), "causal": ("violated", 500)}
-    assert [item.message.number for item in verdict.of(Property.FIFO).violations] == [3, 4, 5]
+    assert [item.message for item in verdict.of(Property.FIFO).violations] == [
+        MessageId("A", number) for number in (3, 4, 5)
+    ]
     assert (verdict.event_count, verdict.message_count, verdict.delivery_count) == (4, 502, 502)
 
 
@@ -87,7 +90,7 @@ def test_run_folder_with_a_crash_holds_survivors_to_agreement(
         write_rows(events / name / "000001.ndjson", rows)
     verdict = verify(spark, tmp_path / "run")
     assert verdict.run == "run"
-    assert statuses(verdict) == {"agreement": ("violated", 1)}
+    assert statuses(verdict) == {"agreement": ("violated", 1), "liveness": ("violated", 1)}
     agreement = verdict.of(Property.AGREEMENT)
     assert "B" in agreement.reason
     assert agreement.violations[0].process == "C"
@@ -220,6 +223,76 @@ def test_messages_of_other_groups_and_views_do_not_matter(
         deliver("B", "A", group="g"),
     ]
     assert statuses(verify(spark, write_rows(tmp_path / "t.ndjson", rows))) == {}
+
+
+def two_views() -> list[Event]:
+    """A, B and C go on from view 1 to view 2, C without the message; D joins, then B leaves."""
+    one, two, three = ["A", "B", "C"], ["A", "B", "C", "D"], ["A", "C", "D"]
+    return [
+        view("A", *one), view("B", *one), view("C", *one),
+        multicast("A"), deliver("A", "A"), deliver("B", "A"),
+        view("A", *two, view=2), view("B", *two, view=2), view("C", *two, view=2),
+        view("D", *two, view=2),
+        view("A", *three, view=3), view("B", *three, view=3), view("C", *three, view=3),
+        view("D", *three, view=3), stop("B", LEFT),
+    ]  # fmt: skip
+
+
+def test_message_with_which_only_some_left_a_view_is_not_atomic(
+    spark: "SparkSession", tmp_path: Path
+) -> None:
+    """C went on to view 2 without what A and B delivered in view 1; D was not there."""
+    verdict = verify(spark, write_rows(tmp_path / "t.ndjson", two_views()))
+    assert statuses(verdict) == {
+        "agreement": ("violated", 1),
+        "view-atomic": ("violated", 1),
+        "liveness": ("violated", 1),
+    }
+    [violation] = verdict.of(Property.VIEW_ATOMIC).violations
+    assert (violation.process, violation.message) == ("C", MessageId("A", 1))
+    assert [(link.text, link.line) for link in violation.chain] == [
+        ("A multicast message 1 of A", 4),
+        ("A delivered message 1 of A", 5),
+        ("A installed view 2", 7),
+        ("C installed view 2 without having delivered message 1 of A", 9),
+    ]
+
+
+def test_views_and_strays_are_explained_by_their_rows(
+    spark: "SparkSession", tmp_path: Path
+) -> None:
+    """Each wrong view row, and each message outside its view, is told with its lines."""
+    rows = two_views()
+    rows[9] = view("D", "D", "A", "B", "C", view=2)
+    rows[12] = view("C", "A", "C", "D", view=4)
+    rows.append(deliver("C", "A"))
+    verdict = verify(spark, write_rows(tmp_path / "t.ndjson", rows))
+    assert statuses(verdict) == {"views": ("violated", 2), "sending-view": ("violated", 1)}
+    assert [violation.text for violation in verdict.of(Property.VIEWS).violations] == [
+        "C installed view 4 after view 2, not view 3",
+        "D installed view 2 with D, A, B, C, but A with A, B, C, D",
+    ]
+    assert [violation.message for violation in verdict.of(Property.VIEWS).violations] == [None] * 2
+    [stray] = verdict.of(Property.SENDING_VIEW).violations
+    assert [(link.text, link.line) for link in stray.chain] == [
+        ("A multicast message 1 of A", 4),
+        ("C installed view 4", 13),
+        ("C delivered message 1 of A, of view 1, while in view 4", 16),
+    ]
+
+
+def test_leaver_may_install_the_view_without_itself_and_nobody_else_may(
+    spark: "SparkSession", tmp_path: Path
+) -> None:
+    """B ends with a leave, so its last view may leave it out; without that end it may not."""
+    rows = [*two_views(), deliver("C", "A")]
+    rows.insert(8, rows.pop())
+    assert statuses(verify(spark, write_rows(tmp_path / "left.ndjson", rows))) == {}
+    verdict = verify(spark, write_rows(tmp_path / "not.ndjson", rows[:-1]))
+    assert statuses(verdict) == {"views": ("violated", 1)}
+    [violation] = verdict.of(Property.VIEWS).violations
+    assert violation.text == "B installed view 3, of which it is not a member"
+    assert [link.text for link in violation.chain] == ["B installed view 3 with A, C, D"]
 
 
 def test_rows_can_be_had_with_their_names(spark: "SparkSession", tmp_path: Path) -> None:

@@ -1,49 +1,26 @@
 """Small traces of all sorts from a seed: causally ordered ones, and such ones spoilt.
 
-Law: a seed is a trace. Nothing of the project's protocols is used: messages know the set of those
-before them, and are delivered when that set has been. Several groups and views run at once; runs
-are cut differently at each process; some processes crash, some record their own deliveries, some
+Law: a seed is a trace. In half of them several groups and views run at once, in the others groups
+go from view to view (``view_worlds``); some processes crash, some record their own deliveries, some
 rows are numbered. Then, in most traces, a few rows are swapped, dropped, repeated or forged.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from random import Random
 
 import msgspec
+from tests.pipeline.observed_scopes import Scope, deliveries, installed, multicasts
+from tests.pipeline.view_worlds import changing_views
 
-from antiphon.trace.schema import QUIESCENT, RUN_COUNT_MAX, Event, Kind, Order
+from antiphon.trace.schema import LEFT, QUIESCENT, RUN_COUNT_MAX, Event, Order
 
-Message = tuple[str, int]
 NUMBER_MAX = 2**63 - 1 - RUN_COUNT_MAX
-
-
-@dataclass
-class _Scope:
-    """One view of one group, as an all-knowing observer sees it."""
-
-    group: str
-    view: int
-    names: list[str]
-    causes: dict[Message, set[Message]] = field(default_factory=dict)
-    delivered: dict[str, set[Message]] = field(default_factory=dict)
-    next_number: dict[str, int] = field(default_factory=dict)
-    orders: list[Order] = field(default_factory=lambda: [""])
-    """What is asked for on the send call, drawn anew for each run."""
-
-    def deliverable(self, process: str) -> list[Message]:
-        """Return what a process may deliver now, in a fixed order."""
-        has = self.delivered[process]
-        return [
-            message for message, before in self.causes.items()
-            if message not in has and before <= has
-        ]  # fmt: skip
 
 
 def random_trace(seed: int) -> list[Event]:
     """Return the rows of a trace, in an order that keeps each process's own."""
     dice = Random(seed)
-    rows = right_trace(dice)
+    rows = dice.choice([right_trace, changing_views])(dice)
     for _ in range(dice.choice([0, 0, 1, 1, 2, 3, 5])):
         dice.choice(_SPOILERS)(rows, dice)
     rows = rows or [Event(process="a", kind="start")]
@@ -57,99 +34,34 @@ def right_trace(dice: Random) -> list[Event]:
     names = [f"p{number}" for number in range(dice.randint(2, 5))]
     orders: list[Order] = dice.choice([[""], ["causal"], ["causal", "fifo"]])
     scopes = [
-        _Scope(group, view, names, delivered={name: set() for name in names}, orders=orders)
+        Scope(group, view, names, delivered={name: set() for name in names}, orders=orders)
         for group in dice.choice([[""], ["g"], ["g", "h"]])
         for view in dice.choice([[1], [1], [1, 2]])
     ]
     is_journal, is_viewed = dice.random() < 0.6, dice.random() < 0.6
     rows = [Event(process=name, kind="start") for name in names if is_journal]
     rows += [
-        _view(scope, name) for scope in scopes for name in names
+        installed(scope, name) for scope in scopes for name in names
         if is_viewed and dice.random() < 0.8
     ]  # fmt: skip
     rows += _happenings(scopes, names, dice)
     return rows + [row for name in names if is_journal for row in _end(name, dice)]
 
 
-def _happenings(scopes: list[_Scope], names: list[str], dice: Random) -> list[Event]:
+def _happenings(scopes: list[Scope], names: list[str], dice: Random) -> list[Event]:
     """Multicast and deliver at random; then, in most traces, deliver all that is left."""
     rows: list[Event] = []
     delivers_own = {name: dice.random() < 0.7 for name in names}
     for _ in range(dice.randint(2, 40)):
         scope, name = dice.choice(scopes), dice.choice(names)
-        act = _multicasts if dice.random() < 0.3 else _deliveries
+        act = multicasts if dice.random() < 0.3 else deliveries
         rows += act(scope, name, dice, delivers_own=delivers_own[name])
     if dice.random() < 0.8:
         for scope in scopes:
             for name in names:
                 while scope.deliverable(name):
-                    rows += _deliveries(scope, name, dice, delivers_own=delivers_own[name])
+                    rows += deliveries(scope, name, dice, delivers_own=delivers_own[name])
     return rows
-
-
-def _view(scope: _Scope, name: str) -> Event:
-    return Event(
-        process=name, kind="view", group=scope.group, view=scope.view, members=list(scope.names)
-    )
-
-
-def _multicasts(scope: _Scope, name: str, dice: Random, *, delivers_own: bool) -> list[Event]:
-    """Multicast a run; deliver it oneself at once, later, or without a word."""
-    first, count = scope.next_number.get(name, 1), dice.choice([1, 1, 2, 3, 7])
-    scope.next_number[name] = first + count
-    order = dice.choice(scope.orders)
-    has_all = {(name, number) for number in range(1, first)} <= scope.delivered[name]
-    is_at_once = not delivers_own or (has_all and dice.random() < 0.7)
-    for number in range(first, first + count):
-        own = {(name, before) for before in range(1, number)}
-        scope.causes[name, number] = own if order == "fifo" else scope.delivered[name] | own
-        if is_at_once:
-            scope.delivered[name].add((name, number))
-    rows = [_row("multicast", scope, name, (name, first), count, order)]
-    if is_at_once and delivers_own:
-        rows += _runs(scope, name, [(name, first + place) for place in range(count)], dice)
-    return rows
-
-
-def _deliveries(scope: _Scope, name: str, dice: Random, *, delivers_own: bool) -> list[Event]:
-    """Deliver a message that may be delivered, and perhaps those of its sender that follow."""
-    possible = scope.deliverable(name)
-    if not possible:
-        return []
-    sender, number = dice.choice(possible)
-    series = [(sender, number)]
-    scope.delivered[name].add(series[0])
-    while len(series) < 8 and dice.random() < 0.7:
-        following = (sender, series[-1][1] + 1)
-        if following not in scope.deliverable(name):
-            break
-        series.append(following)
-        scope.delivered[name].add(following)
-    if sender == name and not delivers_own:
-        return []
-    received = [Event(process=name, kind="receive", group=scope.group)] * dice.randint(0, 2)
-    return received + _runs(scope, name, series, dice)
-
-
-def _runs(scope: _Scope, name: str, series: list[Message], dice: Random) -> list[Event]:
-    """Record consecutive messages of a sender in rows of any lengths."""
-    rows, begin = [], 0
-    while begin < len(series):
-        count = dice.randint(1, len(series) - begin)
-        rows.append(_row("deliver", scope, name, series[begin], count))
-        begin += count
-    return rows
-
-
-def _row(
-    kind: Kind, scope: _Scope, name: str, first: Message, count: int, order: Order = ""
-) -> Event:
-    sender, number = first
-    is_told = kind == "deliver" or number % 2
-    return Event(
-        process=name, kind=kind, group=scope.group, view=scope.view,
-        sender=sender if is_told else "", first=number, count=count, order=order,
-    )  # fmt: skip
 
 
 def _end(name: str, dice: Random) -> list[Event]:
@@ -279,7 +191,60 @@ def _merge(rows: list[Event], dice: Random) -> None:
         rows[place] = _changed(rows[place], count=rows[place].count + dice.choice([1, 2, 3]))
 
 
+def _misnumber(rows: list[Event], dice: Random) -> None:
+    """Record a view, or messages, under the number of another view."""
+    place = _pick(rows, dice, dice.choice(["view", "deliver", "multicast"]))
+    if place is not None:
+        view = max(1, rows[place].view + dice.choice([-1, 1, 1, 2]))
+        rows[place] = _changed(rows[place], view=view)
+
+
+def _shift_view(rows: list[Event], dice: Random) -> None:
+    """Install a view a little too early, or too late."""
+    place = _pick(rows, dice, "view")
+    if place is not None:
+        same = [at for at, row in enumerate(rows) if row.process == rows[place].process]
+        at = same.index(place) + dice.choice([-3, -2, -1, 1, 2, 3])
+        rows.insert(same[max(0, min(at, len(same) - 1))], rows.pop(place))
+
+
+def _mislist(rows: list[Event], dice: Random) -> None:
+    """List other members, or the same in another order, at one process."""
+    place = _pick(rows, dice, "view")
+    if place is not None:
+        members = list(rows[place].members or [])
+        dice.shuffle(members)
+        members = dice.choice([members, members[1:] or ["nobody"], [*members, f"x{len(members)}"]])
+        rows[place] = _changed(rows[place], members=members)
+
+
+def _unlist(rows: list[Event], dice: Random) -> None:
+    """Leave somebody out of a view everywhere: all agree, but one is not in its own view."""
+    place = _pick(rows, dice, "view")
+    if place is not None:
+        scope, gone = (rows[place].group, rows[place].view), dice.choice(rows[place].members or [])
+        for at, row in enumerate(rows):
+            if row.kind == "view" and (row.group, row.view) == scope:
+                members = [name for name in row.members or [] if name != gone]
+                rows[at] = _changed(row, members=members or ["nobody"])
+
+
+def _forget(rows: list[Event], dice: Random) -> None:
+    """Lose a delivery; the rest of what happened shows that it should be there."""
+    place = _pick(rows, dice, "deliver")
+    if place is not None:
+        del rows[place]
+
+
+def _end_otherwise(rows: list[Event], dice: Random) -> None:
+    """End a record in another way."""
+    place = _pick(rows, dice, "stop")
+    if place is not None:
+        rows[place] = _changed(rows[place], detail=dice.choice([LEFT, QUIESCENT, "excluded"]))
+
+
 _SPOILERS: list[Spoiler] = [
     _swap, _swap, _swap, _drop, _repeat, _forge, _forge, _forge_multicast,
     _deliver_own_early, _cut_tail, _crash, _change_views, _split, _merge,
+    _misnumber, _misnumber, _shift_view, _mislist, _unlist, _forget, _forget, _end_otherwise,
 ]  # fmt: skip

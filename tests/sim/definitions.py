@@ -6,7 +6,7 @@ Rows here are users' rows, not numbered. Counts only; nothing is explained.
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from antiphon.trace.schema import QUIESCENT, Event
+from antiphon.trace.schema import LEFT, QUIESCENT, Event
 from antiphon.trace.verdict import Property
 
 Scope = tuple[str, str, int]
@@ -14,6 +14,14 @@ Message = tuple[Scope, str, int]
 Place = tuple[int, int]
 
 UNKNOWN = -1
+
+FIVE = (
+    Property.FIFO,
+    Property.CAUSAL,
+    Property.NO_DUPLICATE,
+    Property.NO_CREATION,
+    Property.AGREEMENT,
+)
 
 
 class Facts(NamedTuple):
@@ -26,9 +34,9 @@ class Facts(NamedTuple):
 
 
 def counts(rows: Sequence[Event]) -> dict[Property, int]:
-    """Return how often each property is broken; -1 for unknown."""
+    """Return how often each of five properties is broken; -1 for unknown."""
     if not any(row.kind == "deliver" for row in rows):
-        return dict.fromkeys(Property, UNKNOWN)
+        return dict.fromkeys(FIVE, UNKNOWN)
     facts = facts_of(rows)
     return {
         Property.FIFO: sum(breaks_fifo(facts, *delivery) for delivery in facts.deliveries),
@@ -90,20 +98,21 @@ def breaks_causal(facts: Facts, process: str, message: Message) -> bool:
     """Whether a message that its sender multicast or delivered before this one is missing here."""
     if message not in facts.multicasts or message in facts.in_fifo_order:
         return False
-    scope, sender, _ = message
     return any(
-        other[0] == scope
-        and other != message
-        and (
-            (other[1] == sender and facts.multicasts[other] < facts.multicasts[message])
-            or (
-                (sender, other) in facts.deliveries
-                and facts.deliveries[sender, other] < facts.multicasts[message]
-            )
-        )
-        and is_missing_before(facts, process, other, message)
+        precedes(facts, other, message) and is_missing_before(facts, process, other, message)
         for other in facts.multicasts
     )
+
+
+def precedes(facts: Facts, other: Message, message: Message) -> bool:
+    """Whether the sender of a message multicast or delivered another before multicasting it."""
+    scope, sender, _ = message
+    if other[0] != scope or other == message:
+        return False
+    if other[1] == sender and facts.multicasts[other] < facts.multicasts[message]:
+        return True
+    delivered = facts.deliveries.get((sender, other))
+    return delivered is not None and delivered < facts.multicasts[message]
 
 
 def is_missing_before(facts: Facts, process: str, other: Message, message: Message) -> bool:
@@ -119,7 +128,7 @@ def is_whole(rows: Sequence[Event], run: str, process: str) -> bool:
         return False
     if not any(row.kind == "start" for row in record):
         return True
-    return (record[-1].kind, record[-1].detail) == ("stop", QUIESCENT)
+    return record[-1].kind == "stop" and record[-1].detail in (QUIESCENT, LEFT)
 
 
 def creation_count(rows: Sequence[Event], facts: Facts) -> int:
@@ -140,11 +149,7 @@ def disagreement_count(rows: Sequence[Event], facts: Facts) -> int:
     """Return how many messages delivered by a whole member are missing at another."""
     count = 0
     for scope in sorted({scope_of(row) for row in rows}):
-        here = [row for row in rows if scope_of(row) == scope]
-        members = {name for row in here if row.kind == "view" for name in row.members or ()}
-        if not members:
-            members = {row.process for row in here if row.kind in {"multicast", "deliver"}}
-        whole = sorted(name for name in members if is_whole(rows, scope[0], name))
+        whole = whole_members(rows, scope)
         delivered = {
             message
             for process, message in facts.deliveries
@@ -154,3 +159,12 @@ def disagreement_count(rows: Sequence[Event], facts: Facts) -> int:
             (member, message) not in facts.deliveries for member in whole for message in delivered
         )
     return count
+
+
+def whole_members(rows: Sequence[Event], scope: Scope) -> list[str]:
+    """Return who must agree: those listed in views, or else all that took part, if whole."""
+    here = [row for row in rows if scope_of(row) == scope]
+    members = {name for row in here if row.kind == "view" for name in row.members or ()}
+    if not members:
+        members = {row.process for row in here if row.kind in {"multicast", "deliver"}}
+    return sorted(name for name in members if is_whole(rows, scope[0], name))

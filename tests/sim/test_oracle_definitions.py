@@ -1,9 +1,14 @@
 """The oracle agrees with the definitions read out literally, on forged traces of all sorts."""
 
 from collections import Counter
+from collections.abc import Callable
+from random import Random
 
-from tests.sim.definitions import UNKNOWN, counts
+import pytest
+from tests.sim.definitions import FIVE, UNKNOWN
 from tests.sim.forged_traces import forged_trace
+from tests.sim.forged_views import forged_views, right_views
+from tests.sim.view_definitions import all_counts
 
 from antiphon.sim.event_graph import causal_pasts, direct_predecessors, history_of, out_of_order
 from antiphon.sim.oracle import judge
@@ -21,18 +26,35 @@ def found(rows: list[Event]) -> dict[Property, int]:
     }
 
 
-def test_forged_traces_have_the_counts_of_the_definitions() -> None:
+@pytest.mark.parametrize(
+    ("forged", "asked"),
+    [(forged_trace, FIVE), (forged_views, tuple(Property))],
+    ids=["one view", "several views"],
+)
+def test_forged_traces_have_the_counts_of_the_definitions(
+    forged: Callable[[int], list[Event]], asked: tuple[Property, ...]
+) -> None:
     """Status and count of every property are those of the literal loops, for every seed."""
     seen: Counter[tuple[Property, int]] = Counter()
     for seed in SEEDS:
-        rows = forged_trace(seed)
-        expected = counts(rows)
+        rows = forged(seed)
+        expected = all_counts(rows)
         assert found(rows) == expected, f"seed {seed}"
         seen.update((which, min(count, 2)) for which, count in expected.items())
     # All of this must really have come up: unknown, holds, broken once, broken more often.
-    for which in Property:
+    for which in asked:
         assert min(seen[which, count] for count in (0, 1, 2)) >= 20, (which, seen)
         assert seen[which, UNKNOWN] >= 1
+
+
+def test_right_traces_with_several_views_break_nothing() -> None:
+    """Joining, leaving, crashing and coming back violate no property by themselves."""
+    view_count = 0
+    for seed in SEEDS:
+        rows = right_views(Random(f"views {seed}"))
+        assert max(found(rows).values()) <= 0, f"seed {seed}: {found(rows)}"
+        view_count += len({row.view for row in rows if row.kind == "view"})
+    assert view_count > 2 * len(SEEDS)
 
 
 def test_forged_traces_contain_breaks_of_long_chains() -> None:
@@ -67,10 +89,13 @@ def test_causal_pasts_are_the_transitive_closure_even_of_cycles() -> None:
     assert cycles >= 20
 
 
-def test_every_violation_is_explained_by_rows_of_the_trace() -> None:
+@pytest.mark.parametrize("forged", [forged_trace, forged_views], ids=["one view", "several views"])
+def test_every_violation_is_explained_by_rows_of_the_trace(
+    forged: Callable[[int], list[Event]],
+) -> None:
     """Chains name rows that are there, and end at the process where it shows."""
     for seed in SEEDS:
-        rows = forged_trace(seed)
+        rows = forged(seed)
         verdict = judge([(row, "log", line) for line, row in enumerate(rows, 1)])
         for item in verdict.properties:
             assert len(item.violations) == min(3, item.violation_count)
@@ -80,6 +105,7 @@ def test_every_violation_is_explained_by_rows_of_the_trace() -> None:
                     assert link.file == "log"
                 assert violation.chain[-1].process == violation.process
                 assert violation.text.startswith(violation.process)
-                assert str(violation.message) in violation.text
-                if item.property in {Property.FIFO, Property.CAUSAL}:
+                assert (violation.message is None) == (item.property is Property.VIEWS)
+                assert violation.message is None or str(violation.message) in violation.text
+                if item.property in {Property.FIFO, Property.CAUSAL, Property.NO_ORPHAN}:
                     assert str(violation.earlier) in violation.text

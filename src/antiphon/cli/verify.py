@@ -32,7 +32,7 @@ def verify(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    """Check a trace: fifo, causal, no-duplicate, no-creation, agreement.
+    """Check a trace: order, agreement, views, that nothing is made up, repeated or missing.
 
     The trace may come from Antiphon or from any system that logs its sends and deliveries
     (docs/trace-format.md). Clocks in the trace are not trusted: the verdict rests on who sent

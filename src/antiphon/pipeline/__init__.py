@@ -7,13 +7,16 @@
     sources   which files, and which task reads which
     reading   one file, turned into numbers where a task reads it
     ingest    all files: a trace in Spark
+    views     who installed which view, and when
     scopes    what is judged together, and who is held to what
     matrix    one row per run of messages, one column per process: where it was delivered
     orders    fifo and causal order, from the matrix
-    promises  no-duplicate, no-creation and agreement, from the matrix
+    promises  no-duplicate, no-creation, and all that must be delivered, from the matrix
+    borders   views, and messages that cross their borders, from the view rows
     findings  what is wrong, added up, the smallest picked as examples
     evidence  what an explanation needs to know
-    explain   examples in words, with the lines of the trace
+    story     an explanation in the making
+    explain   examples in words, with the lines of the trace; explain_views: those about views
     conclude  from findings to a verdict
     judging   these steps in their order
 

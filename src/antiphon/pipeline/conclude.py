@@ -10,10 +10,12 @@ from dataclasses import dataclass
 
 from antiphon.pipeline.findings import EXAMPLES_MAX, PROPERTY_OF, Finding, Findings, What
 from antiphon.pipeline.scopes import Scope, Survey
+from antiphon.trace import words
 from antiphon.trace.verdict import Property, PropertyVerdict, Status, Verdict, Violation
 
-NAMES_MAX = 10
 ENGINE = "spark"
+
+_ABOUT_VIEWS = (Property.VIEWS, Property.SENDING_VIEW, Property.VIEW_ATOMIC)
 
 Explained = dict[Finding, Violation]
 
@@ -82,14 +84,23 @@ def conclude(case: Case, explained: Explained) -> Verdict:
 
 
 def _judged(case: Case, explained: Explained) -> Callable[[Property], PropertyVerdict]:
+    causes = words.together(_left_out_of_orders(case), _in_fifo_order(case))
     reasons = {
         Property.FIFO: _left_out_of_orders(case),
-        Property.CAUSAL: _together(_left_out_of_orders(case), _in_fifo_order(case)),
-        Property.AGREEMENT: _left_out_of_agreement(case),
+        Property.CAUSAL: causes,
+        Property.AGREEMENT: _members_not_held(case),
+        Property.SENDING_VIEW: _without_views(case),
+        Property.VIEW_ATOMIC: _no_view_left(case),
+        Property.NO_ORPHAN: causes,
+        Property.SELF_DELIVERY: _senders_not_held(case),
+        Property.LIVENESS: _members_not_held(case),
     }
+    has_views = any(key[0] in case.runs for key in case.survey.views.rows)
 
     def judge(which: Property) -> PropertyVerdict:
         found = [item for item in case.findings if PROPERTY_OF[item.what] is which]
+        if which in _ABOUT_VIEWS and not has_views:
+            return PropertyVerdict(which, Status.UNKNOWN, reason=words.NO_VIEW)
         if found and all(item.what is What.IN_DOUBT for item in found):
             return PropertyVerdict(which, Status.UNKNOWN, reason=_in_doubt(case))
         return PropertyVerdict(
@@ -104,53 +115,52 @@ def _judged(case: Case, explained: Explained) -> Callable[[Property], PropertyVe
 
 
 def _nothing_to_judge(which: Property) -> PropertyVerdict:
-    reason = "the trace has no delivery, so there is nothing to judge"
-    return PropertyVerdict(which, Status.UNKNOWN, reason=reason)
+    return PropertyVerdict(which, Status.UNKNOWN, reason=words.NO_DELIVERY)
 
 
 def _in_doubt(case: Case) -> str:
     doubts = case.of(What.IN_DOUBT)
-    senders = {
+    senders = [
         case.survey.scopes[item.scope].names[rank] for item in doubts for rank in item.senders
-    }
-    count = sum(item.count for item in doubts)
-    return (
-        f"{_counted(count, 'delivery is', 'deliveries are')} of messages whose multicast may be "
-        f"in the part of a record that is missing: {_listed(senders)}"
-    )
+    ]
+    return words.in_doubt(sum(item.count for item in doubts), senders)
 
 
 def _left_out_of_orders(case: Case) -> str:
     count = sum(item.count for item in case.of(What.NOT_MULTICAST, What.IN_DOUBT))
-    left_out = _counted(count, "delivery of a message", "deliveries of messages")
-    return f"{left_out} without a recorded multicast left out" if count else ""
+    return words.without_multicast(count)
 
 
 def _in_fifo_order(case: Case) -> str:
     has_fifo = any(part.fifo_count for scope in case.scopes for part in scope.parts.values())
-    return "messages in fifo order are not held to it" if has_fifo else ""
+    return words.IN_FIFO_ORDER if has_fifo else ""
 
 
-def _together(*reasons: str) -> str:
-    return "; ".join(reason for reason in reasons if reason)
-
-
-def _left_out_of_agreement(case: Case) -> str:
-    excused = {
+def _members_not_held(case: Case) -> str:
+    return words.not_held(
         name for scope in case.scopes for name in scope.members() if not scope.parts[name].is_whole
-    }
-    if not excused:
-        return ""
-    return (
-        f"{_counted(len(excused), 'process is', 'processes are')} not held to it, as the record "
-        f"ends early or is missing: {_listed(excused)}"
     )
 
 
-def _counted(count: int, one: str, many: str) -> str:
-    return f"{count} {one if count == 1 else many}"
+def _senders_not_held(case: Case) -> str:
+    return words.not_held(
+        name
+        for scope in case.scopes
+        for name, part in scope.parts.items()
+        if part.multicast_count and not (part.is_whole or part.is_left_behind)
+    )
 
 
-def _listed(names: set[str]) -> str:
-    shown = sorted(names)[:NAMES_MAX]
-    return ", ".join(shown) + (", ..." if len(names) > len(shown) else "")
+def _without_views(case: Case) -> str:
+    views = case.survey.views.rows
+    return words.without_views(
+        name
+        for scope in case.scopes
+        for name, part in scope.parts.items()
+        if part.row_count and (*scope.key[:2], name) not in views
+    )
+
+
+def _no_view_left(case: Case) -> str:
+    is_left_by_two = any(len(scope.movers()) > 1 for scope in case.scopes)
+    return "" if is_left_by_two else words.NO_VIEW_LEFT

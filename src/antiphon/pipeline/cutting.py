@@ -39,6 +39,12 @@ class Layout(NamedTuple):
     """By rank: its messages with higher numbers may have been multicast off the record."""
     last_multicasts: list[int]
     """By rank: the position of the row that it multicast last, or -1."""
+    movers: list[int]
+    """Ranks of members that went on from this view to the next."""
+    is_whole: list[bool]
+    """By rank."""
+    is_self_held: list[bool]
+    """By rank: whether it must deliver its own messages, for it is whole, or went on."""
 
 
 @dataclass(frozen=True, slots=True)

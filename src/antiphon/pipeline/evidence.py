@@ -79,7 +79,7 @@ def messages_of(
 def predecessors_of(
     spark: SparkSession, matrix: DataFrame, messages: dict[Finding, Message]
 ) -> dict[Finding, Message]:
-    """Return, for each delivery out of order, the message that had to come first.
+    """Return, for each delivery out of order, the message that had to come first, or along.
 
     Of several the one that the sender multicast or delivered last before multicasting.
     """
@@ -90,7 +90,9 @@ def predecessors_of(
         scope=[finding.scope for finding in findings],
         owner=[finding.sender for finding in findings],
         process=[finding.process for finding in findings],
-        deadline=[finding.position for finding in findings],
+        deadline=[
+            NEVER - 1 if finding.what is What.ORPHAN else finding.position for finding in findings
+        ],
         limit=[messages[finding].multicast for finding in findings],
         is_own_order=[finding.what is What.NOT_FIFO for finding in findings],
     )

@@ -49,6 +49,22 @@ class What(IntEnum):
     TOO_EARLY = 7
     """Delivered by the sender itself before it was multicast."""
     NOT_DELIVERED = 8
+    OTHER_MEMBERS = 9
+    """A view with other members than elsewhere."""
+    OUT_OF_TURN = 10
+    """A view whose number does not follow that of the view before."""
+    NOT_LISTED = 11
+    """A view without the process that installed it."""
+    MULTICAST_ASTRAY = 12
+    """In another view than that of the message."""
+    DELIVERED_ASTRAY = 13
+    NOT_ATOMIC = 14
+    """Delivered by another that went on to the next view, too."""
+    ORPHAN = 15
+    """Delivered, but something before it never."""
+    OWN_MISSING = 16
+    STALLED = 17
+    """Never delivered, though its sender is there to the end."""
 
 
 PROPERTY_OF = {
@@ -60,7 +76,19 @@ PROPERTY_OF = {
     What.IN_DOUBT: Property.NO_CREATION,
     What.TOO_EARLY: Property.NO_CREATION,
     What.NOT_DELIVERED: Property.AGREEMENT,
+    What.OTHER_MEMBERS: Property.VIEWS,
+    What.OUT_OF_TURN: Property.VIEWS,
+    What.NOT_LISTED: Property.VIEWS,
+    What.MULTICAST_ASTRAY: Property.SENDING_VIEW,
+    What.DELIVERED_ASTRAY: Property.SENDING_VIEW,
+    What.NOT_ATOMIC: Property.VIEW_ATOMIC,
+    What.ORPHAN: Property.NO_ORPHAN,
+    What.OWN_MISSING: Property.SELF_DELIVERY,
+    What.STALLED: Property.LIVENESS,
 }
+
+NOT_DONE = (What.NOT_DELIVERED, What.NOT_ATOMIC, What.OWN_MISSING, What.STALLED)
+"""What did not happen has no position."""
 
 
 class Finding(NamedTuple):
@@ -122,7 +150,7 @@ def collected(of_totals: DataFrame) -> list[Findings]:
 
 def _singles(scope: int, what: What, runs: list[dict[str, int]]) -> list[Finding]:
     """Return the smallest single messages of these runs."""
-    moves = what is not What.NOT_DELIVERED
+    moves = what not in NOT_DONE
     singles = [
         Finding(
             process=run["process"],

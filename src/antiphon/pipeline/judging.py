@@ -11,6 +11,7 @@ from contextlib import ExitStack, contextmanager
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 
+from antiphon.pipeline.borders import astray, suspects, wrong_views
 from antiphon.pipeline.conclude import Case, conclude
 from antiphon.pipeline.cutting import Layout
 from antiphon.pipeline.explain import explain
@@ -19,7 +20,7 @@ from antiphon.pipeline.grain import Grain
 from antiphon.pipeline.ingest import Trace
 from antiphon.pipeline.matrix import pieces, position_matrix
 from antiphon.pipeline.orders import block_length, block_starts, disorders, is_long, timeline
-from antiphon.pipeline.promises import creations, disagreements, duplicates, early_deliveries
+from antiphon.pipeline.promises import creations, duplicates, early_deliveries, omissions
 from antiphon.pipeline.scopes import Survey, strand_tables, survey
 from antiphon.trace.verdict import Property, Verdict
 
@@ -44,13 +45,16 @@ def judge(
         begin("orders")
         findings = _find_disorders(matrix, layouts, grain, partition_count)
         begin("agreement")
-        broken = (
+        broken = [
             duplicates(matrix),
             creations(matrix),
             early_deliveries(matrix),
-            disagreements(matrix),
-        )
+            omissions(matrix),
+        ]
+        of_suspects = suspects(trace, found)
+        broken += [astray(trace.packs, strands, of_suspects)] if of_suspects else []
         findings += collected(totals(together(broken)))
+        findings += wrong_views(found)
         begin("explain")
         cases = cases_of(found, findings)
         examples = [

@@ -11,7 +11,7 @@ table it yields, every property follows without going back to the trace. Columns
     positions          by rank: position of the first one's first delivery there, or NEVER
     afters             by rank: a position before it, with no multicast by that rank in between
     is_doubtful        whether it may have been multicast where the sender's record is lost
-    missing            ranks that had to deliver it, as others did, and did not; usually empty
+    missing            ranks that had to deliver it and did not, and why; usually empty
     again              where it was multicast or delivered again; usually empty
 
 Cost: 8 bytes per delivery and column of positions; a bucket at a time is in a worker's memory.
@@ -43,6 +43,7 @@ from antiphon.pipeline.cutting import (
     cut,
     cut_at_buckets,
 )
+from antiphon.pipeline.findings import What
 from antiphon.pipeline.position import NEVER
 from antiphon.pipeline.reading import LINES
 
@@ -58,7 +59,7 @@ _TYPES = {
     "positions": "array<bigint>",
     "afters": "array<bigint>",
     "is_doubtful": "boolean",
-    "missing": "array<int>",
+    "missing": "array<struct<process: int, what: int>>",
     "again": "array<struct<process: int, position: bigint, is_multicast: boolean>>",
 }
 _COLUMNS = list(_TYPES)
@@ -136,18 +137,40 @@ def _table(matrix: Cut, layout: Layout, scope: int, bucket: int) -> pa.RecordBat
         list_column(matrix.positions.T),
         list_column(matrix.afters.T),
         column((matrix.multicast == NEVER) & (matrix.first > doubt_above)),
-        _missing_column(matrix.positions, layout.held),
+        _missing_column(matrix, layout),
         _again_column(matrix.again, row_count),
     ]
     return pa.RecordBatch.from_arrays(columns, names=_COLUMNS)
 
 
-def _missing_column(positions: Numbers, held: list[int]) -> pa.ListArray:
-    is_missing = positions[held] == NEVER
-    is_missing[:, is_missing.all(axis=0)] = False
-    run, place = np.nonzero(is_missing.T)
-    ranks = np.array(held, dtype=np.int32)[place]
-    return pa.ListArray.from_arrays(_offsets(run, positions.shape[1]), column(ranks))
+def _missing_column(matrix: Cut, layout: Layout) -> pa.ListArray:
+    parts = [
+        np.stack([run, process, np.full(len(run), what)])
+        for what, process, run in _missing(matrix, layout)
+    ]
+    entries = np.concatenate(parts, axis=1)
+    run, process, what = entries[:, np.argsort(entries[0], kind="stable")]
+    structs = pa.StructArray.from_arrays(
+        [column(process.astype(np.int32)), column(what.astype(np.int32))],
+        names=["process", "what"],
+    )
+    return pa.ListArray.from_arrays(_offsets(run, len(matrix.sender)), structs)
+
+
+def _missing(matrix: Cut, layout: Layout) -> Iterator[tuple[What, Numbers, Numbers]]:
+    """Yield which ranks had to deliver which runs and did not, for each reason."""
+    sender = matrix.sender
+    is_missing, is_sent = matrix.positions == NEVER, matrix.multicast != NEVER
+    for what, ranks in ((What.NOT_DELIVERED, layout.held), (What.NOT_ATOMIC, layout.movers)):
+        is_here = is_missing[ranks]
+        place, run = np.nonzero(is_here & ~is_here.all(axis=0))
+        yield what, np.array(ranks, dtype=np.int64)[place], run
+    is_alive = is_sent & np.array(layout.is_whole)[sender]
+    place, run = np.nonzero(is_missing[layout.held] & is_alive)
+    yield What.STALLED, np.array(layout.held, dtype=np.int64)[place], run
+    is_own = is_missing[sender, np.arange(len(sender))]
+    run = np.flatnonzero(is_own & is_sent & np.array(layout.is_self_held)[sender])
+    yield What.OWN_MISSING, sender[run], run
 
 
 def _again_column(again: Again, row_count: int) -> pa.ListArray:

@@ -205,10 +205,12 @@ def _disorders(
         walk.enter((scope, owner, block))
         positions = np.ascontiguousarray(vectors(batch, "positions").T)
         is_past = numbers(batch, "is_past")
-        fifo, causal = walk.runner.wrong(positions, is_past)
+        fifo, causal, orphan = walk.runner.wrong(positions, is_past)
         own = np.flatnonzero(~is_past)
-        causal[:, numbers(batch, "is_fifo")[own]] = False  # these are held to their sender's order
-        for what, wrong in ((What.NOT_FIFO, fifo), (What.NOT_CAUSAL, causal)):
+        for wrong in (causal, orphan):  # messages in fifo order are held to their sender's order
+            wrong[:, numbers(batch, "is_fifo")[own]] = False
+        kinds = (What.NOT_FIFO, fifo), (What.NOT_CAUSAL, causal), (What.ORPHAN, orphan)
+        for what, wrong in kinds:
             if wrong.any():
                 process, step = np.nonzero(wrong)
                 yield _disorder_batch(scope, owner, what, process, own[step], positions, batch)

@@ -1,4 +1,4 @@
-"""No-duplicate, no-creation and agreement, from the matrix.
+"""No-duplicate, no-creation, and all that must be delivered, from the matrix.
 
 Law: each of these shows in a single row of the matrix, so plain SQL finds it: something again,
 something without a multicast, something that not all have. Only rows with something wrong are
@@ -49,12 +49,13 @@ def early_deliveries(matrix: DataFrame) -> DataFrame:
     )
 
 
-def disagreements(matrix: DataFrame) -> DataFrame:
-    """Find what some of those who must agree have delivered, and others have not."""
+def omissions(matrix: DataFrame) -> DataFrame:
+    """Find what was not delivered: agreement, view-atomic, self-delivery, liveness."""
     return (
         matrix.where(F.size("missing") > 0)
-        .withColumn("process", F.explode("missing"))
-        .withColumn("what", F.lit(int(What.NOT_DELIVERED)))
+        .withColumn("entry", F.explode("missing"))
+        .withColumn("process", F.col("entry.process"))
+        .withColumn("what", F.col("entry.what"))
         .withColumn("position", F.lit(0).cast("bigint"))
         .select(FINDING_COLUMNS)
     )

@@ -3,9 +3,10 @@
 Law: names are left behind. All multicasts, or all deliveries from one sender, of a process in a
 scope and in one order are a strand; a file's strands are numbered, its rows say which they belong
 to, and a report after the rows says who that is and what else the file had to tell: which records
-it holds, how they end, who is in which view. So rows are six integers each, and whatever is to be
-known about names and totals is known before the rows are looked at again. Errors are part of the
-report: what cannot be read must reach the driver as the reader's sentence, not as a stack trace.
+it holds, how they end, which views they install. So rows are six integers each, and whatever is
+to be known about names and totals is known before the rows are looked at again. Errors are part
+of the report: what cannot be read must reach the driver as the reader's sentence, not as a stack
+trace.
 
 Rows travel packed, thousands in one value: Spark then only carries them, and numpy takes them
 apart where they are needed. The lines of a packed matrix:
@@ -32,7 +33,7 @@ from antiphon.pipeline.position import STRIDE, row_position
 from antiphon.pipeline.sources import Source
 from antiphon.trace.continuity import Span, Tally, Truncation
 from antiphon.trace.reader import read_segment
-from antiphon.trace.schema import QUIESCENT, Event
+from antiphon.trace.schema import LEFT, QUIESCENT, Event
 
 ROWS_PER_PACK = 16_384
 """Just under a megabyte."""
@@ -66,8 +67,9 @@ class Strand(msgspec.Struct):
     message_count: int = 0
     highest: int = 0
     """The highest number multicast."""
+    first_position: int = -1
     last_position: int = -1
-    """Of the last multicast."""
+    """Of the first row, and the last."""
 
     @property
     def scope(self) -> ScopeKey:
@@ -85,9 +87,31 @@ class RecordPart(msgspec.Struct):
     has_crash: bool = False
     is_numbered: bool = False
     is_at_rest: bool = False
-    """Whether the last row says that the process stopped when all was done."""
+    """Whether the last row says that the process stopped when all was done, or left."""
+    has_left: bool = False
+    """Whether it says that the process left."""
+    is_stopped: bool = False
+    """Whether it says that the process stopped, for whatever reason."""
     last_position: int = 0
     last_line: int = 0
+
+
+class ViewRow(msgspec.Struct):
+    """A view as one process installed it."""
+
+    run: str
+    process: str
+    group: str
+    view: int
+    members: str
+    """In JSON: most of them are equal, and need not be taken apart."""
+    position: int
+    line: int
+
+    @property
+    def scope(self) -> ScopeKey:
+        """Return what it is about."""
+        return self.run, self.group, self.view
 
 
 class Report(msgspec.Struct):
@@ -96,7 +120,7 @@ class Report(msgspec.Struct):
     number: int
     strands: list[Strand]
     records: list[RecordPart]
-    views: list[tuple[ScopeKey, list[str]]]
+    views: list[ViewRow]
     spans: list[Span]
     truncated: list[Truncation]
     error: str
@@ -140,7 +164,9 @@ class _Record:
     def closed(self) -> RecordPart:
         part, last = self.part, self.last
         part.is_numbered = last.index >= 0
-        part.is_at_rest = last.kind == "stop" and last.detail == QUIESCENT
+        part.is_at_rest = last.kind == "stop" and last.detail in {QUIESCENT, LEFT}
+        part.is_stopped = last.kind == "stop"
+        part.has_left = part.is_stopped and last.detail == LEFT
         part.last_position = row_position(last.index, self.last_line)
         part.last_line = self.last_line
         return part
@@ -155,7 +181,7 @@ class _File:
         self._records: dict[tuple[str, str], _Record] = {}
         self._pasts: dict[tuple[str, str, str, int], list[int]] = {}
         self._strands: list[Strand] = []
-        self._views: dict[ScopeKey, dict[str, None]] = {}
+        self._views: list[ViewRow] = []
 
     def packs(self) -> Iterator[bytes]:
         """Yield what multicast and deliver rows say. Every row of every trace passes here.
@@ -183,16 +209,16 @@ class _File:
                 lines.append(line)
                 strand.row_count += 1
                 strand.message_count += count
+                strand.last_position = position
                 if strand.is_multicast:
                     strand.highest = max(strand.highest, event.first + count - 1)
-                    strand.last_position = position
                     past[0] = position + STRIDE - 1
                 if len(lines) == ROWS_PER_PACK:
                     yield b"".join(pack)
                     for column_of_pack in pack:
                         del column_of_pack[:]
             elif kind != "receive":
-                self._note(record, event)
+                self._note(record, event, line)
         if lines:
             yield b"".join(pack)
 
@@ -202,7 +228,7 @@ class _File:
             number=self._source.number,
             strands=self._strands,
             records=[record.closed() for record in self._records.values()],
-            views=[(scope, list(members)) for scope, members in self._views.items()],
+            views=self._views,
             spans=self._tally.spans,
             truncated=self._tally.truncated,
             error=error,
@@ -227,18 +253,27 @@ class _File:
             sender=sender or process,
             is_multicast=kind == "multicast",
             is_relaxed=kind == "multicast" and order == "fifo",
+            first_position=position,
         )
         past = self._pasts.setdefault((run, process, group, view), [position - 1])
         self._strands.append(strand)
         record.strands[key] = (strand, past)
         return strand, past
 
-    def _note(self, record: _Record, event: Event) -> None:
+    def _note(self, record: _Record, event: Event, line: int) -> None:
         """Take a row into account that is not about messages."""
         if event.kind == "start":
             record.part.has_start = True
         elif event.kind == "crash":
             record.part.has_crash = True
         elif event.kind == "view":
-            scope = (record.part.run, event.group, event.view)
-            self._views.setdefault(scope, {}).update(dict.fromkeys(event.members or ()))
+            row = ViewRow(
+                run=record.part.run,
+                process=event.process,
+                group=event.group,
+                view=event.view,
+                members=msgspec.json.encode(event.members).decode(),
+                position=row_position(event.index, line),
+                line=line,
+            )
+            self._views.append(row)

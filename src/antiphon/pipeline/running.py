@@ -60,15 +60,19 @@ class Runner:
         """Begin with the maxima of all that came before."""
         self.fifo, self.causal = fifo, causal
 
-    def wrong(self, positions: Numbers, is_past: Truths) -> tuple[Truths, Truths]:
-        """Take the next steps; return where its multicasts break fifo, and causal order.
+    def wrong(self, positions: Numbers, is_past: Truths) -> tuple[Truths, Truths, Truths]:
+        """Take the next steps; return where its multicasts break fifo and causal order, by rank.
 
-        A multicast may be compared with itself among the others: it is not larger than itself.
+        Thirdly, where something that had to come before them never came at all. A multicast may
+        be compared with itself among the others: it is not larger than itself.
         """
         own = positions[:, ~is_past]
         self.fifo, fifo = _run(self.fifo, own)
         self.causal, causal = _run(self.causal, positions)
-        return fifo > own, causal[:, ~is_past] > own
+        causal = causal[:, ~is_past]
+        is_early = causal > own
+        is_orphan = is_early & (causal == NEVER) if is_early.any() else is_early
+        return fifo > own, is_early, is_orphan
 
 
 def nothing(column_count: int) -> Numbers:

@@ -20,6 +20,7 @@ from antiphon.pipeline.cutting import WIDTH_MAX, Layout, Numbers
 from antiphon.pipeline.grain import Grain
 from antiphon.pipeline.position import NEVER
 from antiphon.pipeline.reading import RecordPart, Report, ScopeKey, Strand
+from antiphon.pipeline.views import Views
 
 
 @dataclass(slots=True)
@@ -54,6 +55,10 @@ class Part:
     """Whether it records deliveries of its own messages."""
     is_viewed: bool = False
     """Whether a view row lists it."""
+    is_installed: bool = False
+    """Whether it has a view row itself."""
+    is_left_behind: bool = False
+    """Whether it has a view row of the next view."""
     is_whole: bool = False
 
 
@@ -67,10 +72,12 @@ class Scope:
     """By name, in order of rank."""
     names: list[str] = field(default_factory=list)
     """By rank."""
+    ranks: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Rank the processes by name."""
         self.names = sorted(self.parts)
+        self.ranks = {name: rank for rank, name in enumerate(self.names)}
         self.parts = {name: self.parts[name] for name in self.names}
 
     def members(self) -> list[str]:
@@ -78,16 +85,27 @@ class Scope:
         viewed = [name for name, part in self.parts.items() if part.is_viewed]
         return viewed or [name for name, part in self.parts.items() if part.row_count]
 
+    def movers(self) -> list[str]:
+        """Return the members that went on from this view to the next."""
+        return [
+            name
+            for name, part in self.parts.items()
+            if part.is_viewed and part.is_installed and part.is_left_behind
+        ]
+
     def layout(self) -> Layout:
         """Return what workers must know."""
-        held = {name for name in self.members() if self.parts[name].is_whole}
+        held = [name for name in self.members() if self.parts[name].is_whole]
         parts = self.parts.values()
         return Layout(
             column_count=len(parts),
             is_implied=[not part.delivers_own for part in parts],
-            held=[rank for rank, name in enumerate(self.names) if name in held],
+            held=[self.ranks[name] for name in held],
             doubt_above=[NEVER if part.is_whole else part.highest for part in parts],
             last_multicasts=[part.last_multicast for part in parts],
+            movers=[self.ranks[name] for name in self.movers()],
+            is_whole=[part.is_whole for part in parts],
+            is_self_held=[part.is_whole or part.is_left_behind for part in parts],
         )
 
     def widths(self, grain: Grain) -> list[int]:
@@ -115,11 +133,12 @@ class Survey:
     """By run, then by process."""
     scopes: list[Scope]
     """By number; ordered by run, group and view."""
+    views: Views
 
 
 def survey(reports: Sequence[Report]) -> Survey:
     """Bring together what the reports say."""
-    records = _records(reports)
+    records, views = _records(reports), Views(reports)
     parts: dict[ScopeKey, dict[str, Part]] = {}
     for report in reports:
         for strand in report.strands:
@@ -128,16 +147,27 @@ def survey(reports: Sequence[Report]) -> Survey:
             sender = scope.setdefault(strand.sender, Part())
             sender.told_row_count += strand.row_count
             sender.told_message_count += strand.message_count
-        for key, members in report.views:
-            scope = parts.setdefault(key, {})
-            for member in members:
-                scope.setdefault(member, Part()).is_viewed = True
+    for key, rosters in views.rosters.items():
+        scope = parts.setdefault(key, {})
+        for member in (member for roster in rosters for member in roster):
+            scope.setdefault(member, Part()).is_viewed = True
     for key, scope in parts.items():
         of_run = records[key[0]]
         for name, part in scope.items():
             part.is_whole = name in of_run and of_run[name].is_whole
+    _note_views(parts, views)
     scopes = [Scope(number, key, parts[key]) for number, key in enumerate(sorted(parts))]
-    return Survey(records, scopes)
+    return Survey(records, scopes, views)
+
+
+def _note_views(parts: dict[ScopeKey, dict[str, Part]], views: Views) -> None:
+    """Note who installed which view, and who went on from there."""
+    for (run, group, view), scope in parts.items():
+        for name in views.installed.get((run, group, view), {}):
+            scope.setdefault(name, Part()).is_installed = True
+        for name in views.installed.get((run, group, view + 1), {}):
+            if name in scope:
+                scope[name].is_left_behind = True
 
 
 def strand_tables(
@@ -145,17 +175,14 @@ def strand_tables(
 ) -> dict[int, Numbers]:
     """Return, for each file, whose its strands are: a matrix with a line per ``STRAND_LINES``."""
     by_key = {scope.key: scope for scope in scopes}
-    ranks = {
-        key: {name: rank for rank, name in enumerate(scope.names)} for key, scope in by_key.items()
-    }
     widths = {key: scope.widths(grain) for key, scope in by_key.items()}
 
     def lines(strand: Strand) -> tuple[int, ...]:
-        of_scope = ranks[strand.scope]
-        sender = of_scope[strand.sender]
-        scope, width = by_key[strand.scope].number, widths[strand.scope][sender]
+        scope = by_key[strand.scope]
+        sender = scope.ranks[strand.sender]
+        width = widths[strand.scope][sender]
         what = strand.is_multicast + strand.is_relaxed
-        return scope, sender, of_scope[strand.process], what, width
+        return scope.number, sender, scope.ranks[strand.process], what, width
 
     return {
         report.number: np.array([lines(strand) for strand in report.strands], dtype=np.int64).T

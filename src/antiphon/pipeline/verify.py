@@ -1,9 +1,9 @@
 """A trace's verdict: the door to the pipeline.
 
-Law: fifo, causal, no-duplicate, no-creation and agreement (docs/properties.md) all come from one
-position matrix, per scope; what the trace's clocks say is never looked at. A trace larger than
-memory is judged like a small one: rows and matrix spill to disk, and no step holds more than a
-bucket or a batch in Python. How it works, and what it costs: docs/pipeline.md.
+Law: all properties (docs/properties.md) come from one position matrix per scope, and from the view
+rows; what the trace's clocks say is never looked at. A trace larger than memory is judged like a
+small one: rows and matrix spill to disk, and no step holds more than a bucket or a batch in
+Python. How it works, and what it costs: docs/pipeline.md.
 """
 
 from collections.abc import Callable, Sequence

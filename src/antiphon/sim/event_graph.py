@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from antiphon.core.errors import UsageError
-from antiphon.trace.schema import QUIESCENT, Event
+from antiphon.trace.schema import LEFT, QUIESCENT, Event
 
 Message = tuple[str, int]
 """Sender and number; group and view are those of the scope."""
@@ -84,6 +84,25 @@ class History:
     whole: set[tuple[str, str]]
     """The (run, process) whose record is known to be complete."""
 
+    views: dict[tuple[str, str, str], list[Entry]] = field(default_factory=dict)
+    """The view rows by run, group and process, in local order."""
+    installed: dict[tuple[str, str, int], dict[str, Entry]] = field(default_factory=dict)
+    """Of each run, group and view: the first view row of each process, by name in order."""
+
+    def successors(self, scope: Scope) -> dict[str, Entry]:
+        """Return who went on to the view after that of ``scope``, with the rows that say so."""
+        return self.installed.get((scope.run, scope.group, scope.view + 1), {})
+
+    def has_left(self, run: str, process: str) -> bool:
+        """Whether a record ends with the process leaving its group."""
+        last = self.records[run, process][-1].event
+        return last.kind == "stop" and last.detail == LEFT
+
+    def is_cut_off(self, run: str, process: str) -> bool:
+        """Whether a record ends with a crash, or in the middle."""
+        last = self.records[run, process][-1].event
+        return (run, process) not in self.whole and last.kind != "stop"
+
     def end_of(self, scope: Scope, process: str) -> Entry:
         """Return the last row of a process."""
         return self.records[scope.run, process][-1]
@@ -111,7 +130,9 @@ def history_of(rows: Iterable[Event | tuple[Event, str, int]], run: str) -> Hist
         scope.bits = {message: 1 << place for place, message in enumerate(scope.multicasts)}
     delivery_count = sum(entry.event.count for entry in entries if entry.event.kind == "deliver")
     whole = {key for key, record in records.items() if _is_whole(record)}
-    return History(records, [scopes[key] for key in sorted(scopes)], delivery_count, whole)
+    history = History(records, [scopes[key] for key in sorted(scopes)], delivery_count, whole)
+    _add_views(history, entries)
+    return history
 
 
 def fifo_predecessors(scope: Scope) -> dict[Message, int]:
@@ -166,6 +187,18 @@ def out_of_order(scope: Scope, before: dict[Message, int]) -> Iterator[tuple[Act
             delivered |= scope.bits.get(message, 0)
 
 
+def without_past(scope: Scope, before: dict[Message, int]) -> Iterator[tuple[Act, int]]:
+    """Yield each delivery at a process that never delivers some message that belongs with it."""
+    for process in sorted(scope.deliveries):
+        delivered = 0
+        for message in scope.deliveries[process]:
+            delivered |= scope.bits.get(message, 0)
+        for message, act in scope.deliveries[process].items():
+            missing = before.get(message, 0) & ~delivered
+            if missing:
+                yield act, missing
+
+
 def _records_of(
     rows: Iterable[Event | tuple[Event, str, int]], run: str
 ) -> dict[tuple[str, str], list[Entry]]:
@@ -191,10 +224,10 @@ def _records_of(
 
 
 def _is_whole(record: list[Entry]) -> bool:
-    """Whether nothing can be missing at the end: a user's log, or a quiet stop."""
+    """Whether nothing can be missing at the end: a user's log, or a quiet stop, or a leave."""
     kinds = {entry.event.kind for entry in record}
     last = record[-1].event
-    is_quiet_end = last.kind == "stop" and last.detail == QUIESCENT
+    is_quiet_end = last.kind == "stop" and last.detail in {QUIESCENT, LEFT}
     return "crash" not in kinds and ("start" not in kinds or is_quiet_end)
 
 
@@ -202,11 +235,19 @@ def _scope_key(entry: Entry) -> tuple[str, str, int]:
     return entry.run, entry.event.group, entry.event.view
 
 
+def _add_views(history: History, entries: Iterable[Entry]) -> None:
+    for entry in entries:
+        if entry.event.kind == "view":
+            process = entry.event.process
+            history.views.setdefault((entry.run, entry.event.group, process), []).append(entry)
+            history.installed.setdefault(_scope_key(entry), {}).setdefault(process, entry)
+
+
 def _is_own_delivery(entry: Entry) -> bool:
     return entry.event.kind == "deliver" and entry.event.sender == entry.event.process
 
 
-def _acts_of(entry: Entry, *, is_multicast: bool) -> Iterator[Act]:
+def acts_of(entry: Entry, *, is_multicast: bool) -> Iterator[Act]:
     """Yield what a row says, message by message."""
     row = entry.event
     sender = row.process if is_multicast else row.sender
@@ -219,7 +260,7 @@ def _acts_of(entry: Entry, *, is_multicast: bool) -> Iterator[Act]:
 
 def _add_multicasts(scope: Scope, entry: Entry, *, delivers: bool) -> None:
     """Add multicasts; they are deliveries too if the sender records none of its own."""
-    for act in _acts_of(entry, is_multicast=True):
+    for act in acts_of(entry, is_multicast=True):
         first = scope.multicasts.setdefault(act.message, act)
         if first is not act:
             scope.surplus.append((first, act))
@@ -232,7 +273,7 @@ def _add_multicasts(scope: Scope, entry: Entry, *, delivers: bool) -> None:
 
 
 def _add_deliveries(scope: Scope, entry: Entry) -> None:
-    for act in _acts_of(entry, is_multicast=False):
+    for act in acts_of(entry, is_multicast=False):
         first = scope.deliveries[act.process].setdefault(act.message, act)
         if first is act:
             scope.acts[act.process].append(act)

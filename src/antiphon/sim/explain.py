@@ -6,6 +6,7 @@ Explaining decides nothing: the oracle has found the violation already.
 """
 
 from antiphon.sim.event_graph import Act, Entry, Message, Scope
+from antiphon.trace import words
 from antiphon.trace.verdict import Link, MessageId, Property, Violation
 
 
@@ -15,53 +16,50 @@ def explain_order(which: Property, scope: Scope, wrong: Act, missing: int) -> Vi
     earlier, sender = known.message, wrong.message[0]
     later = scope.deliveries[wrong.process].get(earlier)
     multicast = scope.multicasts[earlier]
-    chain = [_link(multicast)]
+    chain = [link(multicast)]
     if known.is_multicast or (known.process == earlier[0] and multicast.position < known.position):
         how = f"{sender} had multicast earlier"
     else:
-        chain.append(_link(known))
+        chain.append(link(known))
         how = f"{sender} had delivered before multicasting it"
     fault = "only later" if later else "never"
     chain += [
-        _link(scope.multicasts[wrong.message]),
-        _link(wrong, f"{_say(wrong)}, but {_name(earlier)} {fault}"),
+        link(scope.multicasts[wrong.message]),
+        link(wrong, f"{say(wrong)}, but {name(earlier)} {fault}"),
     ]
-    text = f"{_say(wrong)}, but {fault} {_name(earlier)}, which {how}{_where(scope)}"
-    return _violation(which, scope, wrong, chain, text, earlier)
+    text = f"{say(wrong)}, but {fault} {name(earlier)}, which {how}{where(scope)}"
+    return violation_of(which, scope, wrong, chain, text, earlier)
 
 
 def explain_duplicate(scope: Scope, first: Act, again: Act) -> Violation:
     """Explain a second multicast, or delivery, of a message."""
-    chain = [_link(first), _link(again, f"{_say(again)} again")]
-    text = f"{_say(again)} a second time{_where(scope)}"
-    return _violation(Property.NO_DUPLICATE, scope, again, chain, text)
+    chain = [link(first), link(again, f"{say(again)} again")]
+    text = f"{say(again)} a second time{where(scope)}"
+    return violation_of(Property.NO_DUPLICATE, scope, again, chain, text)
 
 
 def explain_creation(scope: Scope, wrong: Act) -> Violation:
     """Explain the delivery of what nobody multicast, or of what was multicast only later."""
     multicast = scope.multicasts.get(wrong.message)
     if multicast is None:
-        text = f"{_say(wrong)}, which {wrong.message[0]} never multicast"
-        chain = [_link(wrong, text)]
+        text = f"{say(wrong)}, which {wrong.message[0]} never multicast"
+        chain = [link(wrong, text)]
     else:
-        text = f"{_say(wrong)} before multicasting it"
-        chain = [_link(multicast), _link(wrong, text)]
-    return _violation(Property.NO_CREATION, scope, wrong, chain, text + _where(scope))
+        text = f"{say(wrong)} before multicasting it"
+        chain = [link(multicast), link(wrong, text)]
+    return violation_of(Property.NO_CREATION, scope, wrong, chain, text + where(scope))
 
 
 def explain_disagreement(scope: Scope, process: str, delivered: Act, end: Entry) -> Violation:
     """Explain that ``process``, whose record closes with ``end``, never delivered a message."""
     message = delivered.message
     multicast = scope.multicasts.get(message)
-    text = f"{process} never delivered {_name(message)}"
-    chain = [] if multicast is None or multicast.event is delivered.event else [_link(multicast)]
-    chain += [
-        _link(delivered),
-        Link(process, end.event.index, f"{text} up to the end of its record", end.file, end.line),
-    ]
-    why = f"{text}, which {delivered.process} delivered{_where(scope)}"
+    text = words.never(process, name(message))
+    chain = [] if multicast is None or multicast.event is delivered.event else [link(multicast)]
+    chain += [link(delivered), link_to(end, words.at_end(text))]
+    why = f"{text}, which {delivered.process} delivered{where(scope)}"
     wrong = delivered._replace(process=process)
-    return _violation(Property.AGREEMENT, scope, wrong, chain, why)
+    return violation_of(Property.AGREEMENT, scope, wrong, chain, why)
 
 
 def _latest_of(scope: Scope, message: Message, wanted: int) -> Act:
@@ -71,7 +69,16 @@ def _latest_of(scope: Scope, message: Message, wanted: int) -> Act:
     return next(act for act in reversed(before) if scope.bits.get(act.message, 0) & wanted)
 
 
-def _violation(
+def explain_stall(scope: Scope, process: str, multicast: Act, end: Entry) -> Violation:
+    """Explain that ``process`` never delivered a message of one that went on to the end, too."""
+    text = words.never(process, name(multicast.message))
+    chain = [link(multicast), link_to(end, words.at_end(text))]
+    why = f"{text}, which {multicast.process} multicast{where(scope)}"
+    wrong = multicast._replace(process=process)
+    return violation_of(Property.LIVENESS, scope, wrong, chain, why)
+
+
+def violation_of(
     which: Property,
     scope: Scope,
     wrong: Act,
@@ -79,6 +86,8 @@ def _violation(
     text: str,
     earlier: Message | None = None,
 ) -> Violation:
+    """Return the explanation of what is wrong with one message."""
+
     def identify(message: Message) -> MessageId:
         return MessageId(*message, scope.group, scope.view)
 
@@ -93,18 +102,27 @@ def _violation(
     )
 
 
-def _link(act: Act, text: str = "") -> Link:
-    return Link(act.process, act.event.index, text or _say(act), act.file, act.line)
+def link(act: Act, text: str = "") -> Link:
+    """Return an event as part of a chain."""
+    return Link(act.process, act.event.index, text or say(act), act.file, act.line)
 
 
-def _say(act: Act) -> str:
+def link_to(entry: Entry, text: str) -> Link:
+    """Return a row as part of a chain."""
+    return Link(entry.event.process, entry.event.index, text, entry.file, entry.line)
+
+
+def say(act: Act) -> str:
+    """Say what happened."""
     verb = "multicast" if act.is_multicast else "delivered"
-    return f"{act.process} {verb} {_name(act.message)}"
+    return f"{act.process} {verb} {name(act.message)}"
 
 
-def _name(message: Message) -> str:
+def name(message: Message) -> str:
+    """Return what people call a message."""
     return str(MessageId(*message))
 
 
-def _where(scope: Scope) -> str:
-    return f" (group {scope.group}, view {scope.view})" if scope.group else ""
+def where(scope: Scope) -> str:
+    """Say in which group and view."""
+    return words.where(scope.group, scope.view)

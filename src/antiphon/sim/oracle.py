@@ -1,15 +1,15 @@
 """The oracle: judges a trace by its explicit event graph, slowly and plainly.
 
 Law: the definitions of docs/properties.md, read off message by message, sharing no idea with
-the Spark verifier or the protocols: it exists to disagree with them. Causal order is judged by
-the whole "happened before" relation; its count is of deliveries that break it directly, and the
-two are never at odds (a chain breaks at some link first). Cost: 2,000 messages at 5 processes
-take about a tenth of a second; it grows with the square of the messages.
+the Spark verifier or the protocols: it exists to disagree with them. What is about views is in
+``view_checks``. Causal order is judged by the whole "happened before" relation; its count is of
+deliveries that break it directly, and the two are never at odds (a chain breaks at some link
+first). Cost: 2,000 messages at 5 processes take about a tenth of a second; it grows with the
+square of the messages.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from heapq import nsmallest
 
 from antiphon.sim.event_graph import (
     Act,
@@ -21,21 +21,25 @@ from antiphon.sim.event_graph import (
     fifo_predecessors,
     history_of,
     out_of_order,
+    without_past,
 )
 from antiphon.sim.explain import (
     explain_creation,
     explain_disagreement,
     explain_duplicate,
     explain_order,
+    explain_stall,
 )
+from antiphon.sim.findings import Finding, concluded, unknown
+from antiphon.sim.view_checks import (
+    judge_self_delivery,
+    judge_sending_view,
+    judge_view_atomic,
+    judge_views,
+)
+from antiphon.trace import words
 from antiphon.trace.schema import Event
-from antiphon.trace.verdict import Property, PropertyVerdict, Status, Verdict, Violation
-
-EXAMPLES_MAX = 3
-NAMES_MAX = 10
-
-Finding = tuple[tuple[str, tuple[int | str, ...]], Callable[[], Violation]]
-"""Where a violation stands among the others (process, position), and how to explain it."""
+from antiphon.trace.verdict import Property, PropertyVerdict, Verdict
 
 
 def judge(rows: Iterable[Event | tuple[Event, str, int]], run: str = "") -> Verdict:
@@ -45,7 +49,6 @@ def judge(rows: Iterable[Event | tuple[Event, str, int]], run: str = "") -> Verd
     Those of several runs are told apart, but share the verdict.
     """
     history = history_of(rows, run)
-    checks = (_fifo, _causal, _no_duplicate, _no_creation, _agreement)
     return Verdict(
         run=run,
         engine="oracle",
@@ -53,9 +56,10 @@ def judge(rows: Iterable[Event | tuple[Event, str, int]], run: str = "") -> Verd
         event_count=sum(map(len, history.records.values())),
         message_count=sum(len(scope.multicasts) for scope in history.scopes),
         delivery_count=history.delivery_count,
-        properties=tuple(check(history) for check in checks)
-        if history.delivery_count
-        else tuple(_nothing_to_judge(which) for which in Property),
+        properties=tuple(
+            _CHECKS[which](history) if history.delivery_count else unknown(which, words.NO_DELIVERY)
+            for which in Property
+        ),
     )
 
 
@@ -65,7 +69,7 @@ def _fifo(history: History) -> PropertyVerdict:
         for scope in history.scopes
         for act, missing in out_of_order(scope, fifo_predecessors(scope))
     ]
-    return _conclude(Property.FIFO, findings, _left_out_of_orders(history))
+    return concluded(Property.FIFO, findings, _left_out_of_orders(history))
 
 
 def _causal(history: History) -> PropertyVerdict:
@@ -81,9 +85,7 @@ def _causal(history: History) -> PropertyVerdict:
             )
             for act, missing in broken
         ]
-    reasons = [_left_out_of_orders(history), _in_fifo_order(history)]
-    left_out = "; ".join(reason for reason in reasons if reason)
-    return _conclude(Property.CAUSAL, findings, left_out)
+    return concluded(Property.CAUSAL, findings, _left_out_of_causes(history))
 
 
 def _no_duplicate(history: History) -> PropertyVerdict:
@@ -92,32 +94,26 @@ def _no_duplicate(history: History) -> PropertyVerdict:
         for scope in history.scopes
         for first, again in scope.surplus
     ]
-    return _conclude(Property.NO_DUPLICATE, findings)
+    return concluded(Property.NO_DUPLICATE, findings)
 
 
 def _no_creation(history: History) -> PropertyVerdict:
     created = [(scope, act) for scope in history.scopes for act in _created(scope)]
     in_doubt = [act for scope, act in created if _may_be_lost(history, scope, act)]
     if created and len(in_doubt) == len(created):
-        senders = _listed({act.message[0] for act in in_doubt})
-        reason = (
-            f"{_counted(len(in_doubt), 'delivery is', 'deliveries are')} of messages whose "
-            f"multicast may be in the part of a record that is missing: {senders}"
-        )
-        return PropertyVerdict(Property.NO_CREATION, Status.UNKNOWN, reason=reason)
+        reason = words.in_doubt(len(in_doubt), [act.message[0] for act in in_doubt])
+        return unknown(Property.NO_CREATION, reason)
     findings = [
         ((act.process, act.position), partial(explain_creation, scope, act))
         for scope, act in created
     ]
-    return _conclude(Property.NO_CREATION, findings)
+    return concluded(Property.NO_CREATION, findings)
 
 
 def _agreement(history: History) -> PropertyVerdict:
     findings: list[Finding] = []
-    excused: set[str] = set()
     for scope in history.scopes:
-        whole = [member for member in scope.members if (scope.run, member) in history.whole]
-        excused.update(member for member in scope.members if member not in whole)
+        whole = _whole_members(history, scope)
         delivered: dict[Message, Act] = {}
         for member in whole:
             delivered = scope.deliveries.get(member, {}) | delivered
@@ -130,13 +126,47 @@ def _agreement(history: History) -> PropertyVerdict:
             for message, act in delivered.items()
             if message not in scope.deliveries.get(member, {})
         ]
-    reason = ""
-    if excused:
-        reason = (
-            f"{_counted(len(excused), 'process is', 'processes are')} not held to it, as the "
-            f"record ends early or is missing: {_listed(excused)}"
+    return concluded(Property.AGREEMENT, findings, _members_not_held(history))
+
+
+def _no_orphan(history: History) -> PropertyVerdict:
+    findings = [
+        (
+            (act.process, act.position),
+            partial(explain_order, Property.NO_ORPHAN, scope, act, missing),
         )
-    return _conclude(Property.AGREEMENT, findings, reason)
+        for scope in history.scopes
+        for act, missing in without_past(scope, direct_predecessors(scope))
+    ]
+    return concluded(Property.NO_ORPHAN, findings, _left_out_of_causes(history))
+
+
+def _liveness(history: History) -> PropertyVerdict:
+    findings = [
+        (
+            (member, (scope.group, scope.view, *message)),
+            partial(explain_stall, scope, member, multicast, history.end_of(scope, member)),
+        )
+        for scope in history.scopes
+        for member in _whole_members(history, scope)
+        for message, multicast in scope.multicasts.items()
+        if (scope.run, multicast.process) in history.whole
+        and message not in scope.deliveries.get(member, {})
+    ]
+    return concluded(Property.LIVENESS, findings, _members_not_held(history))
+
+
+def _whole_members(history: History, scope: Scope) -> list[str]:
+    return [member for member in scope.members if (scope.run, member) in history.whole]
+
+
+def _members_not_held(history: History) -> str:
+    return words.not_held(
+        member
+        for scope in history.scopes
+        for member in scope.members
+        if (scope.run, member) not in history.whole
+    )
 
 
 def _created(scope: Scope) -> Iterator[Act]:
@@ -164,8 +194,11 @@ def _left_out_of_orders(history: History) -> str:
         for deliveries in scope.deliveries.values()
         for message in deliveries
     )
-    left_out = _counted(count, "delivery of a message", "deliveries of messages")
-    return f"{left_out} without a recorded multicast left out" if count else ""
+    return words.without_multicast(count)
+
+
+def _left_out_of_causes(history: History) -> str:
+    return words.together(_left_out_of_orders(history), _in_fifo_order(history))
 
 
 def _in_fifo_order(history: History) -> str:
@@ -174,31 +207,19 @@ def _in_fifo_order(history: History) -> str:
         for record in history.records.values()
         for entry in record
     )
-    return "messages in fifo order are not held to it" if any(is_fifo) else ""
+    return words.IN_FIFO_ORDER if any(is_fifo) else ""
 
 
-def _conclude(which: Property, findings: Sequence[Finding], left_out: str = "") -> PropertyVerdict:
-    """Return a verdict, with the first few violations explained."""
-    examples = nsmallest(EXAMPLES_MAX, findings, key=lambda finding: finding[0])
-    return PropertyVerdict(
-        property=which,
-        status=Status.VIOLATED if findings else Status.HOLDS,
-        violation_count=len(findings),
-        reason=left_out,
-        violations=tuple(explain() for _, explain in examples),
-    )
-
-
-def _nothing_to_judge(which: Property) -> PropertyVerdict:
-    reason = "the trace has no delivery, so there is nothing to judge"
-    return PropertyVerdict(which, Status.UNKNOWN, reason=reason)
-
-
-def _counted(count: int, one: str, many: str) -> str:
-    return f"{count} {one if count == 1 else many}"
-
-
-def _listed(names: set[str]) -> str:
-    """Return names in order, the first few of them."""
-    shown = sorted(names)[:NAMES_MAX]
-    return ", ".join(shown) + (", ..." if len(names) > len(shown) else "")
+_CHECKS: dict[Property, Callable[[History], PropertyVerdict]] = {
+    Property.FIFO: _fifo,
+    Property.CAUSAL: _causal,
+    Property.NO_DUPLICATE: _no_duplicate,
+    Property.NO_CREATION: _no_creation,
+    Property.AGREEMENT: _agreement,
+    Property.VIEWS: judge_views,
+    Property.SENDING_VIEW: judge_sending_view,
+    Property.VIEW_ATOMIC: judge_view_atomic,
+    Property.NO_ORPHAN: _no_orphan,
+    Property.SELF_DELIVERY: judge_self_delivery,
+    Property.LIVENESS: _liveness,
+}

@@ -17,7 +17,7 @@ from antiphon.core.views import View
 from antiphon.membership.failure_detector import Timing
 from antiphon.sim.channels import Channels
 from antiphon.sim.life import GROUP, Life, Surroundings
-from antiphon.sim.rest import is_hopeless, unrest
+from antiphon.sim.rest import STATES_DIFFER, is_hopeless, unrest
 from antiphon.sim.scenario import Scenario, Step
 from antiphon.sim.scheduler import Scheduler
 from antiphon.stack.member import Member, Settings
@@ -91,9 +91,11 @@ class World:
             quiet = quiet + 1 if not self._unrest() else 0
         stuck = self._unrest()
         lives = list(self.lives.values())
+        # Everything has arrived then, and it is for the oracle to say what went wrong.
+        detail = QUIESCENT if stuck in {"", STATES_DIFFER} else stuck
         for life in lives:
             if life.is_up:
-                life.rows.stop(self.now_us, stuck or QUIESCENT)
+                life.rows.stop(self.now_us, detail)
         return Outcome(
             [event for life in lives for event in life.events],
             "" if is_hopeless(lives) else stuck,

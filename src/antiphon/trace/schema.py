@@ -75,4 +75,4 @@ class Event(Struct, kw_only=True, omit_defaults=True):
     members: list[Name] | None = None
     """In `view` rows: the members, in order of seniority."""
     detail: str = ""
-    """Anything a person may want to know; `quiescent` in a `stop` row has a meaning."""
+    """Anything a person may want to know; in `stop` rows, `quiescent` and `left` have a meaning."""

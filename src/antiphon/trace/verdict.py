@@ -26,6 +26,12 @@ class Property(StrEnum):
     NO_DUPLICATE = "no-duplicate"
     NO_CREATION = "no-creation"
     AGREEMENT = "agreement"
+    VIEWS = "views"
+    SENDING_VIEW = "sending-view"
+    VIEW_ATOMIC = "view-atomic"
+    NO_ORPHAN = "no-orphan"
+    SELF_DELIVERY = "self-delivery"
+    LIVENESS = "liveness"
 
 
 class MessageId(msgspec.Struct, frozen=True, order=True):
@@ -57,10 +63,12 @@ class Violation(msgspec.Struct, frozen=True):
     property: Property
     process: str
     """Where it shows: the process that delivered wrongly, or failed to deliver."""
-    message: MessageId
-    """The message that should not have been delivered yet, or at all; or was not delivered."""
+    message: MessageId | None
+    """The message that should not have been delivered yet, or at all; or was not delivered.
+
+    None where it is about a view itself."""
     earlier: MessageId | None
-    """For orders: the message that had to come first."""
+    """For orders and pasts: the message that had to come first, or along."""
     chain: tuple[Link, ...]
     """The events that link the two, in causal order, ending with the wrong one."""
     text: str

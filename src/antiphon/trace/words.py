@@ -1,0 +1,138 @@
+"""The words in which a verdict is given, whoever gives it.
+
+Law: nothing is decided here. The oracle and the Spark verifier judge apart and speak alike, so
+that a test can hold their verdicts equal word for word.
+"""
+
+from collections.abc import Iterable, Sequence
+from itertools import zip_longest
+
+NAMES_MAX = 10
+
+NO_DELIVERY = "the trace has no delivery, so there is nothing to judge"
+NO_VIEW = "the trace has no view row, so nothing is known about views"
+NO_VIEW_LEFT = "no two processes went on together from one view to the next"
+IN_FIFO_ORDER = "messages in fifo order are not held to it"
+
+
+def counted(count: int, one: str, many: str) -> str:
+    """Return a number with its noun."""
+    return f"{count} {one if count == 1 else many}"
+
+
+def listed(names: Iterable[str]) -> str:
+    """Return names in order, the first few of them."""
+    return _shown(sorted(set(names)))
+
+
+def together(*reasons: str) -> str:
+    """Return several reasons as one."""
+    return "; ".join(reason for reason in reasons if reason)
+
+
+def in_doubt(count: int, senders: Iterable[str]) -> str:
+    """Say why it is not known whether something was made up."""
+    return (
+        f"{counted(count, 'delivery is', 'deliveries are')} of messages whose multicast may be "
+        f"in the part of a record that is missing: {listed(senders)}"
+    )
+
+
+def without_multicast(count: int) -> str:
+    """Say what the orders do not judge: messages whose multicast is not in the trace."""
+    left_out = counted(count, "delivery of a message", "deliveries of messages")
+    return f"{left_out} without a recorded multicast left out" if count else ""
+
+
+def not_held(names: Iterable[str]) -> str:
+    """Say who is not held to a promise."""
+    names = set(names)
+    if not names:
+        return ""
+    return (
+        f"{counted(len(names), 'process is', 'processes are')} not held to it, as the record "
+        f"ends early or is missing: {listed(names)}"
+    )
+
+
+def without_views(names: Iterable[str]) -> str:
+    """Say whose views are not known."""
+    names = set(names)
+    if not names:
+        return ""
+    return (
+        f"{counted(len(names), 'process is', 'processes are')} not held to it in a group of "
+        f"which there is no view row: {listed(names)}"
+    )
+
+
+def where(group: str, view: int) -> str:
+    """Say in which group and view, unless there is but one of each."""
+    if not group:
+        return f" (view {view})" if view != 1 else ""
+    return f" (group {group}, view {view})"
+
+
+def view_of(group: str, view: int) -> str:
+    """Return the name of a view."""
+    return f"view {view} of group {group}" if group else f"view {view}"
+
+
+def installed(process: str, view: int, members: Sequence[str] = ()) -> str:
+    """Say that a process installed a view."""
+    return f"{process} installed view {view}" + (f" with {_shown(members)}" if members else "")
+
+
+def other_members(
+    process: str,
+    group: str,
+    view: int,
+    members: Sequence[str],
+    reference: tuple[str, Sequence[str]],
+) -> str:
+    """Say that a view has other members at one process than at another."""
+    other, expected = reference
+    text = (
+        f"{process} installed {view_of(group, view)} with {_shown(members)}, "
+        f"but {other} with {_shown(expected)}"
+    )
+    if max(len(members), len(expected)) <= NAMES_MAX:
+        return text
+    pairs = enumerate(zip_longest(members, expected), start=1)
+    place = next(place for place, (one, two) in pairs if one != two)
+    return f"{text}: they differ from place {place} on"
+
+
+def wrong_number(process: str, group: str, view: int, before: int) -> str:
+    """Say that a view does not follow the one before."""
+    return f"{process} installed {view_of(group, view)} after view {before}, not view {before + 1}"
+
+
+def not_listed(process: str, group: str, view: int) -> str:
+    """Say that a process installed a view that it is not in."""
+    return f"{process} installed {view_of(group, view)}, of which it is not a member"
+
+
+def in_wrong_view(said: str, group: str, view: int, current: int | None) -> str:
+    """Say that a message of one view was multicast, or delivered, in another."""
+    when = "before it had installed a view" if current is None else f"while in view {current}"
+    return f"{said}, of {view_of(group, view)}, {when}"
+
+
+def never(process: str, message: str) -> str:
+    """Say that a process did not deliver a message."""
+    return f"{process} never delivered {message}"
+
+
+def at_end(text: str) -> str:
+    """Say until when."""
+    return f"{text} up to the end of its record"
+
+
+def went_on(process: str, view: int, message: str) -> str:
+    """Say that a process left a view without a message."""
+    return f"{process} installed view {view} without having delivered {message}"
+
+
+def _shown(names: Sequence[str]) -> str:
+    return ", ".join(names[:NAMES_MAX]) + (", ..." if len(names) > NAMES_MAX else "")
