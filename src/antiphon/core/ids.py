@@ -41,7 +41,7 @@ def check_name(name: str, what: str) -> str:
 class ProcessId(Struct, frozen=True, order=True, array_like=True):
     """One life of a named process, and where it can be reached."""
 
-    name: Annotated[str, Meta(pattern=rf"^{_NAME.pattern}$")]
+    name: Annotated[str, Meta(pattern=rf"^{_NAME.pattern}\Z")]
     incarnation: Annotated[int, Meta(ge=0, le=2**31)] = 1
     """Lives of a name are numbered from 1, for people; what tells them apart is ``boot``."""
     boot: Annotated[int, Meta(ge=0, le=2**62)] = 0

@@ -12,11 +12,11 @@ one among them. Two quorums of one view always share a member.
 """
 
 from collections.abc import Collection
+from typing import Annotated
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from antiphon.core.ids import GroupName, ProcessId, Rank, ViewNumber
-
 
 NUMBER_MAX = 2**62
 
@@ -35,7 +35,7 @@ class View(Struct, frozen=True, array_like=True):
     """Processes found dead, or taken for dead: of the view before, or leaving it."""
     stateless: tuple[ProcessId, ...] = ()
     """Members that were not known to have the group's state when the view was proposed."""
-    past: tuple[tuple[str, int], ...] = ()
+    past: tuple[tuple[str, Annotated[int, Meta(ge=0, le=2**31)]], ...] = ()
     """For names whose bearers are gone, the number of the last life."""
 
     def __post_init__(self) -> None:

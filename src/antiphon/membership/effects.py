@@ -114,8 +114,7 @@ class Outbox:
 
     def relay(self, to: Iterable[ProcessId], runs: list[Run]) -> None:
         """Relay runs to all of these but oneself."""
-        others = tuple(process for process in to if process != self.me)
-        if others and runs:
+        if runs and (others := tuple(process for process in to if process != self.me)):
             self.effects.append(RelayRuns(others, runs))
 
     def take(self) -> list[Effect]:

@@ -114,12 +114,13 @@ class FailureDetector:
     def check(self, now_us: int) -> list[ProcessId]:
         """Look at the time; return who is suspected since the last look."""
         self._forgive_own_sleep(now_us)
-        shortest_us = self._timing.timeout_us
+        shortest_us = max(self._timing.timeout_us, _BEATS_MISSED * self.heartbeat_us)
+        longest_us = max(self._timing.timeout_us_max, shortest_us)
         news: list[ProcessId] = []
         for process, peer in self._peers.items():
             silent_us = now_us - peer.heard_us
             is_silent = silent_us > shortest_us and silent_us > min(
-                peer.timeout_us(self.heartbeat_us), self._timing.timeout_us_max
+                peer.timeout_us(self.heartbeat_us), longest_us
             )
             if is_silent and process not in self.suspected:
                 self.suspected[process] = None
