@@ -75,12 +75,13 @@ class Cluster:
         while time.monotonic() < end_s:
             seen = {view.name: view for view in self.views if view.number >= number}
             if all(name in seen for name in names):
-                first = {name: next(v for v in self.views if v.name == name and v.number >= number)
-                         for name in names}  # fmt: skip
-                return list(first.values())
+                return [self._first(name, number) for name in names]
             self.take(0.2)
         message = f"view {number} was not seen by all of {', '.join(names)} in {_WAIT_S:g} s"
         raise AntiphonError(message)
+
+    def _first(self, name: str, number: int) -> ViewSeen:
+        return next(view for view in self.views if view.name == name and view.number >= number)
 
     def watch(self, seconds: float) -> None:
         """Let time pass."""
@@ -114,9 +115,11 @@ def cluster(*, is_loaded: bool) -> Iterator[Cluster]:
 def measure_failover_ms(repeats: int) -> list[float]:
     """Return, for each of ``repeats`` groups, the time from kill -9 to the last one's new view."""
     times = []
-    for _ in range(repeats):
+    for turn in range(repeats):
         with cluster(is_loaded=False) as members:
-            victim, *others = list(members.processes)[::-1] if _ % 2 else list(members.processes)
+            # Now the most senior member, which coordinates, now the most junior one.
+            names = list(members.processes)
+            victim, *others = names[::-1] if turn % 2 else names
             members.watch(0.5)
             killed_ns = time.monotonic_ns()
             members.processes[victim].kill()

@@ -16,6 +16,7 @@ from antiphon.bench.spec import Report, Spec
 from antiphon.core.runs import Order
 from antiphon.net.group import Group
 from antiphon.net.joining import join, run
+from antiphon.net.stream import Batch
 
 BATCH_COUNT = 512
 """Messages per call of the batch form, for every system."""
@@ -127,10 +128,10 @@ async def _read(spec: Spec, group: Group, counter: Counter) -> None:
     me = group.me
     if spec.form == "batch":
         async for batch in group.batches():
-            if batch.sender != me:
+            if isinstance(batch, Batch) and batch.sender != me:
                 counter.batch(batch.sender, batch.payloads)
         return
-    async for message in group:
+    async for message in group.messages():
         if message.sender != me:
             counter.message(message.sender, message.payload)
 

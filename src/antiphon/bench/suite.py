@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from antiphon.bench.changes import measure_failover_ms, measure_joins, measure_load
 from antiphon.bench.headers import header_bytes_per_message
 from antiphon.bench.multicast import Rate, measure
 from antiphon.bench.simulator import measure_kernel, measure_simulation
@@ -38,7 +39,7 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
     detail: dict[str, Any]
 
 
-PARTS = ("multicast", "simulator", "size", "views")
+PARTS = ("multicast", "simulator", "size", "views", "changes")
 """What can be measured by itself."""
 
 
@@ -48,20 +49,26 @@ def run_suite(
     """Measure these parts."""
     figures: list[Figure] = []
     if "multicast" in parts:
-        for senders in ("one", "all"):
-            for payload_bytes in (64, 1000):
-                for form in ("batch", "message"):
-                    on_step(f"{senders} sender(s), {payload_bytes} B, {form} form")
-                    figures += _multicast(senders, payload_bytes, form, repeats, scale)
-    if "simulator" in parts:
-        on_step("simulator against SimPy")
-        figures += _simulator(repeats, scale)
-    if "size" in parts:
-        on_step("headers and import")
-        figures += _sizes()
-    if "views" in parts:
-        on_step("messages of view changes")
-        figures += _views()
+        figures += _all_multicast(repeats, scale, on_step)
+    for part, what, measured in (
+        ("simulator", "simulator against SimPy", lambda: _simulator(repeats, scale)),
+        ("size", "headers and import", _sizes),
+        ("views", "messages of view changes", _views),
+        ("changes", "kill -9, joins, and a minute of load", lambda: _changes(repeats, scale)),
+    ):
+        if part in parts:
+            on_step(what)
+            figures += measured()
+    return figures
+
+
+def _all_multicast(repeats: int, scale: float, on_step: OnStep) -> list[Figure]:
+    figures: list[Figure] = []
+    for senders in ("one", "all"):
+        for payload_bytes in (64, 1000):
+            for form in ("batch", "message"):
+                on_step(f"{senders} sender(s), {payload_bytes} B, {form} form")
+                figures += _multicast(senders, payload_bytes, form, repeats, scale)
     return figures
 
 
@@ -90,6 +97,33 @@ def _views() -> list[Figure]:
     value = (joins[-1].agreement + joins[-1].flushing) / joins[-1].size
     what = "messages / n to agree on a new member and install it (ISIS 7.4 counts 3)"
     return [*figures, _figure(what, value, None, detail=detail)]
+
+
+def _changes(repeats: int, scale: float) -> list[Figure]:
+    """Five real processes: how soon a death is known, what a join costs, what is kept."""
+    deaths = measure_failover_ms(max(2, 2 * repeats))
+    joins = measure_joins(max(2, int(20 * scale)))
+    load = measure_load(max(5.0, 60.0 * scale))
+    suspicions = load["views"] - 1
+    growth = load["kept_bytes_median_second_half"] / max(1, load["kept_bytes_median_first_half"])
+    ordered = sorted(joins)
+    p99 = ordered[min(len(ordered) - 1, int(0.99 * len(ordered)))]
+    what = f"{load['seconds']:g} s of full load"
+    return [
+        _figure(
+            "ms from kill -9 to the new view at all others, slowest", max(deaths), 300.0,
+            at_most=True, detail={"median": statistics.median(deaths), "count": len(deaths)},
+        ),
+        _figure(
+            "ms that traffic pauses for a join, p99", p99, 50.0, at_most=True,
+            detail={"median": statistics.median(joins), "count": len(joins), "max": max(joins)},
+        ),
+        _figure(f"wrong suspicions in {what}", suspicions, 0.0, at_most=True, detail=load),
+        _figure(
+            f"bytes kept, second half to first half of {what}", growth, 1.5, at_most=True,
+            detail=load,
+        ),
+    ]  # fmt: skip
 
 
 def step_count(parts: tuple[str, ...]) -> int:
