@@ -468,7 +468,7 @@ def transfer_is_not_started_again(
     return effects
 
 
-@_plant(StateTransfer, "receive", "its place in the stream")
+@_plant(StateTransfer, "receive", "its place in the stream", _ALL)
 def early_pieces_are_dropped(
     self: StateTransfer, peer: ProcessId, message: StateChunk | StateTaken
 ) -> list[state_transfer.Effect]:

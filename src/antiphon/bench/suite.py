@@ -50,12 +50,13 @@ def run_suite(
     figures: list[Figure] = []
     if "multicast" in parts:
         figures += _all_multicast(repeats, scale, on_step)
-    for part, what, measured in (
-        ("simulator", "simulator against SimPy", lambda: _simulator(repeats, scale)),
-        ("size", "headers and import", _sizes),
-        ("views", "messages of view changes", _views),
-        ("changes", "kill -9, joins, and a minute of load", lambda: _changes(repeats, scale)),
-    ):
+    others: dict[str, tuple[str, Callable[[], list[Figure]]]] = {
+        "simulator": ("simulator against SimPy", lambda: _simulator(repeats, scale)),
+        "size": ("headers and import", _sizes),
+        "views": ("messages of view changes", _views),
+        "changes": ("kill -9, joins, and load", lambda: _changes(repeats, scale)),
+    }
+    for part, (what, measured) in others.items():
         if part in parts:
             on_step(what)
             figures += measured()
