@@ -21,6 +21,7 @@ from antiphon.stack.member import FLUSHES
 from antiphon.trace.run_folder import RunFolder
 
 _CHUNK = 50
+_SEEDS_MAX = 10_000_000
 
 
 def explore(
@@ -44,12 +45,15 @@ def explore(
     if flush not in FLUSHES:
         message = f"there is no flush {flush!r}: choose one of {', '.join(FLUSHES)}"
         raise UsageError(message)
+    if jobs < 0 or failures < 1:
+        message = "--jobs cannot be negative, and --failures is at least 1"
+        raise UsageError(message)
     if replay is not None:
         _replay(replay, keep, as_json=as_json)
         return
     chosen = _parse_seeds(seeds)
     findings = _explore(chosen, flush, jobs or os.cpu_count() or 1, failures)
-    reports = [_report(finding, keep) for finding in findings]
+    reports = [_report(finding, keep, is_quiet=as_json) for finding in findings]
     if as_json:
         typer.echo(json.dumps({"seeds": seeds, "flush": flush, "findings": reports}))
     elif not reports:
@@ -60,10 +64,14 @@ def explore(
 
 def _parse_seeds(text: str) -> range:
     first, dots, last = text.partition("..")
-    if not first.isdigit() or (dots and not last.isdigit()):
+    if not first.isdecimal() or (dots and not last.isdecimal()):
         message = f"seeds {text!r} cannot be read: write FIRST..LAST, as in 0..999"
         raise UsageError(message)
-    return range(int(first), int(last or first) + 1)
+    seeds = range(int(first), int(last or first) + 1)
+    if not 0 < len(seeds) <= _SEEDS_MAX:
+        message = f"seeds {text!r} are none, or more than {_SEEDS_MAX:,}: write FIRST..LAST"
+        raise UsageError(message)
+    return seeds
 
 
 def _explore(seeds: range, flush: str, jobs: int, failures: int) -> list[Finding]:
@@ -98,7 +106,7 @@ def _examine_chunk(seeds: range, flush: str) -> list[Finding]:
     return [finding for finding in found if finding is not None]
 
 
-def _report(finding: Finding, keep: Path) -> dict[str, str | int]:
+def _report(finding: Finding, keep: Path, *, is_quiet: bool) -> dict[str, str | int]:
     """Shrink and keep a failing world; say how to see it again."""
     scenario = finding.scenario
     name = f"explored-{scenario.flush}-{scenario.seed}"
@@ -112,11 +120,12 @@ def _report(finding: Finding, keep: Path) -> dict[str, str | int]:
     folder = _keep(small, keep / name)
     again = f"antiphon explore --seeds {scenario.seed}..{scenario.seed} --flush {scenario.flush}"
     shrunk = f"antiphon explore --replay {shlex.quote(str(folder / 'scenario.txt'))}"
-    output.print(f"[bold red]seed {scenario.seed}: {finding.what}[/]: {finding.text}")
-    output.print(f"  replay: {again}")
-    output.print(
-        f"  shrunk from {len(scenario.steps)} to {len(small.scenario.steps)} steps: {shrunk}"
-    )
+    if not is_quiet:
+        output.print(f"[bold red]seed {scenario.seed}: {finding.what}[/]: {finding.text}")
+        output.print(f"  replay: {again}")
+        output.print(
+            f"  shrunk from {len(scenario.steps)} to {len(small.scenario.steps)} steps: {shrunk}"
+        )
     return {
         "seed": scenario.seed, "what": finding.what, "text": finding.text,
         "replay": again, "shrunk": shrunk, "steps": len(small.scenario.steps),
@@ -144,8 +153,8 @@ def _keep(finding: Finding, path: Path) -> Path:
 def _replay(path: Path, keep: Path, *, as_json: bool) -> None:
     try:
         scenario = parse_scenario(path.read_text())
-    except OSError as error:
-        message = f"scenario {path} cannot be read ({error.strerror}): give a file that exists"
+    except (OSError, UnicodeDecodeError) as error:
+        message = f"scenario {path} cannot be read ({error}): give a text file that exists"
         raise UsageError(message) from None
     finding = examine(scenario)
     folder = keep / f"explored-{scenario.flush}-{scenario.seed}"

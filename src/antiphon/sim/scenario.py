@@ -70,6 +70,13 @@ class Scenario:
 
 _VERBS = get_args(Verb)
 
+FOUNDERS_MAX = 1_000
+MESSAGES_MAX = 10_000
+TIME_US_MAX = 10**10
+
+_NAMES = {"slow": (2, 2), "heal": (0, 0), "partition": (1, FOUNDERS_MAX)}
+"""How many processes a verb is about, the fewest and the most, if it is not one."""
+
 
 def parse_scenario(text: str) -> Scenario:
     """Read a scenario; raise :class:`UsageError` with the line that is wrong."""
@@ -89,26 +96,36 @@ def parse_scenario(text: str) -> Scenario:
             message = f"line {number} of the scenario, {line.strip()!r}, cannot be read: {error}"
             raise UsageError(message) from None
     try:
-        return Scenario(
-            seed=int(values.pop("seed", "0")),
-            founders=int(values.pop("founders", "3")),
-            flush=values.pop("flush", "view-atomic"),
-            messages=int(values.pop("messages", "60")),
-            answers=float(values.pop("answers", "0.5")),
-            delay_us=int(values.pop("delay_us", "1000")),
-            steps=_checked(values, steps),
+        return _checked(
+            Scenario(
+                seed=int(values.pop("seed", "0")),
+                founders=int(values.pop("founders", "3")),
+                flush=values.pop("flush", "view-atomic"),
+                messages=int(values.pop("messages", "60")),
+                answers=float(values.pop("answers", "0.5")),
+                delay_us=int(values.pop("delay_us", "1000")),
+                steps=tuple(steps),
+            ),
+            values,
         )
     except ValueError as error:
         message = f"the scenario's head cannot be read: {error}"
         raise UsageError(message) from None
 
 
-def _checked(values: dict[str, str], steps: list[Step]) -> tuple[Step, ...]:
-    """Return the steps, if nothing is left of the head."""
-    if values:
-        message = f"there is no {', '.join(values)} in a scenario"
-        raise ValueError(message)
-    return tuple(steps)
+def _checked(scenario: Scenario, left_over: dict[str, str]) -> Scenario:
+    """Return a scenario that can be lived through."""
+    checks = {
+        f"there is no {', '.join(left_over)} in a scenario": not left_over,
+        f"founders are from 1 to {FOUNDERS_MAX}": 1 <= scenario.founders <= FOUNDERS_MAX,
+        f"messages are from 0 to {MESSAGES_MAX}": 0 <= scenario.messages <= MESSAGES_MAX,
+        "answers is a probability": 0.0 <= scenario.answers <= 1.0,
+        f"delay_us is from 0 to {TIME_US_MAX}": 0 <= scenario.delay_us <= TIME_US_MAX,
+    }
+    for said, is_right in checks.items():
+        if not is_right:
+            raise ValueError(said)
+    return scenario
 
 
 def _parse_step(words: list[str]) -> Step:
@@ -116,5 +133,12 @@ def _parse_step(words: list[str]) -> Step:
     if verb not in _VERBS:
         message = f"there is no verb {verb!r}"
         raise ValueError(message)
-    amount = int(rest.pop()) if rest and rest[-1].isdigit() else 0
+    amount = int(rest.pop()) if rest and rest[-1].isdecimal() else 0
+    fewest, most = _NAMES.get(verb, (1, 1))
+    if not fewest <= len(rest) <= most:
+        message = f"{verb} needs {fewest} name(s)"
+        raise ValueError(message)
+    if not (0 <= int(time_us) <= TIME_US_MAX and amount <= TIME_US_MAX):
+        message = f"times and amounts are from 0 to {TIME_US_MAX}"
+        raise ValueError(message)
     return Step(int(time_us), cast("Verb", verb), tuple(rest), amount)
