@@ -154,7 +154,8 @@ def _replay(path: Path, keep: Path, *, as_json: bool) -> None:
     try:
         scenario = parse_scenario(path.read_text())
     except (OSError, UnicodeDecodeError) as error:
-        message = f"scenario {path} cannot be read ({error}): give a text file that exists"
+        why = error.strerror if isinstance(error, OSError) else "it is no text"
+        message = f"scenario {path} cannot be read ({why}): give a text file that exists"
         raise UsageError(message) from None
     finding = examine(scenario)
     folder = keep / f"explored-{scenario.flush}-{scenario.seed}"
