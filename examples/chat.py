@@ -1,7 +1,8 @@
-"""A chat in which nobody ever sees an answer before its question.
+"""A chat that people join and leave as they like, and in which no answer precedes its question.
 
-Run it in three terminals, as `chat.py alice`, `chat.py bob` and `chat.py carol`. Type lines; end
-with Ctrl-D. A member that has ended still shows what the others say until they end as well.
+Run `chat.py alice` in one terminal; it says where it listens. Join from others with that address,
+or any other member's, as `chat.py bob 127.0.0.1:7001`. Type lines; end with Ctrl-D. Kill one of
+them, and see what the others say.
 """
 
 import asyncio
@@ -9,19 +10,23 @@ import sys
 
 import antiphon
 
-MEMBERS = {"alice": "127.0.0.1:7001", "bob": "127.0.0.1:7002", "carol": "127.0.0.1:7003"}
-
 
 async def show(group: antiphon.Group) -> None:
-    """Print what the others say, until everybody has left."""
-    async for message in group:
-        if message.sender != group.me:
-            print(f"{message.sender}: {message.payload.decode()}")
+    """Print what the others say, and who comes and goes."""
+    async for event in group:
+        match event:
+            case antiphon.View(number, members, joined, left, failed):
+                news = [("joined", joined), ("left", left), ("failed", failed)]
+                said = [f"{' '.join(who)} {what}" for what, who in news if who]
+                print(f"-- view {number}: {' '.join(members)} {'; '.join(said)}".rstrip())
+            case antiphon.Message(sender, _, payload) if sender != group.me:
+                print(f"{sender}: {payload.decode()}")
 
 
-async def main(me: str) -> None:
+async def main(me: str, seeds: list[str]) -> None:
     """Say what is typed."""
-    async with antiphon.join("chat", me=me, members=MEMBERS, drain_s=3600) as group:
+    at = "127.0.0.1:0" if seeds else "127.0.0.1:7001"
+    async with antiphon.join("chat", me=me, at=at, seeds=seeds) as group:
         showing = asyncio.create_task(show(group))
         while line := await asyncio.to_thread(sys.stdin.readline):
             await group.cbcast(line.strip().encode())
@@ -29,4 +34,4 @@ async def main(me: str) -> None:
 
 
 if __name__ == "__main__":
-    antiphon.run(main(sys.argv[1]))
+    antiphon.run(main(sys.argv[1], sys.argv[2:]))

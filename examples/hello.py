@@ -11,7 +11,7 @@ async def main(me: str) -> None:
     """Greet, and wait for the other's greeting."""
     async with antiphon.join("world", me=me, members=MEMBERS) as group:
         await group.cbcast(b"hello, world")
-        async for message in group:
+        async for message in group.messages():
             print(f"{message.sender} says {message.payload.decode()}")
             if message.sender != me:
                 break

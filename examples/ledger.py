@@ -18,9 +18,10 @@ async def main(me: str, folder: str) -> None:
         await group.cbcast_many(amount.to_bytes(4) for amount in range(1, ENTRIES + 1))
         booked = balance = 0
         async for batch in group.batches():
-            booked += len(batch.payloads)
-            balance += sum(map(int.from_bytes, batch.payloads))
-            if booked == ENTRIES * len(group.members):
+            if isinstance(batch, antiphon.Batch):
+                booked += len(batch.payloads)
+                balance += sum(map(int.from_bytes, batch.payloads))
+            if booked == ENTRIES * len(MEMBERS):
                 break
     print(f"{booked} entries, balance {balance}")
 

@@ -25,7 +25,7 @@ EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 def _with_free_ports(name: str, folder: Path) -> Path:
     """Return a copy of an example whose addresses are free."""
     text = (ROOT / "examples" / name).read_text(encoding="utf-8")
-    printed = sorted(set(re.findall(r"127\.0\.0\.1:\d+", text)))
+    printed = sorted(set(re.findall(r"127\.0\.0\.1:[1-9]\d*", text)))
     for old, new in free_addresses(printed).items():
         text = text.replace(old, new)
     copy = folder / name
@@ -49,7 +49,8 @@ async def _start(example: Path, *arguments: str) -> Process:
 async def _finish(process: Process) -> list[str]:
     """Wait for a process that is to end well; return the lines it has printed."""
     output, errors = await process.communicate(b"")  # which ends its input
-    assert (process.returncode, errors) == (0, b""), errors.decode()
+    assert process.returncode == 0, errors.decode()
+    assert all(b" suspects " in line for line in errors.splitlines()), errors.decode()
     return output.decode().splitlines()
 
 
@@ -80,23 +81,35 @@ def test_hello_reaches_the_other(tmp_path: Path) -> None:
 
 @pytest.mark.net
 def test_chat_shows_question_before_answer(tmp_path: Path) -> None:
-    """Bob answers what he has seen; carol sees both, in that order; all end with their input."""
+    """People join one by one; bob answers what he has seen, and carol sees both, in that order."""
     example = _with_free_ports("chat.py", tmp_path)
+    address = re.findall(r"127\.0\.0\.1:[1-9]\d*", example.read_text(encoding="utf-8"))[0]
 
-    async def scene() -> list[list[str]]:
+    async def scene() -> None:
         async with asyncio.timeout(DEADLINE_S):
-            members = [await _start(example, name) for name in ("alice", "bob", "carol")]
+            alice = await _start(example, "alice")
+            members = [alice]
             try:
-                alice, bob, carol = members
+                assert await _see(alice) == "-- view 1: alice"
+                members.append(bob := await _start(example, "bob", address))
+                assert await _see(alice) == "-- view 2: alice bob bob joined"
+                members.append(carol := await _start(example, "carol", address))
+                assert await _see(alice) == "-- view 3: alice bob carol carol joined"
+                assert await _see(bob) == "-- view 2: alice bob bob joined"
+                assert await _see(bob) == "-- view 3: alice bob carol carol joined"
                 await _type(alice, "who sings?")
                 assert await _see(bob) == "alice: who sings?"
                 await _type(bob, "I do")
+                assert (await _see(carol)).startswith("-- view 3")
                 assert [await _see(carol), await _see(carol)] == ["alice: who sings?", "bob: I do"]
-                return await asyncio.gather(*map(_finish, members))
+                carol.kill()
+                assert await _see(bob) == "-- view 4: alice bob carol failed"
+                lines = await asyncio.gather(*map(_finish, [alice, bob]))
+                assert lines[0][:2] == ["bob: I do", "-- view 4: alice bob carol failed"]
             finally:
                 await _kill_rest(members)
 
-    assert asyncio.run(scene()) == [["bob: I do"], [], []]
+    asyncio.run(scene())
 
 
 async def _type(process: Process, line: str) -> None:

@@ -10,14 +10,18 @@ This file lists the whole public interface.
 from antiphon.core.errors import (
     AntiphonError,
     BackPressureError,
+    ExcludedError,
     PeerError,
+    StateError,
     TraceError,
     UsageError,
 )
 from antiphon.core.runs import Order
+from antiphon.membership.failure_detector import Timing
 from antiphon.net.group import Group
 from antiphon.net.joining import join, run
-from antiphon.net.stream import Batch, Message
+from antiphon.net.state_keeper import State
+from antiphon.net.stream import Batch, Message, View
 
 __version__ = "0.1.0"
 
@@ -25,12 +29,17 @@ __all__ = [
     "AntiphonError",
     "BackPressureError",
     "Batch",
+    "ExcludedError",
     "Group",
     "Message",
     "Order",
     "PeerError",
+    "State",
+    "StateError",
+    "Timing",
     "TraceError",
     "UsageError",
+    "View",
     "join",
     "run",
 ]

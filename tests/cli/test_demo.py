@@ -12,24 +12,42 @@ SHORT = ("demo", "--messages", "500", "--seconds", "1")
 @pytest.mark.net
 def test_demo_keeps_the_order_and_says_so(tmp_path: Path) -> None:
     """Five processes multicast, messages were really held back, and the verdict is clean."""
-    done = antiphon(*SHORT, "--engine", "oracle", "--out", str(tmp_path / "run"))
+    done = antiphon(*SHORT, "--no-kill", "--engine", "oracle", "--out", str(tmp_path / "run"))
     assert done.returncode == 0, done.stderr
     assert "Nobody heard a response before its call" in done.stdout
-    rows = {line.split()[0]: line.split() for line in done.stdout.splitlines() if line.strip()}
-    singers = [rows[name] for name in ("alice", "bob", "carol", "dave", "erin")]
+    singers = _singers(done.stdout)
     assert [(row[1], row[3]) for row in singers] == [("100", "500")] * 5
     assert sum(int(row[4].replace(",", "")) for row in singers) > 0
+
+
+def _singers(printed: str) -> list[list[str]]:
+    table, _, _ = printed.partition("\n\n")
+    rows = {line.split()[0]: line.split() for line in table.splitlines() if line.strip()}
+    return [rows[name] for name in ("alice", "bob", "carol", "dave", "erin")]
+
+
+@pytest.mark.net
+def test_demo_survives_the_death_of_one_process(tmp_path: Path) -> None:
+    """One is killed half-way; the others say all they had to say, in a view without it."""
+    done = antiphon(*SHORT, "--engine", "oracle", "--out", str(tmp_path / "run"))
+    assert done.returncode == 0, done.stderr
+    assert "dave was killed" in done.stdout
+    assert done.stderr == ""
+    singers = _singers(done.stdout)
+    assert singers[3][-1] == "killed"
+    assert {row[1] for row in singers if row[0] != "dave"} == {"100"}
+    assert len({row[3] for row in singers if row[0] != "dave"}) == 1
 
 
 @pytest.mark.net
 @pytest.mark.spark
 def test_demo_is_confirmed_by_spark(tmp_path: Path) -> None:
     """The same with Spark as the judge, as JSON."""
-    done = antiphon(*SHORT, "--json", "--out", str(tmp_path / "run"))
+    done = antiphon(*SHORT, "--no-kill", "--json", "--out", str(tmp_path / "run"))
     assert done.returncode == 0, done.stderr
     document = json.loads(done.stdout)
     assert document["verdict"]["engine"] == "spark"
-    assert document["verdict"]["delivery_count"] == 2_500
+    assert document["verdict"]["delivery_count"] == 5 * (500 + 5)  # each says that it is done
     assert {item["status"] for item in document["verdict"]["properties"]} == {"holds"}
     assert (tmp_path / "run" / "verdict.json").exists()
 

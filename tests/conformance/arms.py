@@ -16,7 +16,7 @@ from tests.conformance.singer import Singer, sing
 from tests.net.harness import DEADLINE_S, LoopFactory, free_addresses, play
 from tests.net.processes import start
 
-from antiphon.net.node import Node
+from antiphon.net.joining import make_node
 from antiphon.sim import cluster
 from antiphon.sim.cluster import Cluster, Options, process_names
 from antiphon.sim.network import NetworkOptions
@@ -95,9 +95,9 @@ def hold_in_one_loop(folder: Path, loop_factory: LoopFactory) -> None:
 
     async def scene() -> None:
         addresses = free_addresses(NAMES)
-        trace = folder / "events"
         groups = [
-            Node("g", name, addresses, trace=trace, delay_s_max=DELAY_S_MAX).group for name in NAMES
+            make_node("g", name, members=addresses, trace=folder, delay_s_max=DELAY_S_MAX).group
+            for name in NAMES
         ]
 
         async def live(index: int) -> None:

@@ -5,19 +5,18 @@ python member.py '{"me": ..., "members": ..., "folder": ..., "delay_s_max": ...,
 
 import json
 import sys
-from pathlib import Path
 
 from tests.conformance.planted import plant
 from tests.conformance.singer import sing
 
 from antiphon import run
-from antiphon.net.node import Node
+from antiphon.net.joining import make_node
 
 
 async def live(me: str, members: dict[str, str], folder: str, delay_s_max: float) -> None:
     """Join, sing, and stop."""
-    trace = Path(folder) / "events"
-    async with Node("g", me, members, trace=trace, delay_s_max=delay_s_max).group as group:
+    node = make_node("g", me, members=members, trace=folder, delay_s_max=delay_s_max)
+    async with node.group as group:
         await sing(group)
 
 

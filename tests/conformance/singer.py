@@ -53,7 +53,7 @@ async def sing(group: Group) -> None:
     waiting = total(len(group.members))
     await group.cbcast_many(singer.open())
     async with asyncio.timeout(15):
-        async for message in group:
+        async for message in group.messages():
             for payload in singer.hear(message.payload):
                 await group.cbcast(payload)
             waiting -= 1

@@ -8,8 +8,19 @@ from random import Random
 
 from hypothesis import strategies as st
 
-from antiphon.core.frames import MEMBERS_MAX, Bye, Hello, encode_bye, encode_hello, encode_runs
-from antiphon.core.ids import GroupNumber, Rank, ViewNumber
+from antiphon.core.control import Alive
+from antiphon.core.frames import (
+    MEMBERS_MAX,
+    NUMBER_MAX,
+    encode_ack,
+    encode_bye,
+    encode_control,
+    encode_hello,
+    encode_relay,
+    encode_runs,
+)
+from antiphon.core.greeting import Greeting
+from antiphon.core.ids import GroupNumber, ProcessId, Rank, ViewNumber
 from antiphon.core.runs import Order, Run, Stamp
 
 _NUMBERS = st.integers(0, 200) | st.integers(0, 2**64 - 1)
@@ -31,7 +42,7 @@ def runs(draw: st.DrawFn) -> Run:
         GroupNumber(draw(_NUMBERS)),
         ViewNumber(draw(_NUMBERS)),
         Rank(sender),
-        draw(st.integers(1, 200) | st.integers(1, 2**63)),
+        draw(st.integers(1, 200) | st.integers(1, NUMBER_MAX - 4096)),
         draw(st.sampled_from(Order)),
         tuple(sorted(counts.items())),
         payloads,
@@ -75,13 +86,27 @@ def random_stamp(rng: Random, sender: int) -> Stamp:
     return tuple((rank, rng.choice((1, 2, 77, 2**40))) for rank in ranks if rank != sender)
 
 
+def _other_frame(rng: Random) -> bytes:
+    domain = rng.randrange(2**32)
+    match rng.randrange(5):
+        case 0:
+            alice = ProcessId("alice", 1, rng.randrange(2**40), "127.0.0.1:7001")
+            return encode_hello(domain, Greeting("choir", "view-atomic", alice, rng.randrange(99)))
+        case 1:
+            return encode_bye(domain)
+        case 2:
+            return encode_ack(domain, rng.randrange(2**40))
+        case 3:
+            return encode_relay(domain, rng.randrange(9), [random_run(rng)])
+        case _:
+            return encode_control(domain, Alive(rng.randrange(9), ((0, rng.randrange(99)),), 1, 1))
+
+
 def random_frame(rng: Random) -> bytes:
     """Return the bytes of a valid frame of any kind."""
     match rng.randrange(8):
         case 0:
-            return encode_hello(Hello(rng.randrange(2**32), rng.randrange(9), "alice", 1))
-        case 1:
-            return encode_bye(Bye(rng.randrange(2**32), rng.randrange(9)))
+            return _other_frame(rng)
         case _:
             listed = [random_run(rng)]
             for _ in range(rng.randrange(3)):

@@ -6,7 +6,14 @@ from antiphon.core import errors
 
 
 @pytest.mark.parametrize(
-    "kind", [errors.UsageError, errors.BackPressureError, errors.PeerError, errors.TraceError]
+    "kind",
+    [
+        errors.UsageError,
+        errors.BackPressureError,
+        errors.ExcludedError,
+        errors.PeerError,
+        errors.TraceError,
+    ],
 )
 def test_every_error_is_caught_by_the_root(kind: type[errors.AntiphonError]) -> None:
     """Whoever catches AntiphonError misses none of ours."""

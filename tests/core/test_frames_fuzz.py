@@ -139,8 +139,9 @@ HEAD = "01 02 00 00 00 00 00"
         f"{HEAD} 01 41 01 01 00 01 02 ffffffff ffffffff 61",
         f"{HEAD} 01 19 01 01 00 01 01 {HUGE} 01 01",
         f"{HEAD} 01 19 01 01 00 01 01 8020 01 01",
-        f"01 01 00 00 00 00 00 {HUGE} 61",
-        "01 01 00 00 00 00 00 40 61",
+        "01 01 00 00 00 00 00 dd ff ff ff ff a1 67",
+        "01 05 00 00 00 00 00 dd ff ff ff ff a1 67",
+        f"01 04 00 00 00 00 00 {HUGE} 61",
     ],
 )
 def test_small_frame_that_announces_much_is_refused_without_allocating(data: str) -> None:

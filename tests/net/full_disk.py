@@ -52,13 +52,14 @@ async def live(folder: Path) -> dict[str, object]:
         await talk()
         for _ in range(10):
             await exchange([alice, bob])
+        number = alice.group.view.number
         leaving = [asyncio.ensure_future(node.stop()) for node in (alice, bob)]
         await until(lambda: all(task.done() for task in leaving), "both have stopped")
         for task in leaving:
             error = task.exception()
             assert isinstance(error, AntiphonError)
             raised.append(f"{type(error).__name__}: {error}")
-    return {"log": log.lines, "raised": raised, "lost": alice.group.lost | bob.group.lost}
+    return {"log": log.lines, "raised": raised, "view": number}
 
 
 if __name__ == "__main__":

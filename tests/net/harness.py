@@ -12,17 +12,23 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-from antiphon import Group, Message
+from antiphon import Group, Message, Timing
+from antiphon.net.joining import make_node
 from antiphon.net.node import Node
 from antiphon.net.ports import free_ports
+from antiphon.sim.oracle import judge
 from antiphon.trace.reader import read_rows
 from antiphon.trace.schema import Event
+from antiphon.trace.verdict import Verdict
 
 T = TypeVar("T")
 LoopFactory = Callable[[], asyncio.AbstractEventLoop]
 
 DEADLINE_S = 20.0
 """Nothing here takes a tenth of it, on a machine that has nothing else to do."""
+
+QUICK = Timing(heartbeat_us=20_000, timeout_us=400_000)
+"""For scenes in which somebody has to be suspected for its silence."""
 
 TRIO = ("alice", "bob", "carol")
 """In order of seniority: carol dials bob and alice, bob dials alice."""
@@ -67,22 +73,46 @@ Nodes = dict[str, Node]
 
 def address_of(node: Node) -> str:
     """Return where a node listens."""
-    return str(node._mesh._addresses[node._rank])
+    return str(node.address)
+
+
+def make_choir(addresses: dict[str, str], *, folder: Path | None = None, **options: Any) -> Nodes:
+    """Return a node for each founding member."""
+    return {
+        name: make_node("choir", name, members=addresses, trace=folder, **options)
+        for name in addresses
+    }
+
+
+async def start_all(nodes: Sequence[Node]) -> None:
+    """Start nodes that found a group together."""
+    await asyncio.gather(*(node.start() for node in nodes))
+
+
+async def stop_all(nodes: Sequence[Node]) -> None:
+    """Let nodes leave together."""
+    await asyncio.gather(*(node.stop() for node in nodes))
 
 
 @asynccontextmanager
 async def choir(
     names: Sequence[str] = TRIO, *, folder: Path | None = None, **options: Any
 ) -> AsyncIterator[Nodes]:
-    """Start a node for each name, all in this event loop; stop them all together."""
-    addresses = free_addresses(names)
-    trace = folder / "events" if folder is not None else None
-    nodes = {name: Node("choir", name, addresses, trace=trace, **options) for name in names}
-    await asyncio.gather(*(node.start() for node in nodes.values()))
+    """Start a node for each name, all in this event loop; let them all leave together."""
+    nodes = make_choir(free_addresses(names), folder=folder, **options)
+    await start_all(list(nodes.values()))
     try:
         yield nodes
     finally:
-        await asyncio.gather(*(node.stop() for node in nodes.values()))
+        await stop_all(list(nodes.values()))
+
+
+async def until_view(node: Node, members: Sequence[str]) -> None:
+    """Wait until a node is in a primary view of just these members."""
+    await until(
+        lambda: node.view is not None and node.view.members == tuple(members) and node.view.primary,
+        f"{node.name} is in a view of {', '.join(members)}",
+    )
 
 
 async def read(group: Group, count: int) -> list[Message]:
@@ -90,7 +120,7 @@ async def read(group: Group, count: int) -> list[Message]:
     messages: list[Message] = []
     if count:
         async with asyncio.timeout(DEADLINE_S / 2):
-            async for message in group:
+            async for message in group.messages():
                 messages.append(message)
                 if len(messages) == count:
                     break
@@ -105,9 +135,9 @@ async def read_payloads(group: Group, count: int) -> list[bytes]:
 
 async def exchange(nodes: Sequence[Node]) -> None:
     """See that each of ``nodes`` still reaches all of them, in both directions."""
+    said = {b"from " + node.name.encode() for node in nodes}
     for node in nodes:
         await node.group.cbcast(b"from " + node.name.encode())
-    said = {b"from " + node.name.encode() for node in nodes}
     for node in nodes:
         assert set(await read_payloads(node.group, len(nodes))) == said
 
@@ -115,3 +145,10 @@ async def exchange(nodes: Sequence[Node]) -> None:
 def rows_of(folder: Path, process: str) -> list[Event]:
     """Return what a process journalled."""
     return [event for event, _, _ in read_rows(folder / "events") if event.process == process]
+
+
+def verdict_on(folder: Path) -> Verdict:
+    """Have a trace judged; fail if anything in it is violated."""
+    verdict = judge(read_rows(folder))
+    assert not verdict.is_violated, verdict
+    return verdict

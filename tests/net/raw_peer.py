@@ -1,7 +1,8 @@
 """A peer that is no node: it says, byte by byte, what a test tells it to.
 
 Law: it does nothing by itself. As a stranger it only connects; as the rogue member carol, the
-most junior, it connects to alice and bob and greets as the real carol would.
+most junior, it connects to alice and bob and greets as the real carol would. Then it only goes on
+living, with heartbeats, and listens where carol should, so that nobody takes it for dead.
 """
 
 import asyncio
@@ -12,17 +13,35 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from tests.net.harness import DEADLINE_S, TRIO, Nodes, free_addresses
+from msgspec.structs import replace
+from tests.net.harness import DEADLINE_S, TRIO, Nodes, free_addresses, make_choir, stop_all
 
-from antiphon.core.frames import Bye, Hello, decode_frame, encode_bye, encode_hello, encode_runs
-from antiphon.core.ids import GroupNumber, Rank, ViewNumber
+from antiphon.core.control import Alive, AnyMessage
+from antiphon.core.errors import PeerError
+from antiphon.core.frames import (
+    Frame,
+    Hello,
+    Runs,
+    decode_frame,
+    encode_ack,
+    encode_bye,
+    encode_control,
+    encode_hello,
+    encode_relay,
+    encode_runs,
+)
+from antiphon.core.greeting import Greeting
+from antiphon.core.ids import GroupNumber, ProcessId, Rank, ViewNumber
 from antiphon.core.runs import Order, Run, Stamp
+from antiphon.net.domain import domain_digest, founding_digest
 from antiphon.net.framing import with_length
-from antiphon.net.mesh import domain_digest
 from antiphon.net.node import Node
 
-DOMAIN = domain_digest("choir", list(TRIO))
+FLUSH = "view-atomic"
+DOMAIN = domain_digest("choir", FLUSH, with_state=False)
 CAROL = 2
+CAROLS_START = 3_000_000
+ALIVE_S = 0.1
 
 
 class RawPeer:
@@ -32,6 +51,8 @@ class RawPeer:
         """Use ``connect``."""
         self._reader = reader
         self._writer = writer
+        self.is_quiet = False
+        """Whether a test wants no heartbeat in between."""
 
     @classmethod
     async def connect(cls, address: str) -> Self:
@@ -40,18 +61,20 @@ class RawPeer:
         return cls(*await asyncio.open_connection(host, int(port)))
 
     @classmethod
-    async def join(cls, address: str) -> Self:
-        """Connect, as soon as somebody listens, and greet as carol."""
+    async def join(cls, addresses: dict[str, str], name: str) -> Self:
+        """Connect to a member, as soon as somebody listens, and greet as carol."""
         async with asyncio.timeout(DEADLINE_S / 2):
             while True:
                 try:
-                    peer = await cls.connect(address)
+                    peer = await cls.connect(addresses[name])
                 except ConnectionRefusedError:
                     await asyncio.sleep(0.002)
                 else:
                     break
-        await peer.send(greeting())
-        assert isinstance(decode_frame(await peer.hear_frame()), Hello)
+        await peer.send(founders_greeting(addresses))
+        answer = decode_frame(await peer.hear_frame())
+        assert isinstance(answer, Hello)
+        assert answer.greeting.to == CAROLS_START
         return peer
 
     async def say(self, data: bytes) -> None:
@@ -68,6 +91,16 @@ class RawPeer:
         async with asyncio.timeout(DEADLINE_S / 2):
             (length,) = struct.unpack("<I", await self._reader.readexactly(4))
             return await self._reader.readexactly(length)
+
+    async def hear(self) -> Frame:
+        """Receive one frame, decoded."""
+        return decode_frame(await self.hear_frame())
+
+    async def hear_runs(self) -> Runs:
+        """Receive frames until one has runs."""
+        while not isinstance(frame := await self.hear(), Runs):
+            pass
+        return frame
 
     async def hear_end(self) -> bytes:
         """Receive until the other side ends the connection, in whichever way."""
@@ -93,9 +126,9 @@ class RawSenior:
     """A listener that answers whoever greets with prepared frames, in one write."""
 
     def __init__(self, address: str, *frames: bytes) -> None:
-        """Listen when entered."""
+        """Listen when entered; an answer is meant for whoever greets."""
         self._address = address
-        self._answer = b"".join(map(with_length, frames))
+        self._frames = frames
         self._server: asyncio.Server | None = None
 
     async def __aenter__(self) -> Self:
@@ -106,10 +139,22 @@ class RawSenior:
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         (length,) = struct.unpack("<I", await reader.readexactly(4))
-        await reader.readexactly(length)
-        writer.write(self._answer)
+        hello = decode_frame(await reader.readexactly(length))
+        assert isinstance(hello, Hello)
+        writer.write(b"".join(map(with_length, self.answer(hello.greeting))))
         await reader.read()
         writer.close()
+
+    def answer(self, greeting: Greeting) -> Sequence[bytes]:
+        """Return the frames to say; the first one, if it is a greeting, addressed to the other."""
+        try:
+            first = decode_frame(self._frames[0])
+        except PeerError:
+            return self._frames
+        if not isinstance(first, Hello):
+            return self._frames
+        addressed = replace(first.greeting, to=greeting.start)
+        return [encode_hello(first.domain, addressed), *self._frames[1:]]
 
     async def __aexit__(self, *exc_info: object) -> None:
         """Stop listening."""
@@ -117,16 +162,54 @@ class RawSenior:
         self._server.close()
 
 
+def carol(address: str = "127.0.0.1:7003", *, incarnation: int = 1, boot: int = 0) -> ProcessId:
+    """Return who the rogue claims to be."""
+    return ProcessId("carol", incarnation, boot, address)
+
+
 def greeting(
-    rank: int = CAROL, name: str = "carol", *, domain: int = DOMAIN, incarnation: int = 1
+    process: ProcessId | None = None,
+    *,
+    domain: int = DOMAIN,
+    group: str = "choir",
+    flush: str = FLUSH,
+    start: int = CAROLS_START,
+    **fields: Any,
 ) -> bytes:
-    """Return a HELLO frame; carol's unless told otherwise."""
-    return encode_hello(Hello(domain, rank, name, incarnation))
+    """Return a HELLO frame; of a joiner carol unless told otherwise."""
+    who = process if process is not None else carol()
+    return encode_hello(domain, Greeting(group, flush, who, start, **fields))
 
 
-def farewell(rank: int = CAROL) -> bytes:
+def founders(addresses: dict[str, str]) -> tuple[ProcessId, ...]:
+    """Return the founding members."""
+    return tuple(ProcessId(name, address=addresses[name]) for name in addresses)
+
+
+def founders_greeting(addresses: dict[str, str]) -> bytes:
+    """Return how carol greets when the group is founded."""
+    digest = founding_digest(founders(addresses))
+    return greeting(founders(addresses)[CAROL], view=1, founding=digest)
+
+
+def farewell() -> bytes:
     """Return a BYE frame."""
-    return encode_bye(Bye(DOMAIN, rank))
+    return encode_bye(DOMAIN)
+
+
+def control(message: AnyMessage) -> bytes:
+    """Return a CONTROL frame."""
+    return encode_control(DOMAIN, message)
+
+
+def ack(count: int) -> bytes:
+    """Return an ACK frame."""
+    return encode_ack(DOMAIN, count)
+
+
+def relay(*several: Run) -> bytes:
+    """Return a RELAY frame."""
+    return encode_relay(DOMAIN, CAROL, list(several))
 
 
 def runs(*several: Run, rank: int = CAROL, domain: int = DOMAIN) -> bytes:
@@ -157,6 +240,7 @@ class Infiltrated:
     nodes: Nodes
     to: dict[str, RawPeer]
     """Carol's connections to alice and bob."""
+    addresses: dict[str, str]
 
     @property
     def honest(self) -> list[Node]:
@@ -168,14 +252,35 @@ class Infiltrated:
 async def infiltrated(folder: Path | None = None, **options: Any) -> AsyncIterator[Infiltrated]:
     """Start alice and bob, and greet both as carol."""
     addresses = free_addresses()
-    trace = folder / "events" if folder is not None else None
-    nodes = {name: Node("choir", name, addresses, trace=trace, **options) for name in TRIO[:CAROL]}
+    everybody = make_choir(addresses, folder=folder, **options)
+    nodes = {name: everybody[name] for name in TRIO[:CAROL]}
     starts = asyncio.gather(*(node.start() for node in nodes.values()))
-    peers = {name: await RawPeer.join(addresses[name]) for name in nodes}
+    peers = {name: await RawPeer.join(addresses, name) for name in nodes}
     await starts
+    host, port = addresses["carol"].split(":")
+    door = await asyncio.start_server(_stay_silent, host, int(port))
+    living = asyncio.ensure_future(_live(list(peers.values())))
     try:
-        yield Infiltrated(nodes, peers)
+        yield Infiltrated(nodes, peers, addresses)
     finally:
+        living.cancel()
+        await asyncio.wait([living])
+        door.close()
         for peer in peers.values():
             await peer.close()
-        await asyncio.gather(*(node.stop() for node in nodes.values()))
+        await stop_all(list(nodes.values()))
+
+
+async def _stay_silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    await reader.read()
+    writer.close()
+
+
+async def _live(peers: list[RawPeer]) -> None:
+    """Say, again and again, that carol is in view 1 and has received nothing."""
+    while True:
+        for peer in peers:
+            with suppress(ConnectionError):
+                if not peer.is_quiet:
+                    await peer.send(control(Alive(1, (), 0, 1)))
+        await asyncio.sleep(ALIVE_S)

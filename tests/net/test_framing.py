@@ -3,11 +3,12 @@
 from random import Random
 
 import pytest
-from tests.net.harness import LoopFactory, choir, free_addresses, play, read_payloads
-from tests.net.raw_peer import RawPeer, RawSenior, greeting, run, runs
+from tests.net.harness import LoopFactory, address_of, choir, free_addresses, play, read_payloads
+from tests.net.raw_peer import RawPeer, RawSenior, founders, greeting, run, runs
 
 from antiphon.core.errors import PeerError
 from antiphon.core.frames import FRAME_BYTES_MAX
+from antiphon.net.domain import founding_digest
 from antiphon.net.framing import (
     BUFFER_BYTES,
     GREETING_BYTES_MAX,
@@ -15,10 +16,7 @@ from antiphon.net.framing import (
     join_with_length,
     with_length,
 )
-from antiphon.net.mesh import domain_digest
-from antiphon.net.node import Node
-
-_DUET = domain_digest("choir", ["alice", "bob"])
+from antiphon.net.joining import make_node
 
 
 def _receive(buffer: FrameBuffer, data: bytes, piece_bytes: int) -> list[bytes]:
@@ -94,10 +92,12 @@ def test_member_that_greets_and_speaks_in_one_breath_is_heard(loop_factory: Loop
     async def scene() -> None:
         addresses = free_addresses(["alice", "bob"])
         speech = [bytes([65 + number]) * 1000 for number in range(20)]
-        first_words = runs(run(payloads=speech, sender=0), rank=0, domain=_DUET)
+        first_words = runs(run(payloads=speech, sender=0))
+        alice, _ = members = founders(addresses)
+        hello = greeting(alice, start=1, view=1, founding=founding_digest(members))
         async with (
-            RawSenior(addresses["alice"], greeting(0, "alice", domain=_DUET), first_words),
-            Node("choir", "bob", addresses, drain_s=0.0).group as group,
+            RawSenior(addresses["alice"], hello, first_words),
+            make_node("choir", "bob", members=addresses, drain_s=0.0).group as group,
         ):
             assert await read_payloads(group, 20) == speech
 
@@ -111,8 +111,8 @@ def test_stranger_cannot_greet_wrongly_and_speak_in_one_breath(loop_factory: Loo
     async def scene() -> None:
         async with choir() as nodes:
             alice = nodes["alice"]
-            stranger = await RawPeer.connect(str(alice._mesh._addresses[0]))
-            await stranger.send(greeting(2, "mallory"), runs(run(payloads=[b"la"])))
+            stranger = await RawPeer.connect(address_of(alice))
+            await stranger.send(greeting(domain=7), runs(run(payloads=[b"la"])))
             await stranger.hear_end()
             await stranger.close()
             await alice.group.cbcast(b"mine")

@@ -32,7 +32,7 @@ def test_full_disk_stops_the_journal_and_not_the_group(
     for line in said["raised"]:
         assert line.startswith("TraceError: ")
         assert "the disk is full: make room and rerun" in line
-    assert said["lost"] == {}
+    assert said["view"] == 1
     _check_trace(tmp_path)
 
 

@@ -1,4 +1,4 @@
-"""From start to stop: what is left when members stop together, one by one, or are killed."""
+"""From start to stop: what is left when members leave together, one by one, or in a hurry."""
 
 import asyncio
 import socket
@@ -14,41 +14,31 @@ from tests.net.harness import (
     choir,
     exchange,
     free_addresses,
+    make_choir,
     play,
     read,
     read_payloads,
     rows_of,
+    start_all,
+    stop_all,
     until,
+    until_view,
+    verdict_on,
 )
-from tests.net.processes import running
-from tests.net.raw_peer import RawPeer, farewell, infiltrated, run, runs
+from tests.net.raw_peer import infiltrated
 
-from antiphon import Group, Message, join
-from antiphon.core.frames import Bye, Runs, decode_frame
+from antiphon import Group, Message, UsageError, View, join
 from antiphon.net import mesh
+from antiphon.net.joining import make_node
 from antiphon.net.node import Node
-from antiphon.sim.oracle import judge
-from antiphon.trace.reader import read_rows
-from antiphon.trace.verdict import Property, Status
+from antiphon.trace.schema import LEFT
+from antiphon.trace.verdict import Status
 
 pytestmark = pytest.mark.net
 
-LEFT_EARLY = "left before the others had finished"
-
 
 async def _read_all(group: Group) -> list[Message]:
-    return [message async for message in group]
-
-
-async def _let_go(node: Node) -> None:
-    await until(
-        lambda: 0 in node._mesh._said_bye and 0 not in node._mesh._links,
-        f"{node.name} has let alice go",
-    )
-
-
-async def _notice_loss(node: Node) -> None:
-    await until(lambda: node.group.lost, f"{node.name} has noticed a loss")
+    return [message async for message in group.messages()]
 
 
 def _endings(folder: Path, names: Sequence[str] = TRIO) -> list[tuple[str, str]]:
@@ -56,12 +46,8 @@ def _endings(folder: Path, names: Sequence[str] = TRIO) -> list[tuple[str, str]]
     return [(row.kind, row.detail) for row in rows]
 
 
-def _suspects(folder: Path, name: str) -> list[str]:
-    return [row.sender for row in rows_of(folder, name) if row.kind == "suspect"]
-
-
-def test_members_that_stop_together_agree(loop_factory: LoopFactory, tmp_path: Path) -> None:
-    """All journals end in quiescence, and everything multicast was delivered by everyone."""
+def test_members_that_leave_together_agree(loop_factory: LoopFactory, tmp_path: Path) -> None:
+    """All journals end with a leave, and everything multicast was delivered by everyone."""
 
     async def scene() -> None:
         async with choir(folder=tmp_path, delay_s_max=0.01) as nodes:
@@ -70,88 +56,111 @@ def test_members_that_stop_together_agree(loop_factory: LoopFactory, tmp_path: P
                 await asyncio.sleep(0)
 
     play(loop_factory, scene())
-    assert _endings(tmp_path) == [("stop", "quiescent")] * 3
-    verdict = judge(read_rows(tmp_path))
+    assert _endings(tmp_path) == [("stop", LEFT)] * 3
+    verdict = verdict_on(tmp_path)
     assert verdict.delivery_count == 300
     for item in verdict.properties:
-        assert (item.status, item.reason) == (Status.HOLDS, ""), item
+        assert item.status is Status.HOLDS, item
 
 
-def test_first_to_stop_hears_the_others_out(loop_factory: LoopFactory, tmp_path: Path) -> None:
-    """A stop waits: what the others multicast until they stop as well is delivered here too."""
+def test_views_and_messages_come_in_one_stream(loop_factory: LoopFactory) -> None:
+    """A view says who came and went, and stands between the messages of the views around it."""
+
+    async def scene() -> None:
+        async with choir() as nodes:
+            alice, bob, carol = nodes.values()
+            await exchange([alice, bob, carol])
+            await carol.group.cbcast(b"goodbye")
+            await carol.stop()
+            await until_view(alice, ["alice", "bob"])
+            await bob.group.cbcast(b"gone")
+            events = []
+            async for event in alice.group:
+                events.append(event)
+                if isinstance(event, Message):
+                    break
+            async for event in alice.group:
+                events.append(event)
+                if isinstance(event, Message):
+                    break
+            assert events == [
+                Message("carol", 2, b"goodbye"),
+                View(2, ("alice", "bob"), left=("carol",)),
+                Message("bob", 1, b"gone"),
+            ]
+            assert alice.group.view == events[1]
+            assert alice.group.members == ("alice", "bob")
+
+    play(loop_factory, scene())
+
+
+def test_stream_begins_with_the_first_view(loop_factory: LoopFactory) -> None:
+    """Whoever reads events or batches meets it; whoever reads messages does not."""
+
+    async def scene() -> None:
+        async with choir() as nodes:
+            first = View(1, TRIO)
+            async for event in nodes["alice"].group:
+                assert event == first
+                break
+            async for batch in nodes["bob"].group.batches():
+                assert batch == first
+                break
+            await exchange(list(nodes.values()))
+
+    play(loop_factory, scene())
+
+
+def test_messages_become_stable_when_all_have_them(loop_factory: LoopFactory) -> None:
+    """Soon after everybody has received them, every member knows it."""
+
+    async def scene() -> None:
+        async with choir() as nodes:
+            for node in nodes.values():
+                assert node.group.stability() == dict.fromkeys(TRIO, 0)
+            await nodes["alice"].group.cbcast_many([b"la"] * 10)
+            expected = {"alice": 10, "bob": 0, "carol": 0}
+            await until(
+                lambda: all(node.group.stability() == expected for node in nodes.values()),
+                "all is stable",
+            )
+            alice = nodes["alice"].group
+            assert [alice.k_stable(k) for k in (1, 2, 3)] == [10, 10, 0]
+
+    play(loop_factory, scene())
+
+
+def test_one_that_leaves_lets_the_others_go_on(loop_factory: LoopFactory, tmp_path: Path) -> None:
+    """It is left out of the next view, as one that left; nobody suspects anybody."""
 
     async def scene() -> None:
         async with choir(folder=tmp_path) as nodes:
-            leaving = asyncio.ensure_future(nodes["alice"].stop())
-            await until(lambda: nodes["bob"]._mesh._said_bye, "bob has heard alice's farewell")
-            await nodes["bob"].group.cbcast_many([b"la"] * 50)
-            assert not leaving.done()
-        await leaving
-        assert len(await _read_all(nodes["alice"].group)) == 50
+            alice, bob, carol = nodes.values()
+            await exchange([alice, bob, carol])
+            await alice.stop()
+            for node in (bob, carol):
+                await until_view(node, ["bob", "carol"])
+                assert node.group.view.left == ("alice",)
+            await exchange([bob, carol])
 
     play(loop_factory, scene())
-    assert _endings(tmp_path) == [("stop", "quiescent")] * 3
-    assert not judge(read_rows(tmp_path)).is_violated
-
-
-def test_one_that_leaves_early_says_so_and_the_others_go_on(
-    loop_factory: LoopFactory, tmp_path: Path
-) -> None:
-    """Its stop row says it left early; nobody suspects anybody, and the others end well."""
-
-    async def scene() -> None:
-        async with choir(folder=tmp_path, drain_s=0.05) as nodes:
-            await exchange(list(nodes.values()))
-            await nodes["alice"].stop()
-            await _let_go(nodes["bob"])
-            await _let_go(nodes["carol"])
-            await exchange([nodes["bob"], nodes["carol"]])
-            assert not any(node.group.lost for node in nodes.values())
-
-    play(loop_factory, scene())
-    assert _endings(tmp_path) == [("stop", LEFT_EARLY)] + [("stop", "quiescent")] * 2
-    assert not any(_suspects(tmp_path, name) for name in TRIO)
-    verdict = judge(read_rows(tmp_path))
-    assert not verdict.is_violated
-    assert "alice" in verdict.of(Property.AGREEMENT).reason
-
-
-def test_member_that_came_and_left_before_the_last_arrived_is_not_missed(
-    loop_factory: LoopFactory, tmp_path: Path
-) -> None:
-    """Alice has everybody and leaves while bob still waits for carol: bob starts, and hears her."""
-
-    async def scene() -> None:
-        addresses = free_addresses()
-        trace = tmp_path / "events"
-        alice, bob = (Node("choir", name, addresses, trace=trace, drain_s=0.0) for name in TRIO[:2])
-        starts = [asyncio.ensure_future(node.start()) for node in (alice, bob)]
-        peers = [await RawPeer.join(addresses["alice"])]
-        await starts[0]
-        await alice.group.cbcast(b"I was here")
-        leaving = asyncio.ensure_future(alice.stop())
-        await _let_go(bob)
-        peers.append(await RawPeer.join(addresses["bob"]))
-        await starts[1]
-        assert await read_payloads(bob.group, 1) == [b"I was here"]
-        assert not bob.group.lost
-        for peer in peers:
-            await peer.close()
-        await asyncio.gather(leaving, bob.stop())
-
-    play(loop_factory, scene())
-    assert not _suspects(tmp_path, "alice")
+    assert _endings(tmp_path) == [("stop", LEFT)] * 3
+    for name in TRIO:
+        assert not [row for row in rows_of(tmp_path, name) if row.kind == "suspect"]
+    last_views = [[r for r in rows_of(tmp_path, name) if r.kind == "view"][-1] for name in TRIO]
+    assert last_views[0].members == ["bob", "carol"]
+    verdict_on(tmp_path)
 
 
 @pytest.mark.parametrize("repetition", range(4))
-def test_everything_multicast_before_a_stop_arrives(
+def test_everything_multicast_before_a_leave_arrives(
     repetition: int, loop_factory: LoopFactory
 ) -> None:
     """Though the others still send, and buffers are full, a leaving member's last words arrive."""
     last_words = [bytes([number]) * 40_000 for number in range(100)]
 
     async def scene() -> None:
-        async with choir(drain_s=0.0) as nodes:
+        async with choir() as nodes:
             alice, bob, carol = nodes.values()
             chatter = [asyncio.ensure_future(_chatter(node)) for node in (bob, carol)]
             readers = [asyncio.ensure_future(_read_all(node.group)) for node in (alice, bob, carol)]
@@ -159,44 +168,13 @@ def test_everything_multicast_before_a_stop_arrives(
             await alice.group.cbcast_many(last_words)
             await alice.stop()
             for node in (bob, carol):
-                await _let_go(node)
-                assert not node.group.lost
+                await until_view(node, ["bob", "carol"])
             for task in chatter:
                 task.cancel()
-            await asyncio.gather(bob.stop(), carol.stop())
+            await stop_all([bob, carol])
             for everything in (await asyncio.gather(*readers))[1:]:
                 heard = [message.payload for message in everything if message.sender == "alice"]
                 assert heard == last_words
-
-    play(loop_factory, scene())
-
-
-def test_last_words_reach_a_member_that_is_slow_to_read_and_still_sends(
-    loop_factory: LoopFactory, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The leaving side ends its stream and reads on: a reset would destroy what is on its way."""
-    monkeypatch.setattr(mesh, "LINGER_S", 10.0)
-    last_words = [bytes([number]) * 20_000 for number in range(100)]
-
-    async def scene() -> None:
-        async with infiltrated(drain_s=0.0) as group:
-            alice, carol = group.nodes["alice"], group.to["alice"]
-            reading = asyncio.ensure_future(_read_all(alice.group))
-            await until(lambda: alice.group.stream.reader, "alice reads herself")
-            await alice.group.cbcast_many(last_words)
-            leaving = asyncio.ensure_future(alice.stop())
-            await until(lambda: alice._mesh._is_closing, "alice is leaving")
-            for number in range(1, 100):
-                await carol.send(runs(run(number, payloads=[bytes(1000)])))
-            heard = []
-            while isinstance(frame := decode_frame(await carol.hear_frame()), Runs):
-                heard += [payload for each in frame.runs for payload in each.payloads]
-            assert heard == last_words
-            assert isinstance(frame, Bye)
-            assert await carol.hear_end() == b""
-            await carol.close()
-            await leaving
-            await reading
 
     play(loop_factory, scene())
 
@@ -207,23 +185,23 @@ async def _chatter(node: Node) -> None:
         await asyncio.sleep(0)
 
 
-def test_error_inside_the_block_still_stops_in_order(
+def test_error_inside_the_block_still_leaves_in_order(
     loop_factory: LoopFactory, tmp_path: Path
 ) -> None:
-    """What was multicast before the error is sent, the farewell too, and the error comes out."""
+    """What was multicast before the error is sent, the leave is agreed on, the error comes out."""
 
     async def scene() -> None:
         async with choir(["alice", "bob"], folder=tmp_path) as nodes:
             with pytest.raises(ZeroDivisionError):
                 await _fail_inside(nodes["alice"])
             assert await read_payloads(nodes["bob"].group, 1) == [b"last"]
-            assert not nodes["bob"].group.lost
+            await until_view(nodes["bob"], ["bob"])
 
     play(loop_factory, scene())
+    assert _endings(tmp_path, ["alice", "bob"]) == [("stop", LEFT)] * 2
 
 
 async def _fail_inside(node: Node) -> None:
-    node._drain_s = 0.0
     try:
         await node.group.cbcast(b"last")
         raise ZeroDivisionError
@@ -232,27 +210,29 @@ async def _fail_inside(node: Node) -> None:
 
 
 def test_cancelled_stop_still_closes_everything(loop_factory: LoopFactory, tmp_path: Path) -> None:
-    """Who cannot wait for the others leaves early: the links close, and the journal says so."""
+    """Who cannot wait for the others is found gone; its journal says that it did not leave."""
 
     async def scene() -> None:
         async with choir(folder=tmp_path) as nodes:
-            leaving = asyncio.ensure_future(nodes["alice"].stop())
-            await until(lambda: nodes["bob"]._mesh._said_bye, "alice waits for the others")
+            alice, bob, carol = nodes.values()
+            leaving = asyncio.ensure_future(alice.stop())
+            await asyncio.sleep(0)
             leaving.cancel()
             await asyncio.wait([leaving])
-            assert leaving.cancelled()
-            await _let_go(nodes["bob"])
-            await exchange([nodes["bob"], nodes["carol"]])
+            await until_view(bob, ["bob", "carol"])
+            await exchange([bob, carol])
 
     play(loop_factory, scene())
-    assert _endings(tmp_path, ["alice"]) == [("stop", LEFT_EARLY)]
+    ending = ("stop", "stopped without the others' agreement")
+    assert _endings(tmp_path) == [ending, ("stop", LEFT), ("stop", LEFT)]
+    verdict_on(tmp_path)
 
 
 def test_stop_is_harmless_at_any_time(loop_factory: LoopFactory) -> None:
     """Before the start and after a stop it does nothing."""
 
     async def scene() -> None:
-        node = Node("solo", "alice", free_addresses(["alice"]))
+        node = make_node("solo", "alice", members=free_addresses(["alice"]))
         await node.stop()
         await node.start()
         await node.group.cbcast(b"la")
@@ -266,17 +246,16 @@ def test_stop_is_harmless_at_any_time(loop_factory: LoopFactory) -> None:
 def test_member_that_never_closes_cannot_hold_up_a_stop(
     loop_factory: LoopFactory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A peer that said bye and keeps its side open is waited for briefly, then cut off."""
+    """A peer that answers nothing and keeps its side open is waited for briefly, then cut off."""
     monkeypatch.setattr(mesh, "LINGER_S", 0.05)
 
     async def scene() -> None:
-        async with infiltrated(tmp_path) as group:
-            for peer in group.to.values():
-                await peer.send(farewell())
-            await asyncio.gather(*(node.stop() for node in group.honest))
+        async with infiltrated(tmp_path, drain_s=0.1) as group:
+            await stop_all(group.honest)
 
     play(loop_factory, scene())
-    assert _endings(tmp_path, ["alice", "bob"]) == [("stop", "quiescent")] * 2
+    stopped = "stopped without the others' agreement"
+    assert _endings(tmp_path, ["alice", "bob"]) == [("stop", stopped)] * 2
 
 
 def test_connection_reset_while_stopping_is_no_error(
@@ -285,98 +264,50 @@ def test_connection_reset_while_stopping_is_no_error(
     """A stranger that resets its connection in the very moment of the stop goes unnoticed."""
 
     async def scene() -> None:
-        node = Node("solo", "alice", free_addresses(["alice"]), trace=tmp_path / "events")
+        addresses = free_addresses(["alice"])
+        node = make_node("solo", "alice", members=addresses, trace=tmp_path)
         await node.start()
         host, port = address_of(node).split(":")
         stranger = socket.create_connection((host, int(port)))
-        await until(lambda: node._mesh._accepted, "the stranger is connected")
+        await until(lambda: node._door._links, "the stranger is connected")
         stranger.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         stranger.close()
         await node.stop()
 
     play(loop_factory, scene())
-    assert _endings(tmp_path, ["alice"]) == [("stop", "quiescent")]
+    assert _endings(tmp_path, ["alice"]) == [("stop", LEFT)]
 
 
 def test_port_is_free_again_after_a_stop(loop_factory: LoopFactory) -> None:
-    """The same group can be started at the same addresses at once, again and again."""
+    """The same group can be founded at the same addresses at once, again and again."""
 
     async def scene() -> None:
         addresses = free_addresses()
         for _ in range(3):
-            nodes = [Node("choir", name, addresses) for name in TRIO]
-            await asyncio.gather(*(node.start() for node in nodes))
+            nodes = list(make_choir(addresses).values())
+            await start_all(nodes)
             await exchange(nodes)
-            await asyncio.gather(*(node.stop() for node in nodes))
+            await stop_all(nodes)
 
     play(loop_factory, scene())
 
 
 def test_group_of_one_talks_to_itself(loop_factory: LoopFactory, tmp_path: Path) -> None:
-    """A member alone joins, multicasts, reads and stops like any other."""
+    """A member alone joins, multicasts, reads and leaves like any other."""
 
     async def scene() -> list[Message]:
-        members = free_addresses(["alice"])
-        async with join("solo", me="alice", members=members, trace=tmp_path) as group:
+        async with join("solo", me="alice", at="127.0.0.1:0", trace=tmp_path) as group:
             assert (group.me, group.members, group.name) == ("alice", ("alice",), "solo")
             await group.cbcast(b"la")
             return await read(group, 1)
 
     assert play(loop_factory, scene()) == [Message("alice", 1, b"la")]
-    assert _endings(tmp_path, ["alice"]) == [("stop", "quiescent")]
+    assert _endings(tmp_path, ["alice"]) == [("stop", LEFT)]
+    verdict_on(tmp_path)
 
 
-MEMBER = "tests/net/endless_member.py"
-
-
-def test_killed_member_is_noted_and_the_others_go_on(
-    loop_factory: LoopFactory, tmp_path: Path
-) -> None:
-    """After kill -9 of a process that had said its say, the others suspect it and go on."""
-
-    async def scene() -> None:
-        addresses = free_addresses()
-        nodes = [Node("choir", name, addresses, trace=tmp_path / "events") for name in TRIO[:2]]
-        carol = {"me": "carol", "members": addresses, "trace": str(tmp_path), "count": 20}
-        with running(MEMBER, carol) as process:
-            await asyncio.gather(*(node.start() for node in nodes))
-            for node in nodes:
-                await read(node.group, 20)
-            process.kill()
-            for node in nodes:
-                await _notice_loss(node)
-                assert list(node.group.lost) == ["carol"]
-        await exchange(nodes)
-        await asyncio.gather(*(node.stop() for node in nodes))
-
-    play(loop_factory, scene())
-    assert _suspects(tmp_path, "alice") == _suspects(tmp_path, "bob") == ["carol"]
-    assert _endings(tmp_path, TRIO[:2]) == [("stop", LEFT_EARLY)] * 2
-    assert not judge(read_rows(tmp_path)).is_violated
-
-
-def test_process_killed_in_full_song_leaves_a_readable_journal(
-    loop_factory: LoopFactory, tmp_path: Path
-) -> None:
-    """What it had flushed is there, without a stop row, and nothing in the trace contradicts it."""
-
-    async def scene() -> None:
-        addresses = free_addresses()
-        nodes = [Node("choir", name, addresses, trace=tmp_path / "events") for name in TRIO[:2]]
-        carol = {"me": "carol", "members": addresses, "trace": str(tmp_path), "pause_s": 0.002}
-        journal = tmp_path / "events" / "carol" / "000001.ndjson"
-        with running(MEMBER, carol) as process:
-            await asyncio.gather(*(node.start() for node in nodes))
-            readers = [asyncio.ensure_future(_read_all(node.group)) for node in nodes]
-            await until(lambda: b"multicast" in journal.read_bytes(), "carol has flushed")
-            process.kill()
-            for node in nodes:
-                await _notice_loss(node)
-        await asyncio.gather(*(node.stop() for node in nodes))
-        await asyncio.gather(*readers)
-
-    play(loop_factory, scene())
-    rows = rows_of(tmp_path, "carol")
-    assert {row.kind for row in rows} >= {"start", "view", "multicast", "deliver"}
-    assert "stop" not in {row.kind for row in rows}
-    assert not judge(read_rows(tmp_path)).is_violated
+def test_view_asked_for_too_early_is_a_usage_error() -> None:
+    """Before the group has been entered there is none, and a sentence says what to do."""
+    group = join("solo", me="alice", at="127.0.0.1:0")
+    with pytest.raises(UsageError, match="enter `async with` first"):
+        _ = group.view

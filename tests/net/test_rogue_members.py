@@ -1,7 +1,7 @@
-"""A member that lies: its connection is dropped, for a reason, and the others go on.
+"""A member that lies: it is given up, for a reason, and the others go on without it.
 
-Carol has greeted correctly. Whatever she sends alice then, only the link between those two may
-suffer: alice and bob keep each other, and bob keeps carol.
+Carol has greeted correctly. Whatever she sends alice then, nobody else suffers: alice and bob
+agree on a view without her, and go on.
 """
 
 import logging
@@ -9,28 +9,38 @@ from pathlib import Path
 
 import pytest
 from tests.net.harness import (
+    QUICK,
     LoopFactory,
     address_of,
     exchange,
     play,
+    read,
     read_payloads,
     rows_of,
     until,
+    until_view,
+    verdict_on,
 )
 from tests.net.raw_peer import (
     CAROL,
     Infiltrated,
     RawPeer,
+    ack,
+    control,
     farewell,
+    founders,
     greeting,
     infiltrated,
+    relay,
     run,
     runs,
 )
 
-from antiphon.core.frames import FRAME_BYTES_MAX, NUMBER_MAX, VERSION
-from antiphon.core.runs import Order
+from antiphon.core.control import Alive, Out
+from antiphon.core.frames import FRAME_BYTES_MAX, NUMBER_MAX, VERSION, Control, Hello, decode_frame
+from antiphon.core.runs import Order, Run
 from antiphon.net.framing import with_length
+from antiphon.trace.schema import LEFT
 
 pytestmark = pytest.mark.net
 
@@ -44,21 +54,21 @@ def _frames(*frames: bytes) -> bytes:
 
 # After two true messages to both, what carol sends to alice, and what alice says of her.
 LIES = {
-    "replay": (_frames(runs(run(1))), "repeats message 1 of member 2, expected 3"),
-    "replay of the last": (_frames(runs(run(2))), "repeats message 2 of member 2, expected 3"),
-    "replay and more": (_frames(runs(run(2, payloads=[b"b", b"c"]))), "repeats message 2"),
     "gap": (_frames(runs(run(4))), "skips to message 4 of member 2, expected 3"),
     "gap to the end of numbers": (_frames(runs(run(NUMBER_MAX))), "skips to message"),
     "beyond the end of numbers": (_frames(runs(run(NUMBER_MAX + 1))), "announces 1 messages"),
     "another group": (_frames(runs(run(3, group=7))), "group number 7"),
-    "another view": (_frames(runs(run(3, view=2))), "view 2 of choir, not 1"),
-    "no view": (_frames(runs(run(3, view=0))), "view 0 of choir, not 1"),
-    "a run of bob": (_frames(runs(run(3, sender=1))), "a run of member 1 comes from member 2"),
-    "a run of alice": (_frames(runs(run(3, sender=0))), "a run of member 0 comes from member 2"),
-    "a run of nobody": (_frames(runs(run(3, sender=3))), "a run of member 3 comes from member 2"),
-    "a run of bob, in his frame": (_frames(runs(run(3, sender=1), rank=1)), "process 1"),
-    "a farewell for bob": (_frames(farewell(1)), "process 1"),
+    "a run of bob": (_frames(runs(run(3, sender=1))), "a run of member 1 comes from another"),
+    "a run of alice": (_frames(runs(run(3, sender=0))), "a run of member 0 comes from another"),
+    "a run of nobody": (_frames(runs(run(3, sender=3))), "a run of member 3 comes from another"),
+    "a relayed run of nobody": (_frames(relay(run(1, sender=3))), "sender number 3"),
     "a frame of another domain": (_frames(runs(run(3), domain=7)), "domain 0x7"),
+    "receipt of what was never sent": (_frames(ack(10_000)), "10000 frames are acknowledged"),
+    "receipt of what alice never said": (
+        _frames(control(Alive(1, ((0, 5),), 0, 1))),
+        "what was never multicast",
+    ),
+    "an unreadable control message": (_frames(control(Out(1))[:-1]), "cannot be read"),
     "knows what alice never said": (_frames(runs(run(3, stamp=((0, 5),)))), "own message 5"),
     "knows a fourth member": (_frames(runs(run(3, stamp=((3, 1),)))), "entry for member 3"),
     "a lie behind a promise": (
@@ -80,43 +90,41 @@ LIES = {
 
 
 @pytest.mark.parametrize("lie", LIES)
-def test_lie_costs_the_liar_its_link_and_nobody_else_anything(
+def test_lie_costs_the_liar_its_place_and_nobody_else_anything(
     lie: str, loop_factory: LoopFactory, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The connection is dropped, `lost`, the log and a suspect row say why, and others go on."""
+    """The connection is dropped, the log and a suspect row say why, and the others go on."""
     said, why = LIES[lie]
 
     async def scene() -> None:
         async with infiltrated(tmp_path) as group:
-            alice, bob = group.honest
             for name, peer in group.to.items():
                 await peer.send(_TRUTH)
                 assert await read_payloads(group.nodes[name].group, 2) == [b"a", b"b"]
             await group.to["alice"].say(said)
             await group.to["alice"].hear_end()
-            await until(lambda: alice.group.lost, "alice has lost carol")
-            assert list(alice.group.lost) == ["carol"]
-            assert why in alice.group.lost["carol"]
-            assert not bob.group.lost
-            await exchange([alice, bob])
-            await _check_bob_still_hears_carol(group)
+            await _go_on_without_carol(group)
 
     play(loop_factory, scene())
     suspected = [row for row in rows_of(tmp_path, "alice") if row.kind == "suspect"]
     assert [row.sender for row in suspected] == ["carol"]
     assert why in suspected[0].detail
+    assert not [row for row in rows_of(tmp_path, "bob") if row.kind == "suspect"]
     _check_log(caplog, why)
+    verdict_on(tmp_path)
 
 
-async def _check_bob_still_hears_carol(group: Infiltrated) -> None:
-    await group.to["bob"].send(_GOOD)
-    assert await read_payloads(group.nodes["bob"].group, 1) == [b"la"]
+async def _go_on_without_carol(group: Infiltrated) -> None:
+    for node in group.honest:
+        await until_view(node, ["alice", "bob"])
+        assert node.group.view.failed == ("carol",)
+    await exchange(group.honest)
 
 
 def _check_log(caplog: pytest.LogCaptureFixture, why: str) -> None:
     """One warning by alice, and nothing that looks like a failure of ours."""
     warnings = [r.getMessage() for r in caplog.records if r.levelno >= logging.WARNING]
-    assert [text for text in warnings if why in text and text.startswith("alice lost carol")]
+    assert [text for text in warnings if why in text and text.startswith("alice suspects carol")]
     assert not [r for r in caplog.records if r.levelno >= logging.ERROR or r.exc_info]
 
 
@@ -129,11 +137,9 @@ def test_stamp_that_is_wrong_further_on_does_not_hit_an_honest_member(
         async with infiltrated(tmp_path) as group:
             alice, bob = group.honest
             await group.to["bob"].send(runs(run(stamp=((0, 1), (1, 5)))))
-            await until(lambda: bob.group.lost or bob.held_runs, "carol's run has arrived")
+            await until(lambda: bob.group.view.number > 1 or bob.held_runs, "it has arrived")
             await exchange([alice, bob])
-            await until(lambda: bob.group.lost, "bob has lost carol")
-            assert list(bob.group.lost) == ["carol"]
-            assert not alice.group.lost
+            await _go_on_without_carol(group)
 
     play(loop_factory, scene())
 
@@ -152,7 +158,7 @@ def test_promise_of_what_another_may_still_say_is_only_held(
                 await bob.group.cbcast(word)
             got = await read_payloads(alice.group, 4)
             assert got.index(b"after two") > got.index(b"two") > got.index(b"one")
-            assert not alice.group.lost
+            assert alice.group.view.number == 1
 
     play(loop_factory, scene())
 
@@ -168,9 +174,25 @@ def test_what_came_before_the_lie_is_delivered(loop_factory: LoopFactory) -> Non
             await group.to["alice"].send(
                 runs(run(3, payloads=[b"false"])), runs(run(2, payloads=[b"late"]))
             )
-            await until(lambda: alice.group.lost, "alice has lost carol")
+            await until_view(alice, ["alice", "bob"])
             await alice.group.cbcast(b"mine")
             assert await read_payloads(alice.group, 1) == [b"mine"]
+            assert await read_payloads(group.nodes["bob"].group, 2) == [b"true", b"mine"]
+
+    play(loop_factory, scene())
+
+
+@pytest.mark.parametrize("again", [run(1), run(2), run(1, payloads=[b"a", b"b"])])
+def test_what_is_said_twice_counts_once(again: Run, loop_factory: LoopFactory) -> None:
+    """A replay is dropped: a run may also come by way of another member, earlier or later."""
+
+    async def scene() -> None:
+        async with infiltrated() as group:
+            alice, carol = group.nodes["alice"], group.to["alice"]
+            await carol.send(_TRUTH, runs(again), relay(again), _GOOD)
+            got = [message.number for message in await read(alice.group, 3)]
+            assert got == [1, 2, 3]
+            assert alice.group.view.number == 1
 
     play(loop_factory, scene())
 
@@ -182,72 +204,64 @@ def test_member_may_dawdle_in_the_middle_of_a_frame(loop_factory: LoopFactory) -
         async with infiltrated() as group:
             alice, bob = group.honest
             frame = with_length(runs(run()))
+            group.to["alice"].is_quiet = True
             await group.to["alice"].say(frame[:5])
             await exchange([alice, bob])
             await group.to["alice"].say(frame[5:])
             assert await read_payloads(alice.group, 1) == [b"la"]
-            assert not alice.group.lost
+            assert alice.group.view.number == 1
 
     play(loop_factory, scene())
 
 
-@pytest.mark.parametrize("ending", ["close", "end_stream", "mid-frame"])
-def test_member_that_ends_without_farewell_is_lost(
+@pytest.mark.parametrize("ending", ["close", "end_stream", "mid-frame", "farewell"])
+def test_member_whose_connection_ends_for_good_is_given_up_in_time(
     ending: str, loop_factory: LoopFactory, tmp_path: Path
 ) -> None:
-    """However the connection ends, without a BYE the member is lost, and suspected."""
+    """However it ends, if the member does not come back it is suspected, and the others go on."""
 
     async def scene() -> None:
-        async with infiltrated(tmp_path) as group:
-            alice, bob = group.honest
+        async with infiltrated(tmp_path, timing=QUICK) as group:
             if ending == "mid-frame":
                 await group.to["alice"].say(with_length(_GOOD)[:5])
-            if ending == "end_stream":
+            if ending == "farewell":
+                await group.to["alice"].send(farewell())
+            if ending in {"end_stream", "farewell"}:
                 group.to["alice"].end_stream()
             else:
                 await group.to["alice"].close()
-            await until(lambda: alice.group.lost, "alice has lost carol")
-            assert "closed" in alice.group.lost["carol"]
-            await exchange([alice, bob])
+            group.to["alice"].is_quiet = True
+            await _go_on_without_carol(group)
 
     play(loop_factory, scene())
     assert [row.sender for row in rows_of(tmp_path, "alice") if row.kind == "suspect"] == ["carol"]
-
-
-def test_member_that_said_farewell_is_not_lost(loop_factory: LoopFactory, tmp_path: Path) -> None:
-    """A BYE and the end of the stream is how members leave: nobody is suspected."""
-
-    async def scene() -> None:
-        async with infiltrated(tmp_path) as group:
-            alice, bob = group.honest
-            for name, peer in group.to.items():
-                await peer.send(farewell())
-                peer.end_stream()
-                await peer.hear_end()
-                assert not group.nodes[name].group.lost
-            await exchange([alice, bob])
-
-    play(loop_factory, scene())
     for name in ("alice", "bob"):
-        rows = rows_of(tmp_path, name)
-        assert not [row for row in rows if row.kind == "suspect"]
-        assert rows[-1].detail == "quiescent"
+        assert rows_of(tmp_path, name)[-1].detail == LEFT
 
 
-def test_rogue_that_comes_back_is_refused(loop_factory: LoopFactory) -> None:
-    """Nobody can tell what a lost member missed, so it is not taken back."""
+def test_one_who_was_given_up_is_told_so(loop_factory: LoopFactory) -> None:
+    """It gets no session any more; if it asks, it learns since which view it is out."""
 
     async def scene() -> None:
         async with infiltrated() as group:
-            alice, bob = group.honest
+            alice = group.nodes["alice"]
             await group.to["alice"].send(runs(run(2)))
-            await until(lambda: alice.group.lost, "alice has lost carol")
-            why = alice.group.lost
+            await until_view(alice, ["alice", "bob"])
+            await until(lambda: len(alice.life.mesh.peers) == 1, "alice has forgotten carol")
+            carol = founders(group.addresses)[CAROL]
             again = await RawPeer.connect(address_of(alice))
-            await again.send(greeting(CAROL, incarnation=2), _GOOD)
-            await again.hear_end()
+            await again.send(greeting(carol, view=1, to=alice.life.start), _GOOD)
+            assert await again.hear_end()
             await again.close()
-            await exchange([alice, bob])
-            assert alice.group.lost == why
+            asking = await RawPeer.connect(address_of(alice))
+            await asking.send(greeting(carol, view=1, is_asking=True))
+            answer = decode_frame(await asking.hear_frame())
+            assert isinstance(answer, Hello)
+            assert (answer.greeting.to, answer.greeting.next_life) == (0, 2)
+            told = decode_frame(await asking.hear_frame())
+            assert isinstance(told, Control)
+            assert told.message == Out(2)
+            await asking.close()
+            await exchange(group.honest)
 
     play(loop_factory, scene())

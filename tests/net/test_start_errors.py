@@ -6,6 +6,7 @@ The scenes run to their end under a harness that fails on any socket or task lef
 import asyncio
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.net.harness import (
@@ -16,13 +17,14 @@ from tests.net.harness import (
     exchange,
     free_addresses,
     play,
-    rows_of,
     until,
 )
-from tests.net.raw_peer import RawPeer, greeting
+from tests.net.raw_peer import RawPeer, RawSenior, greeting
 
 from antiphon import UsageError, join
+from antiphon.core.frames import VERSION
 from antiphon.net import mesh
+from antiphon.net.joining import make_node
 from antiphon.net.node import Node
 
 pytestmark = pytest.mark.net
@@ -43,7 +45,7 @@ def test_port_in_use_is_named(loop_factory: LoopFactory) -> None:
     async def scene() -> str:
         addresses = free_addresses(["alice", "bob"])
         async with join("solo", me="alice", members={"alice": addresses["alice"]}):
-            return await _refused(Node("choir", "alice", addresses, connect_s=SOON_S))
+            return await _refused(make_node("choir", "alice", members=addresses, connect_s=SOON_S))
 
     assert "is in use: give alice another address" in play(loop_factory, scene())
 
@@ -53,7 +55,7 @@ def test_address_of_another_machine_cannot_be_listened_at(
     host: str, loop_factory: LoopFactory
 ) -> None:
     """An address that is not this machine's is no place to listen, nor is one that is nowhere."""
-    node = Node("choir", "alice", {"alice": f"{host}:7001"}, insecure=True)
+    node = make_node("choir", "alice", members={"alice": f"{host}:7001"}, insecure=True)
     said = play(loop_factory, _refused(node))
     assert f"{host}:7001 cannot be used (" in said
     assert said.endswith("give alice another address")
@@ -65,7 +67,7 @@ def test_missing_members_are_named(loop_factory: LoopFactory, tmp_path: Path) ->
 
     async def scene() -> list[str]:
         nodes = [
-            Node("choir", name, addresses, connect_s=SOON_S, trace=tmp_path / "events")
+            make_node("choir", name, members=addresses, connect_s=SOON_S, trace=tmp_path)
             for name in ("bob", "carol")
         ]
         return await asyncio.gather(*map(_refused, nodes))
@@ -73,14 +75,13 @@ def test_missing_members_are_named(loop_factory: LoopFactory, tmp_path: Path) ->
     for said in play(loop_factory, scene()):
         assert said.startswith(f"after 0.2 s alice does not answer at {addresses['alice']}")
         assert said.endswith(": is every member running?")
-    for name in ("bob", "carol"):
-        assert rows_of(tmp_path, name)[-1].detail == "never connected"
+    assert not (tmp_path / "events").exists()
 
 
 def test_missing_juniors_are_named_too(loop_factory: LoopFactory) -> None:
     """The most senior member dials nobody, and says who has not connected to it."""
     addresses = free_addresses()
-    node = Node("choir", "alice", addresses, connect_s=SOON_S)
+    node = make_node("choir", "alice", members=addresses, connect_s=SOON_S)
     here = addresses["alice"]
     assert play(loop_factory, _refused(node)) == (
         f"after 0.2 s bob has not connected to {here}, carol has not connected to {here}: "
@@ -96,7 +97,7 @@ def test_silent_server_in_place_of_a_member_is_named(loop_factory: LoopFactory) 
         async with server:
             port = server.sockets[0].getsockname()[1]
             addresses = free_addresses(["alice", "bob"]) | {"alice": f"127.0.0.1:{port}"}
-            return await _refused(Node("choir", "bob", addresses, connect_s=SOON_S))
+            return await _refused(make_node("choir", "bob", members=addresses, connect_s=SOON_S))
 
     assert "alice does not answer at 127.0.0.1:" in play(loop_factory, scene())
 
@@ -120,15 +121,16 @@ def test_server_of_another_kind_in_place_of_a_member_is_named(loop_factory: Loop
         async with server:
             port = server.sockets[0].getsockname()[1]
             addresses = free_addresses(["alice", "bob"]) | {"alice": f"127.0.0.1:{port}"}
-            return await _refused(Node("choir", "bob", addresses, connect_s=SOON_S))
+            return await _refused(make_node("choir", "bob", members=addresses, connect_s=SOON_S))
 
     assert "alice at 127.0.0.1:" in play(loop_factory, scene())
 
 
-DIFFERENT: Mapping[str, tuple[str, list[str]]] = {
-    "another group": ("quartet", ["alice", "bob"]),
-    "one member more": ("choir", ["alice", "bob", "carol"]),
-    "another name": ("choir", ["alice", "bertha"]),
+DIFFERENT: Mapping[str, tuple[str, list[str], str]] = {
+    "another group": ("quartet", ["alice", "bob"], "it is in group"),
+    "one member more": ("choir", ["alice", "bob", "carol"], "given other members"),
+    "another name": ("choir", ["alice", "bertha"], "given other members"),
+    "another order": ("choir", ["bob", "alice"], "given other members"),
 }
 
 
@@ -137,50 +139,110 @@ def test_disagreement_about_the_group_is_said_on_both_sides(
     what: str, loop_factory: LoopFactory
 ) -> None:
     """Who dials is told at once, who is dialled when its time is up: give all the same."""
-    group, names = DIFFERENT[what]
+    group, names, why = DIFFERENT[what]
 
     async def scene() -> tuple[str, str]:
         addresses = free_addresses(["alice", "bob"])
         theirs = free_addresses(names) | {"alice": addresses["alice"]}
-        alice = Node("choir", "alice", addresses, connect_s=SOON_S)
-        other = Node(group, names[1], theirs, connect_s=10 * SOON_S)
+        if what == "another order":
+            theirs = {name: addresses[name] for name in names}
+        alice = make_node("choir", "alice", members=addresses, connect_s=SOON_S)
+        me = next(name for name in names if name != "alice")
+        other = make_node(group, me, members=theirs, connect_s=10 * SOON_S)
         return await asyncio.gather(_refused(alice), _refused(other))
 
     for said in play(loop_factory, scene()):
-        assert "another group, or was given other names of members: give all the same" in said
+        assert why in said
 
 
 def test_swapped_addresses_are_recognised(loop_factory: LoopFactory) -> None:
-    """Whoever finds the wrong member at an address says who is there and what to correct."""
+    """Whoever meets first says that addresses differ, or who is at the wrong one."""
 
-    async def scene() -> str:
+    async def scene() -> list[str]:
         addresses = free_addresses()
         swapped = addresses | {"alice": addresses["bob"], "bob": addresses["alice"]}
-        seniors = [Node("choir", name, addresses) for name in ("alice", "bob")]
-        starts = [asyncio.ensure_future(senior.start()) for senior in seniors]
-        said = await _refused(Node("choir", "carol", swapped))
-        for start in starts:  # a member that carol has greeted may have let her in
-            start.cancel()
-        await asyncio.wait(starts)
-        await asyncio.gather(*(senior.stop() for senior in seniors))
-        return said
+        nodes = [make_node("choir", n, members=addresses, connect_s=1.0) for n in ("alice", "bob")]
+        nodes.append(make_node("choir", "carol", members=swapped, connect_s=1.0))
+        return await asyncio.gather(*map(_refused, nodes))
 
-    assert "is at the other end of this connection: correct the addresses" in play(
-        loop_factory, scene()
+    said = play(loop_factory, scene())
+    assert any("correct the addresses" in one or "other addresses" in one for one in said)
+
+
+def test_dead_seeds_are_named(loop_factory: LoopFactory) -> None:
+    """After the time allowed, the sentence names every seed, and says what a seed is."""
+    seeds = list(free_addresses(["x", "y"]).values())
+    node = make_node("choir", "dave", at="127.0.0.1:0", seeds=seeds, connect_s=SOON_S)
+    assert play(loop_factory, _refused(node)) == (
+        f"after 0.2 s no member answers at {seeds[0]} or {seeds[1]}: "
+        "give the address of a running member"
     )
 
 
-def test_member_that_comes_back_is_not_let_in(loop_factory: LoopFactory) -> None:
-    """The group has begun without it: it is told so, and does not believe to be in."""
+def test_dead_seed_beside_a_live_one_does_no_harm(loop_factory: LoopFactory) -> None:
+    """One member that answers is enough."""
+
+    async def scene() -> None:
+        async with choir(["alice"]) as nodes:
+            seeds = [free_addresses(["x"])["x"], address_of(nodes["alice"])]
+            async with join("choir", me="bob", at="127.0.0.1:0", seeds=seeds) as group:
+                assert group.members == ("alice", "bob")
+
+    play(loop_factory, scene())
+
+
+MISFITS: dict[str, tuple[dict[str, Any], str, str]] = {
+    "another group": ({}, "quartet", "it is in group choir, not quartet"),
+    "another flush": ({"flush": "coordinator"}, "choir", "flush='view-atomic', not 'coordinator'"),
+    "a name that is taken": ({"name": "bob"}, "choir", "the name bob is taken by a member at"),
+}
+
+
+@pytest.mark.parametrize("what", MISFITS)
+def test_joiner_that_does_not_fit_is_told_why_and_the_group_is_unharmed(
+    what: str, loop_factory: LoopFactory
+) -> None:
+    """One sentence says what differs; nobody else notices anything."""
+    options, group, why = MISFITS[what]
 
     async def scene() -> str:
-        async with choir(["alice", "bob"], drain_s=0.05) as nodes:
-            addresses = {name: address_of(node) for name, node in nodes.items()}
-            await nodes["bob"].stop()
-            again = Node("choir", "bob", addresses, connect_s=SOON_S)
-            return await _refused(again)
+        async with choir() as nodes:
+            others = {key: value for key, value in options.items() if key != "name"}
+            joiner = make_node(
+                group, options.get("name", "dave"), at="127.0.0.1:0",
+                seeds=[address_of(nodes["bob"])], **others,
+            )  # fmt: skip
+            said = await _refused(joiner)
+            await exchange(list(nodes.values()))
+            assert {node.group.view.number for node in nodes.values()} == {1}
+            return said
 
-    assert "alice at 127.0.0.1:" in play(loop_factory, scene())
+    assert why in play(loop_factory, scene())
+
+
+def test_joiner_of_another_version_is_told_so(loop_factory: LoopFactory) -> None:
+    """A seed that speaks another version answers in it, and the sentence names both."""
+
+    async def scene() -> str:
+        seed = free_addresses(["x"])["x"]
+        foreign = bytes([VERSION + 1]) + greeting()[1:]
+        async with RawSenior(seed, foreign):
+            return await _refused(make_node("choir", "dave", at="127.0.0.1:0", seeds=[seed]))
+
+    said = play(loop_factory, scene())
+    assert f"has version {VERSION + 1}, this process speaks version {VERSION}" in said
+
+
+def test_seed_that_is_no_member_is_named(loop_factory: LoopFactory) -> None:
+    """Something else listens there: the sentence says so."""
+
+    async def scene() -> str:
+        server = await asyncio.start_server(_talk_nonsense, "127.0.0.1", 0)
+        async with server:
+            seed = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
+            return await _refused(make_node("choir", "dave", at="127.0.0.1:0", seeds=[seed]))
+
+    assert "is no member of group choir" in play(loop_factory, scene())
 
 
 def test_started_node_cannot_be_started_again(loop_factory: LoopFactory) -> None:
@@ -193,7 +255,7 @@ def test_started_node_cannot_be_started_again(loop_factory: LoopFactory) -> None
             await exchange(list(nodes.values()))
         assert "join again" in await _refused(node)
         addresses = free_addresses(["alice", "bob"])
-        lonely = Node("choir", "bob", addresses, connect_s=SOON_S)
+        lonely = make_node("choir", "bob", members=addresses, connect_s=SOON_S)
         first = asyncio.ensure_future(_refused(lonely))
         await asyncio.sleep(0)
         assert "join again" in await _refused(lonely)
@@ -207,12 +269,12 @@ def test_member_may_begin_again_while_the_others_still_wait(loop_factory: LoopFa
 
     async def scene() -> None:
         addresses = free_addresses()
-        carol = Node("choir", "carol", addresses)
+        carol = make_node("choir", "carol", members=addresses)
         waiting = asyncio.ensure_future(carol.start())
         assert "bob has not connected" in await _refused(
-            Node("choir", "alice", addresses, connect_s=SOON_S)
+            make_node("choir", "alice", members=addresses, connect_s=SOON_S)
         )
-        nodes = [Node("choir", name, addresses) for name in ("alice", "bob")]
+        nodes = [make_node("choir", name, members=addresses) for name in ("alice", "bob")]
         await asyncio.gather(waiting, *(node.start() for node in nodes))
         await exchange([*nodes, carol])
         await asyncio.gather(*(node.stop() for node in (*nodes, carol)))
@@ -228,9 +290,9 @@ def test_strangers_do_not_keep_a_group_from_starting(
 
     async def scene() -> None:
         addresses = free_addresses()
-        nodes = [Node("choir", name, addresses) for name in TRIO]
+        nodes = [make_node("choir", name, members=addresses) for name in TRIO]
         starts = [asyncio.ensure_future(nodes[0].start())]
-        await until(lambda: nodes[0]._mesh._server, "alice listens")
+        await until(lambda: nodes[0]._door._server, "alice listens")
         strangers = [await RawPeer.connect(addresses["alice"]) for _ in range(3)]
         await strangers[0].send(greeting(domain=7))
         await strangers[1].say(b"\xff" * 100)
@@ -250,9 +312,9 @@ def test_cancelled_start_leaves_nothing_behind(loop_factory: LoopFactory, tmp_pa
 
     async def scene() -> None:
         addresses = free_addresses()
-        node = Node("choir", "bob", addresses, trace=tmp_path / "events")
+        node = make_node("choir", "bob", members=addresses, trace=tmp_path)
         start = asyncio.ensure_future(node.start())
-        await until(lambda: node._mesh._server, "bob listens")
+        await until(lambda: node._door._server, "bob listens")
         start.cancel()
         await asyncio.wait([start])
         assert start.cancelled()
@@ -260,7 +322,6 @@ def test_cancelled_start_leaves_nothing_behind(loop_factory: LoopFactory, tmp_pa
             pass
 
     play(loop_factory, scene())
-    assert rows_of(tmp_path, "bob")[-1].detail == "never connected"
 
 
 def test_unwritable_trace_is_refused_before_anything_is_opened(
@@ -285,6 +346,32 @@ def test_unwritable_trace_is_refused_before_anything_is_opened(
 
     play(loop_factory, once())
     assert "choose another run folder" in play(loop_factory, scene(used))
+
+
+WAYS: dict[str, tuple[dict[str, Any], str]] = {
+    "neither way": ({}, "give members"),
+    "both ways": ({"members": {"a": "127.0.0.1:1"}, "at": "127.0.0.1:1"}, "give members"),
+    "members and seeds": (
+        {"members": {"a": "127.0.0.1:1"}, "seeds": ["127.0.0.1:1"]},
+        "need no seeds",
+    ),
+    "one seed for many": ({"at": "127.0.0.1:1", "seeds": "127.0.0.1:2"}, "a list of addresses"),
+    "a bad seed": ({"at": "127.0.0.1:1", "seeds": ["nowhere"]}, "host:port"),
+    "a seed without port": ({"at": "127.0.0.1:1", "seeds": ["127.0.0.1:0"]}, "outside 1 to"),
+    "a seed beyond loopback": ({"at": "127.0.0.1:1", "seeds": ["192.0.2.1:1"]}, "insecure=True"),
+    "at beyond loopback": ({"at": "192.0.2.1:1"}, "insecure=True"),
+    "at everywhere": ({"at": "0.0.0.0:1", "insecure": True}, "cannot reach"),
+    "a bad flush": ({"at": "127.0.0.1:1", "flush": "x"}, "there is no flush 'x'"),
+    "a bad name": ({"at": "127.0.0.1:1", "me": "a b"}, "use 1 to 64 letters"),
+}
+
+
+@pytest.mark.parametrize("what", WAYS)
+def test_ways_in_that_make_no_sense_are_refused_at_once(what: str) -> None:
+    """Before anything is opened, a sentence says which way in there is."""
+    options, advice = WAYS[what]
+    with pytest.raises(UsageError, match=advice):
+        join("choir", **({"me": "a"} | options))
 
 
 MISTAKES = {

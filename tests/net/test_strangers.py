@@ -2,39 +2,49 @@
 
 import logging
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.net.harness import LoopFactory, address_of, choir, exchange, play, rows_of
-from tests.net.raw_peer import RawPeer, farewell, greeting, run, runs
+from tests.net.raw_peer import RawPeer, carol, control, farewell, greeting, run, runs
 
+from antiphon.core.control import Out
 from antiphon.core.frames import FRAME_BYTES_MAX, VERSION, Hello, decode_frame
+from antiphon.core.ids import ProcessId
 from antiphon.net import mesh
 from antiphon.net.framing import with_length
+from antiphon.trace.schema import LEFT
 
 pytestmark = pytest.mark.net
 
 _UNKNOWN_VERSION = bytes([VERSION + 1]) + greeting()[1:]
 _UNKNOWN_KIND = greeting()[:1] + b"\x63" + greeting()[2:]
+_UNREADABLE = greeting()[:8] + bytes([greeting()[8] ^ 0xFF]) + greeting()[9:]
+_AWAY = carol("192.0.2.1:7003")
 
 # What a stranger says, and what the log gives as the reason.
 STRANGERS = {
     "a web browser": (b"GET / HTTP/1.1\r\nHost: antiphon\r\n\r\n", "above the limit"),
     "random bytes": (bytes(range(256)), "above the limit"),
     "a huge length": (b"\xff\xff\xff\xff", "above the limit"),
-    "a member's frame size": (FRAME_BYTES_MAX.to_bytes(4, "little"), "above the limit of 256"),
+    "a member's frame size": (FRAME_BYTES_MAX.to_bytes(4, "little"), "above the limit of 512"),
     "an empty frame": (with_length(b""), "too short"),
     "an unknown version": (with_length(_UNKNOWN_VERSION), "version 2"),
     "an unknown kind": (with_length(_UNKNOWN_KIND), "unknown kind 99"),
-    "a greeting cut short": (with_length(greeting()[:-1]), "ends inside a number"),
-    "a greeting with a tail": (with_length(greeting() + b"!"), "more than its header"),
-    "another domain": (with_length(greeting(domain=7)), "another group"),
-    "a name of nobody": (with_length(greeting(2, "mallory")), "'mallory', member 2"),
-    "a wrong rank": (with_length(greeting(1, "carol")), "'carol', member 1"),
-    "a rank beyond the group": (with_length(greeting(3, "carol")), "'carol', member 3"),
-    "alice's own name": (with_length(greeting(0, "alice")), "other end"),
-    "a second greeting of a member": (with_length(greeting()), "connected before"),
+    "a greeting cut short": (with_length(greeting()[:-1]), "cannot be read"),
+    "a greeting with a tail": (with_length(greeting() + b"!"), "cannot be read"),
+    "a greeting that is none": (with_length(_UNREADABLE), "cannot be read"),
+    "a name that is none": (with_length(greeting(ProcessId("../carol"))), "cannot be read"),
+    "another domain": (with_length(greeting(domain=7)), "another protocol"),
+    "another group": (with_length(greeting(domain=7, group="quartet")), "in group quartet"),
+    "another flush": (with_length(greeting(domain=7, flush="x")), "flush='x'"),
+    "an address beyond this machine": (with_length(greeting(_AWAY)), "beyond this machine"),
+    "an address that is none": (with_length(greeting(carol("nowhere"))), "beyond this machine"),
+    "a former member": (with_length(greeting(view=1)), "carol is no member"),
+    "a session of nobody": (with_length(greeting(to=5)), "does not know of"),
     "messages, ungreeted": (with_length(runs(run())), "before it has greeted"),
     "a farewell, ungreeted": (with_length(farewell()), "before it has greeted"),
+    "a control message, ungreeted": (with_length(control(Out(9))), "before it has greeted"),
 }
 
 
@@ -53,7 +63,7 @@ def test_stranger_is_turned_away_and_nobody_else_notices(
             await stranger.hear_end()
             await stranger.close()
             await exchange(list(nodes.values()))
-            assert not any(node.group.lost for node in nodes.values())
+            assert {node.group.view.number for node in nodes.values()} == {1}
 
     play(loop_factory, scene())
     reasons = [record.getMessage() for record in caplog.records if "refused" in record.msg]
@@ -81,7 +91,7 @@ def test_silent_stranger_is_turned_away_in_time(
             assert await stranger.hear_end() == b""
             await stranger.close()
             await exchange(list(nodes.values()))
-            assert not any(node.group.lost for node in nodes.values())
+            assert {node.group.view.number for node in nodes.values()} == {1}
 
     play(loop_factory, scene())
     assert "it never greeted" in caplog.text
@@ -99,7 +109,7 @@ def test_member_that_greeted_in_time_is_never_dropped_for_it(
             stranger = await RawPeer.connect(address_of(nodes["alice"]))
             await stranger.hear_end()  # later than any limit that began with the group
             await stranger.close()
-            assert not any(node.group.lost for node in nodes.values())
+            assert {node.group.view.number for node in nodes.values()} == {1}
             await exchange(list(nodes.values()))
 
     play(loop_factory, scene())
@@ -114,9 +124,30 @@ def test_stranger_learns_whom_it_has_reached(loop_factory: LoopFactory) -> None:
             await stranger.send(greeting(domain=7))
             heard = decode_frame(await stranger.hear_frame())
             assert isinstance(heard, Hello)
-            assert (heard.process, heard.name) == (0, "alice")
+            assert (heard.greeting.process.name, heard.greeting.group) == ("alice", "choir")
             assert await stranger.hear_end() == b""
             await stranger.close()
+
+    play(loop_factory, scene())
+
+
+def test_impostor_with_a_members_id_harms_nobody(loop_factory: LoopFactory, tmp_path: Path) -> None:
+    """Whoever claims to be a later start of bob is turned away: bob is looked after, and lives."""
+
+    async def scene() -> None:
+        async with choir(folder=tmp_path) as nodes:
+            alice, bob = nodes["alice"], nodes["bob"]
+            claims: list[dict[str, Any]] = [{"view": 1}, {"view": 1, "is_asking": True}, {}]
+            for fields in claims:
+                impostor = await RawPeer.connect(address_of(alice))
+                await impostor.send(greeting(bob.life.process, start=99, **fields))
+                heard = decode_frame(await impostor.hear_frame())
+                assert isinstance(heard, Hello)
+                assert heard.greeting.to == bob.life.start
+                assert await impostor.hear_end() == b""
+                await impostor.close()
+            await exchange(list(nodes.values()))
+            assert {node.group.view.number for node in nodes.values()} == {1}
 
     play(loop_factory, scene())
 
@@ -135,7 +166,7 @@ def test_crowd_of_strangers_leaves_no_trace(loop_factory: LoopFactory, tmp_path:
                 await stranger.close()
 
     play(loop_factory, scene())
-    assert {rows_of(tmp_path, name)[-1].detail for name in ("alice", "bob")} == {"quiescent"}
+    assert {rows_of(tmp_path, name)[-1].detail for name in ("alice", "bob")} == {LEFT}
 
 
 def _check_untroubled(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -143,5 +174,5 @@ def _check_untroubled(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
     for name in ("alice", "bob", "carol"):
         rows = rows_of(folder, name)
         assert not [row for row in rows if row.kind == "suspect"]
-        assert (rows[-1].kind, rows[-1].detail) == ("stop", "quiescent")
+        assert (rows[-1].kind, rows[-1].detail) == ("stop", LEFT)
     assert not [record for record in caplog.records if record.levelno >= logging.WARNING]

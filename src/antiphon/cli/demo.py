@@ -1,9 +1,10 @@
-"""``antiphon demo``: five real processes, real sockets, then a verdict from their traces."""
+"""``antiphon demo``: five real processes, one of them killed, then a verdict from their traces."""
 
 import queue
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Self
@@ -24,6 +25,7 @@ from antiphon.trace.run_folder import RunFolder
 from antiphon.trace.verdict import Verdict
 
 _SINGERS = ("alice", "bob", "carol", "dave", "erin")
+_VICTIM = "dave"
 _PATIENCE_S = 120.0
 _MEMBER = "from antiphon.cli.demo_member import main; main()"
 
@@ -42,20 +44,28 @@ def demo(
         Engine, typer.Option(help="Who judges: spark, or oracle (plain Python, no Java).")
     ] = Engine.SPARK,
     seed: Annotated[int, typer.Option(help="Who says what when (the network adds its own).")] = 1,
+    kill: Annotated[
+        bool, typer.Option(help="Kill one of the processes half-way (kill -9), and go on.")
+    ] = True,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Watch five processes on this machine multicast in causal order, then have it confirmed.
 
     Each process is a real one, connected to the others by TCP on loopback. Every link is slowed
     by a random time, so answers often arrive before the questions they answer: such messages are
-    held back until their causal past is there. Afterwards the trace of all five is verified.
+    held back until their causal past is there. Half-way one process is killed, and the others
+    agree on a view without it. Afterwards the trace of all five is verified.
 
-    Exit status: 0 the order was kept, 1 it was not, 2 the demo could not run.
+    Exit status: 0 all promises were kept, 1 one was not, 2 the demo could not run.
     """
-    standings = _sing(out, messages, seconds, delay_ms, seed)
+    choir = _sing(out, messages, seconds, delay_ms, seed, kill=kill)
+    standings = choir.standings
     if not as_json:
-        output.print(_table(standings))
-        output.print(f"\n{_story(standings)}.\nWas the order kept?\n", soft_wrap=True)
+        output.print(_table(standings, choir.victim))
+        output.print(f"\n{_story(standings)}.", soft_wrap=True)
+        if choir.victim:
+            output.print(_obituary(choir), soft_wrap=True)
+        output.print("Were all promises kept?\n")
     verdict = judge(out, engine)
     RunFolder.open(out).save_verdict(verdict)
     if as_json:
@@ -67,33 +77,42 @@ def demo(
 
 
 def _sing(
-    out: Path, messages: int, seconds: float, delay_ms: float, seed: int
-) -> dict[str, Standing]:
+    out: Path, messages: int, seconds: float, delay_ms: float, seed: int, *, kill: bool
+) -> "_Choir":
     share = max(1, messages // len(_SINGERS))
-    folder = RunFolder.create(
+    RunFolder.create(
         out,
         what="demo",
         seed=None,
-        config={"messages": messages, "seconds": seconds, "delay_ms": delay_ms, "seed": seed},
+        config={
+            "messages": messages,
+            "seconds": seconds,
+            "delay_ms": delay_ms,
+            "seed": seed,
+            "kill": kill,
+        },
         replay=f"antiphon demo --messages {messages} --seconds {seconds:g} "
-        f"--delay-ms {delay_ms:g} --seed {seed} --out {out}",
+        f"--delay-ms {delay_ms:g} --seed {seed} --{'' if kill else 'no-'}kill --out {out}",
         overwrite=True,
     )
     ports = free_ports(len(_SINGERS))
     members = {name: f"127.0.0.1:{port}" for name, port in zip(_SINGERS, ports, strict=True)}
     configs = [
-        Config(name, members, share, seconds, delay_ms / 1000, str(folder.events_path), seed)
-        for name in _SINGERS
+        Config(name, members, share, seconds, delay_ms / 1000, str(out), seed) for name in _SINGERS
     ]
     with _Choir(configs) as choir:
-        return choir.watch(share * len(_SINGERS))
+        choir.watch(share * len(_SINGERS), victim=_VICTIM if kill else "")
+    return choir
 
 
 class _Choir:
     """The processes, and what they last said."""
 
     def __init__(self, configs: list[Config]) -> None:
-        self._standings = {config.me: Standing(config.me) for config in configs}
+        self.standings = {config.me: Standing(config.me) for config in configs}
+        self.victim = ""
+        """Who has been killed."""
+        self.killed_ns = 0
         self._lines: queue.SimpleQueue[tuple[str, str]] = queue.SimpleQueue()
         self._processes = [
             subprocess.Popen(
@@ -120,27 +139,34 @@ class _Choir:
             self._lines.put((name, line))
         self._lines.put((name, ""))
 
-    def watch(self, total: int) -> dict[str, Standing]:
-        """Show how they stand until all have ended."""
+    def watch(self, total: int, victim: str) -> None:
+        """Show how they stand until all have ended; kill ``victim``, if any, half-way."""
         bar = Progress(
             TextColumn("delivered"), BarColumn(None), MofNCompleteColumn(), TimeElapsedColumn(),
             expand=True,
         )  # fmt: skip
-        task = bar.add_task("", total=total * len(self._standings))
+        all_copies = total * len(self.standings)
+        task = bar.add_task("", total=all_copies)
         shown = Live(console=progress_output, refresh_per_second=10, transient=True)
         is_watched = progress_output.is_terminal
         if is_watched:
             shown.start()
         try:
             for _ in self._ends():
-                delivered = sum(standing.delivered for standing in self._standings.values())
+                delivered = sum(standing.delivered for standing in self.standings.values())
+                if victim and not self.victim and 2 * delivered > all_copies:
+                    self._kill(victim)
                 bar.update(task, completed=delivered)
                 if is_watched:
-                    shown.update(Group(_table(self._standings), "", bar))
+                    shown.update(Group(_table(self.standings, self.victim), "", bar))
         finally:
             if is_watched:
                 shown.stop()
-        return self._standings
+
+    def _kill(self, victim: str) -> None:
+        self.victim = victim
+        self.killed_ns = time.monotonic_ns()
+        self._processes[list(self.standings).index(victim)].kill()
 
     def _ends(self) -> Iterator[None]:
         """Take in what they say, line by line, until the last has ended."""
@@ -152,34 +178,59 @@ class _Choir:
                 message = f"the demo's processes said nothing for {_PATIENCE_S:g} s: try again"
                 raise AntiphonError(message) from None
             if line:
-                self._standings[name] = msgspec.json.decode(line, type=Standing)
-                if self._standings[name].error:
-                    raise AntiphonError(self._standings[name].error)
+                self._take(name, line)
             else:
                 running -= 1
             yield
-        for name, process in zip(self._standings, self._processes, strict=True):
-            if process.wait(_PATIENCE_S) != 0:
+        for name, process in zip(self.standings, self._processes, strict=True):
+            if process.wait(_PATIENCE_S) != 0 and name != self.victim:
                 message = f"{name} ended with status {process.returncode}: run the demo again"
                 raise AntiphonError(message)
+
+    def _take(self, name: str, line: str) -> None:
+        try:
+            self.standings[name] = msgspec.json.decode(line, type=Standing)
+        except msgspec.DecodeError:
+            if name != self.victim:  # which may have died in the middle of a line
+                raise
+        if self.standings[name].error:
+            raise AntiphonError(self.standings[name].error)
 
 
 def _encode(config: Config) -> str:
     return msgspec.json.encode(config).decode()
 
 
-def _table(standings: dict[str, Standing]) -> RenderableType:
+def _table(standings: dict[str, Standing], victim: str) -> RenderableType:
     table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0))
     table.add_column("process")
     for column in ("multicast", "of these answers", "delivered", "held back in all", "now"):
         table.add_column(column, justify="right")
+    table.add_column("view")
     for standing in standings.values():
         held_now = f"[yellow]{standing.held_now}[/]" if standing.held_now else "0"
         table.add_row(
             standing.me, f"{standing.multicast:,}", f"{standing.answers:,}",
             f"{standing.delivered:,}", f"{standing.held_in_all:,}", held_now,
+            "[red]killed[/]" if standing.me == victim else _view(standing),
         )  # fmt: skip
     return table
+
+
+def _view(standing: Standing) -> str:
+    return f"{standing.view}: {len(standing.members)} members" if standing.view else ""
+
+
+def _obituary(choir: _Choir) -> str:
+    """Tell how the others came to terms with the loss."""
+    known = [each for each in choir.standings.values() if choir.victim in each.failed]
+    if not known:
+        return f"{choir.victim} was killed, with the others nearly done."
+    took_ms = (max(each.view_ns for each in known) - choir.killed_ns) / 1e6
+    return (
+        f"{choir.victim} was killed (kill -9); {took_ms:.0f} ms later the others had agreed on "
+        f"view {known[0].view}, without it, and lost nothing of each other's messages."
+    )
 
 
 def _story(standings: dict[str, Standing]) -> str:
@@ -194,7 +245,7 @@ def _story(standings: dict[str, Standing]) -> str:
 
 def _ending(verdict: Verdict, out: Path) -> str:
     if verdict.is_violated:
-        return f"\n[bold red]The order was NOT kept.[/] Look into {out}/events"
+        return f"\n[bold red]A promise was NOT kept.[/] Look into {out}/events"
     return (
         "\n[bold green]Nobody heard a response before its call.[/]\n"
         f"The run is in {out}: events/ is the trace, verdict.json the verdict.\n"

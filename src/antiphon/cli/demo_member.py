@@ -1,22 +1,27 @@
 """One of the demo's processes, started with its configuration as the only argument.
 
-Multicasts its share of messages, answers some of what it hears, and stops when it has delivered
-everything. Tells its parent how it stands, one line of JSON at a time.
+Multicasts its share of messages, answers some of what it hears, and leaves when everybody who is
+still in the view has said that it is done. Tells its parent how it stands, one line of JSON at a
+time.
 """
 
 import asyncio
+import logging
 import sys
-from pathlib import Path
+import time
 from random import Random
 
 import msgspec
 
 from antiphon.core.errors import AntiphonError
 from antiphon.net.group import Group
-from antiphon.net.joining import run
+from antiphon.net.joining import make_node, run
 from antiphon.net.node import Node
+from antiphon.net.stream import View
 
 REPORT_S = 0.1
+
+_DONE = b"done"
 
 
 class Config(msgspec.Struct, frozen=True):
@@ -30,7 +35,8 @@ class Config(msgspec.Struct, frozen=True):
     """About how long that should take."""
     delay_s_max: float
     """Slowness of the links."""
-    events: str
+    run: str
+    """The run folder."""
     seed: int
 
 
@@ -43,7 +49,12 @@ class Standing(msgspec.Struct, frozen=True):
     delivered: int = 0
     held_now: int = 0
     held_in_all: int = 0
-    lost: tuple[str, ...] = ()
+    view: int = 0
+    members: tuple[str, ...] = ()
+    failed: tuple[str, ...] = ()
+    """Whom the current view left out as failed."""
+    view_ns: int = 0
+    """When it began, by the machine's monotonic clock, which all processes share."""
     error: str = ""
 
 
@@ -59,17 +70,25 @@ class Singer:
         self._left = config.message_count
         self._answers = 0
         self._delivered = 0
+        self._done: dict[str, None] = {}
+        self._view = View(0, ())
+        self._view_ns = 0
 
     async def sing(self) -> None:
-        """Do everything; return when all messages of all members have been delivered."""
+        """Do everything; return when all that are still there have said all they had to say."""
         caller = asyncio.ensure_future(self._call())
         reporter = asyncio.ensure_future(self._report())
-        total = self._config.message_count * len(self._config.members)
-        async for message in self._group:
-            self._delivered += 1
-            if message.payload.startswith(b"call"):
-                await self._answer(message.sender)
-            if self._delivered == total:
+        async for event in self._group:
+            if isinstance(event, View):
+                self._view, self._view_ns = event, time.monotonic_ns()
+                self.tell()
+            elif event.payload == _DONE:
+                self._done[event.sender] = None
+            else:
+                self._delivered += 1
+                if event.payload.startswith(b"call"):
+                    await self._answer(event.sender)
+            if all(member in self._done for member in self._view.members):
                 break
         await caller
         reporter.cancel()
@@ -83,6 +102,7 @@ class Singer:
             self._left -= count
             await self._group.cbcast_many([b"call %d" % self._left] * count)
             await asyncio.sleep(pause_s * self._random.random())
+        await self._group.cbcast(_DONE)
 
     async def _answer(self, sender: str) -> None:
         if self._left and sender != self._group.me and self._random.random() < 0.1:
@@ -102,7 +122,8 @@ class Singer:
         _say(
             Standing(
                 config.me, said, self._answers, self._delivered,
-                node.held_runs, node.held_count, tuple(node.lost),
+                node.held_runs, node.held_count, self._view.number, self._view.members,
+                self._view.failed, self._view_ns,
             )
         )  # fmt: skip
 
@@ -113,11 +134,11 @@ def _say(standing: Standing) -> None:
 
 
 async def _main(config: Config) -> None:
-    node = Node(
+    node = make_node(
         "choir",
         config.me,
-        config.members,
-        trace=Path(config.events),
+        members=config.members,
+        trace=config.run,
         delay_s_max=config.delay_s_max,
         connect_s=30.0,
         drain_s=30.0,
@@ -128,6 +149,7 @@ async def _main(config: Config) -> None:
 
 def main() -> None:
     """Be a member of the demo."""
+    logging.getLogger("antiphon").setLevel(logging.ERROR)  # the parent tells who is missing
     config = msgspec.json.decode(sys.argv[1], type=Config)
     try:
         run(_main(config))

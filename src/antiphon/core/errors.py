@@ -3,6 +3,8 @@
     AntiphonError
      ├─ UsageError           the caller asked for something that cannot be done
      │   └─ BackPressureError   ... because a bounded buffer stayed full for too long
+     ├─ ExcludedError        the others have gone on without this process
+     ├─ StateError           the group's state could not be had, or not be loaded
      ├─ PeerError            bytes from another process are malformed, forged or replayed
      └─ TraceError           a trace is missing, damaged or contradicts itself
 
@@ -21,6 +23,14 @@ class UsageError(AntiphonError):
 
 class BackPressureError(UsageError):
     """A bounded buffer stayed full for longer than the caller allowed."""
+
+
+class ExcludedError(AntiphonError):
+    """The other members have gone on without this process, or nobody could take it back."""
+
+
+class StateError(AntiphonError):
+    """The group's state could not be had, or not be loaded."""
 
 
 class PeerError(AntiphonError):

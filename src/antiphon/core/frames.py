@@ -1,16 +1,20 @@
 """Frames: what a transport carries from one process to another, and their bytes.
 
     frame   = version kind domain process body
-    body    = name incarnation             kind HELLO: who opened this connection
-            | count record*                kind RUNS
-            |                              kind BYE: nothing more will be multicast by me
+    body    = greeting                     kind HELLO: who is there (``greeting``)
+            | count record*                kind RUNS: of the process that sends the frame
+            |                              kind BYE: I am out of the group, and nothing more comes
+            | count record*                kind RELAY: runs of other processes, passed on
+            | message                      kind CONTROL: about membership (``control``)
+            | count                        kind ACK: so many frames have arrived
     record  = flags [group view sender first] count [stamp] lengths payloads
     stamp   = entry-count (rank count)*    ranks ascending
     lengths = one varint if all are equal, else count fixed-width numbers of 1, 2 or 4 bytes
 
 ``version``, ``kind`` and ``flags`` are single bytes, ``domain`` is a 4-byte digest of the
-domain's configuration, everything else is a varint. A record with CONTINUES goes on where the
-record before it in the frame ended: same group, view and sender, next number.
+domain's configuration, everything else is a varint; ``process`` is the speaker's place in its
+view, where it matters. A record with CONTINUES goes on where the record before it in the frame
+ended: same group, view and sender, next number.
 
 Law: encode once, send the same bytes to every peer; decode in one pass, payloads are slices.
 Everything that arrives is untrusted: a count or length is bounded by what is really there before
@@ -21,12 +25,15 @@ stamp entry, nothing per message when lengths are equal, else 1, 2 or 4 bytes ea
 """
 
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from itertools import accumulate, pairwise
 
+from antiphon.core.control import AnyMessage, decode_message, encode_message
 from antiphon.core.errors import PeerError
+from antiphon.core.greeting import Greeting, decode_greeting, encode_greeting
 from antiphon.core.ids import GroupNumber, Rank, ViewNumber
+from antiphon.core.payloads import PackedPayloads
 from antiphon.core.runs import Order, Run, Stamp
 from antiphon.core.varint import append_varint, read_varint
 
@@ -47,8 +54,6 @@ MEMBERS_MAX = 4_096
 NUMBER_MAX = 1 << 62
 """The highest number of a message: the trace's columns are signed 64-bit."""
 
-NAME_BYTES_MAX = 64
-
 _PREFIX = struct.Struct("<BBI")
 
 # flags: bits 0-1 order, then
@@ -59,6 +64,9 @@ _WIDTH_SHIFT = 5  # bits 5-6: width of the lengths, as an index into _WIDTHS
 _WIDTHS = ("B", "H", "I")
 _WIDTH_LIMITS = (0x100, 0x1_0000, 0x1_0000_0000)
 
+_FEW = 4
+"""So few payloads are cut out at once: they are no more objects than a frame and its table."""
+
 
 class Kind(IntEnum):
     """What a frame is for."""
@@ -66,6 +74,9 @@ class Kind(IntEnum):
     HELLO = 1
     RUNS = 2
     BYE = 3
+    RELAY = 4
+    CONTROL = 5
+    ACK = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +84,7 @@ class Hello:
     """The first frame on a connection: who is there."""
 
     domain: int
-    process: int
-    name: str
-    incarnation: int
+    greeting: Greeting
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,29 +97,65 @@ class Runs:
 
 
 @dataclass(frozen=True, slots=True)
-class Bye:
-    """The process has finished multicasting: all its messages are ahead of this frame."""
+class Relay:
+    """Runs of other processes, passed on."""
 
     domain: int
     process: int
+    runs: list[Run]
 
 
-Frame = Hello | Runs | Bye
+@dataclass(frozen=True, slots=True)
+class Control:
+    """A message about membership."""
+
+    domain: int
+    message: AnyMessage
 
 
-def encode_hello(hello: Hello) -> bytes:
+@dataclass(frozen=True, slots=True)
+class Ack:
+    """So many frames have arrived in this session."""
+
+    domain: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Bye:
+    """The process is out of the group: everything it had to send is ahead of this frame."""
+
+    domain: int
+
+
+Frame = Hello | Runs | Relay | Control | Ack | Bye
+
+
+def encode_hello(domain: int, greeting: Greeting) -> bytes:
     """Return the bytes of a HELLO frame."""
-    out = _prefix(Kind.HELLO, hello.domain, hello.process)
-    name = hello.name.encode()
-    append_varint(out, len(name))
-    out += name
-    append_varint(out, hello.incarnation)
+    return bytes(_prefix(Kind.HELLO, domain, 0) + encode_greeting(greeting))
+
+
+def encode_control(domain: int, message: AnyMessage) -> bytes:
+    """Return the bytes of a CONTROL frame."""
+    return bytes(_prefix(Kind.CONTROL, domain, 0) + encode_message(message))
+
+
+def encode_ack(domain: int, count: int) -> bytes:
+    """Return the bytes of an ACK frame."""
+    out = _prefix(Kind.ACK, domain, 0)
+    append_varint(out, count)
     return bytes(out)
 
 
-def encode_bye(bye: Bye) -> bytes:
+def encode_bye(domain: int) -> bytes:
     """Return the bytes of a BYE frame."""
-    return bytes(_prefix(Kind.BYE, bye.domain, bye.process))
+    return bytes(_prefix(Kind.BYE, domain, 0))
+
+
+def encode_relay(domain: int, process: int, runs: list[Run]) -> bytes:
+    """Return the bytes of a RELAY frame; the runs keep their order."""
+    return b"".join(runs_parts(domain, process, runs, Kind.RELAY)[0])
 
 
 def encode_runs(domain: int, process: int, runs: list[Run]) -> bytes:
@@ -118,10 +163,12 @@ def encode_runs(domain: int, process: int, runs: list[Run]) -> bytes:
     return b"".join(runs_parts(domain, process, runs)[0])
 
 
-def runs_parts(domain: int, process: int, runs: list[Run]) -> tuple[list[bytes | bytearray], int]:
-    """Return a RUNS frame in pieces, and how many of its bytes are not payload."""
+def runs_parts(
+    domain: int, process: int, runs: list[Run], kind: Kind = Kind.RUNS
+) -> tuple[list[bytes | bytearray], int]:
+    """Return a frame of runs in pieces, and how many of its bytes are not payload."""
     assert runs, "an empty frame would say nothing"
-    head = _prefix(Kind.RUNS, domain, process)
+    head = _prefix(kind, domain, process)
     append_varint(head, len(runs))
     parts: list[bytes | bytearray] = []
     overhead_bytes = 0
@@ -184,6 +231,11 @@ def _append_stamp(out: bytearray, stamp: Stamp) -> None:
         append_varint(out, count)
 
 
+def has_other_version(data: bytes) -> bool:
+    """Tell whether ``data`` may be a greeting in another version of this format."""
+    return len(data) > _PREFIX.size and data[0] != VERSION and data[1] == Kind.HELLO
+
+
 def decode_frame(data: bytes) -> Frame:
     """Return what ``data``, one whole frame, says; raise :class:`PeerError` if it says nothing."""
     if len(data) > FRAME_BYTES_MAX:
@@ -197,36 +249,37 @@ def decode_frame(data: bytes) -> Frame:
         message = f"a frame has version {version}, this process speaks version {VERSION}"
         raise PeerError(message)
     process, offset = read_varint(data, _PREFIX.size)
-    match kind:
-        case Kind.RUNS:
-            runs, offset = _decode_runs(data, offset)
-            frame: Frame = Runs(domain, process, runs)
-        case Kind.HELLO:
-            name, incarnation, offset = _decode_hello(data, offset)
-            frame = Hello(domain, process, name, incarnation)
-        case Kind.BYE:
-            frame = Bye(domain, process)
-        case _:
-            message = f"a frame is of unknown kind {kind}"
-            raise PeerError(message)
+    if kind == Kind.RUNS:
+        runs, offset = _decode_runs(data, offset)
+        frame: Frame = Runs(domain, process, runs)
+    else:
+        frame, offset = _decode_other(kind, domain, process, data, offset)
     if offset != len(data):
         message = f"a frame has {len(data) - offset} bytes more than its header announces"
         raise PeerError(message)
     return frame
 
 
-def _decode_hello(data: bytes, offset: int) -> tuple[str, int, int]:
-    length, offset = read_varint(data, offset)
-    if not 0 < length <= min(NAME_BYTES_MAX, len(data) - offset):
-        message = f"a greeting announces a name of {length} bytes"
-        raise PeerError(message)
-    try:
-        name = data[offset : offset + length].decode()
-    except UnicodeDecodeError:
-        message = "a greeting has a name that is not UTF-8"
-        raise PeerError(message) from None
-    incarnation, offset = read_varint(data, offset + length)
-    return name, incarnation, offset
+def _decode_other(
+    kind: int, domain: int, process: int, data: bytes, offset: int
+) -> tuple[Frame, int]:
+    """Return a frame of any kind but RUNS, and the offset behind it."""
+    match kind:
+        case Kind.CONTROL:
+            return Control(domain, decode_message(data[offset:])), len(data)
+        case Kind.ACK:
+            count, offset = read_varint(data, offset)
+            return Ack(domain, count), offset
+        case Kind.RELAY:
+            runs, offset = _decode_runs(data, offset)
+            return Relay(domain, process, runs), offset
+        case Kind.HELLO:
+            return Hello(domain, decode_greeting(data[offset:])), len(data)
+        case Kind.BYE:
+            return Bye(domain), offset
+        case _:
+            message = f"a frame is of unknown kind {kind}"
+            raise PeerError(message)
 
 
 def _decode_runs(data: bytes, offset: int) -> tuple[list[Run], int]:
@@ -299,7 +352,7 @@ def _decode_stamp(data: bytes, offset: int, sender: int) -> tuple[Stamp, int]:
 
 def _decode_payloads(
     data: bytes, offset: int, flags: int, count: int
-) -> tuple[list[bytes], int, int]:
+) -> tuple[Sequence[bytes], int, int]:
     """Return the payloads, their size in all, and the offset behind them."""
     if flags & _EQUAL_LENGTHS:
         length, offset = read_varint(data, offset)
@@ -308,22 +361,24 @@ def _decode_payloads(
         if end > len(data) or length > PAYLOAD_BYTES_MAX:
             message = f"a record announces {count} messages of {length} bytes, which are not there"
             raise PeerError(message)
-        if length == 0:
-            return [b""] * count, 0, offset
-        return [data[at : at + length] for at in range(offset, end, length)], size, end
+        packed = PackedPayloads(data, offset, count, length)
+        return packed if count > _FEW else packed.unpack(), size, end
     width = (flags >> _WIDTH_SHIFT) & 0x03
     if width >= len(_WIDTHS):
         message = "a record has lengths of an unknown width"
         raise PeerError(message)
+    layout = f"<{count}{_WIDTHS[width]}"
     try:
-        lengths = struct.unpack_from(f"<{count}{_WIDTHS[width]}", data, offset)
+        lengths = struct.unpack_from(layout, data, offset)
     except struct.error:
         message = f"a record announces {count} lengths, which are not there"
         raise PeerError(message) from None
+    table = offset
     offset += count * (1 << width)
     size = sum(lengths)
     end = offset + size
     if end > len(data) or max(lengths) > PAYLOAD_BYTES_MAX:
         message = f"a record announces {size} payload bytes, which are not there"
         raise PeerError(message)
-    return [data[a:b] for a, b in pairwise(accumulate(lengths, initial=offset))], size, end
+    packed = PackedPayloads(data, offset, count, 0, layout, table)
+    return packed if count > _FEW else packed.unpack(), size, end

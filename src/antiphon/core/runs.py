@@ -11,6 +11,7 @@ in order of rank. A missing entry is no constraint. The sender's own entry is ``
 Runs are shared between the processes of a simulation, so nobody may change one.
 """
 
+from collections.abc import Sequence
 from enum import IntEnum
 
 from antiphon.core.ids import GroupNumber, Rank, ViewNumber
@@ -43,7 +44,7 @@ class Run:
         first: int,
         order: Order,
         stamp: Stamp,
-        payloads: list[bytes],
+        payloads: Sequence[bytes],
         byte_count: int | None = None,
     ) -> None:
         """Take the fields as they are; the codec and the machines vouch for them.

@@ -25,15 +25,13 @@ class Address:
     @property
     def is_loopback(self) -> bool:
         """Whether traffic to it cannot leave this machine."""
-        if self.host == "localhost":
-            return True
         try:
             return ipaddress.ip_address(self.host).is_loopback
         except ValueError:
             return False
 
 
-def parse_address(text: str) -> Address:
+def parse_address(text: str, *, port_min: int = 1) -> Address:
     """Return the address that ``text`` names, as ``host:port`` or ``[v6]:port``."""
     host, colon, port = text.rpartition(":")
     if host.startswith("[") and host.endswith("]"):
@@ -41,10 +39,11 @@ def parse_address(text: str) -> Address:
     if not colon or not host or not port.isascii() or not port.isdigit():
         message = f"address {text!r} is not of the form host:port, such as 127.0.0.1:7001"
         raise UsageError(message)
-    if len(port) > 5 or not 0 < int(port) <= _PORT_MAX:
-        message = f"address {text!r} has a port outside 1 to {_PORT_MAX}"
+    if len(port) > 5 or not port_min <= int(port) <= _PORT_MAX:
+        message = f"address {text!r} has a port outside {port_min} to {_PORT_MAX}"
         raise UsageError(message)
-    return Address(host, int(port))
+    # One address and not several: nobody listens there, or somebody does.
+    return Address("127.0.0.1" if host == "localhost" else host, int(port))
 
 
 def check_insecure(addresses: dict[str, Address], *, insecure: bool) -> None:

@@ -17,7 +17,7 @@ _READ_BYTES = 128 * 1024
 BUFFER_BYTES = 1024 * 1024
 """Several of the largest common frames (``net/group.py``), so that few are moved to the front."""
 
-GREETING_BYTES_MAX = 256
+GREETING_BYTES_MAX = 512
 """Until a peer has said who it is, it gets no more room than a greeting needs."""
 
 _LENGTH = struct.Struct("<I")
@@ -28,9 +28,12 @@ def with_length(frame: bytes) -> bytes:
     return _LENGTH.pack(len(frame)) + frame
 
 
-def join_with_length(parts: list[bytes | bytearray], byte_count: int) -> bytes:
-    """Return a frame in pieces as it goes onto a stream: large payloads are copied only once."""
-    return b"".join([_LENGTH.pack(byte_count), *parts])
+def join_with_length(parts: list[bytes | bytearray], byte_count: int, behind: bytes = b"") -> bytes:
+    """Return a frame in pieces as it goes onto a stream, and what goes behind it.
+
+    Large payloads are copied only once.
+    """
+    return b"".join([_LENGTH.pack(byte_count), *parts, behind])
 
 
 class FrameBuffer:

@@ -2,12 +2,17 @@
 
     async with antiphon.join("choir", me="alice", members=MEMBERS) as group:
         await group.cbcast(b"who sings?")
-        async for message in group:
-            print(message.sender, message.payload)
+        async for event in group:
+            match event:
+                case antiphon.Message(sender, _, payload):
+                    print(sender, payload)
+                case antiphon.View(number, members):
+                    print(number, members)
 
-Law: one ordered stream per group. What is multicast is delivered to its own sender too, in the
-stream, before anything that comes of it. A multicast returns when the message is on its way or
-waits its turn in a bounded buffer; it waits while a member reads slowly.
+Law: one ordered stream per group, of messages and views. What is multicast is delivered to its own
+sender too, in the stream, before anything that comes of it. A multicast returns when the message
+is on its way or waits its turn in a bounded buffer; it waits while a member reads slowly, and
+while one view is being left for the next: then it goes out in the next.
 """
 
 from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator
@@ -16,7 +21,7 @@ from typing import TYPE_CHECKING, Self
 from antiphon.core.errors import UsageError
 from antiphon.core.frames import PAYLOAD_BYTES_MAX
 from antiphon.core.runs import Order
-from antiphon.net.stream import Batch, Message, Stream
+from antiphon.net.stream import Batch, Message, Stream, View
 
 if TYPE_CHECKING:
     from antiphon.net.node import Node
@@ -28,50 +33,72 @@ RUN_BYTES_MAX = 128 * 1024
 """Payload bytes, likewise: a write costs much the same for 16 KiB and for 100."""
 
 _ORDERS = (Order.FIFO, Order.CAUSAL)
-"""What a static group can give; nothing is given as something weaker."""
+"""What a group can give; nothing is given as something weaker."""
 
 
 class Group:
     """A member's handle on a group."""
 
-    def __init__(self, node: "Node", name: str, names: list[str]) -> None:
+    def __init__(self, node: "Node", name: str) -> None:
         """Used by the node; applications call :func:`antiphon.join`."""
         self._node = node
         self._pending_bytes = 0
         self.pending: list[bytes] = []
         """Messages of the run that is being collected."""
         self.pending_order = Order.CAUSAL
-        self.stream = Stream(names, node.flush)
-        """Where deliveries go."""
+        self.stream = Stream(node.flush)
+        """Where deliveries and views go."""
         self.name = name
-        self.members = tuple(names)
-        """The members' names, in order of seniority."""
 
     @property
     def me(self) -> str:
-        """The name of this process."""
+        """The name of this process; with its number, as ``alice~2``, in a later life."""
         return self._node.name
 
     @property
-    def lost(self) -> dict[str, str]:
-        """Members whose connection is gone, and why; they get and send nothing any more."""
-        return dict(self._node.lost)
+    def view(self) -> View:
+        """The current view; the stream may not have been read as far as that."""
+        view = self._node.view
+        if view is None:
+            message = f"{self.me} has not joined group {self.name} yet: enter `async with` first"
+            raise UsageError(message)
+        return view
+
+    @property
+    def members(self) -> tuple[str, ...]:
+        """The members of the current view, in order of seniority."""
+        return self.view.members
+
+    def stability(self) -> dict[str, int]:
+        """Return, for each member, how many of its messages in this view are known to be stable.
+
+        A stable message has reached every member: no crash can undo it.
+        """
+        return self._node.stability()
+
+    def k_stable(self, k: int) -> int:
+        """Return how many own messages in this view have reached at least ``k`` other members."""
+        return self._node.k_stable(k)
 
     async def __aenter__(self) -> Self:
-        """Start the node: listen, and connect to every member."""
+        """Found the group with the others, or join it."""
         await self._node.start()
         return self
 
     async def __aexit__(self, *exc_info: object) -> None:
-        """Stop the node."""
+        """Leave the group."""
         await self._node.stop()
 
-    def __aiter__(self) -> AsyncIterator[Message]:
-        """Read delivered messages, one by one, until the node stops."""
+    def __aiter__(self) -> AsyncIterator[Message | View]:
+        """Read messages, one by one, and views, in one stream, until the process has left."""
+        return self.stream.events()
+
+    def messages(self) -> AsyncIterator[Message]:
+        """Read messages, one by one, and pass over views."""
         return self.stream.messages()
 
-    def batches(self) -> AsyncIterator[Batch]:
-        """Read delivered messages in batches of one sender: much faster for many small ones."""
+    def batches(self) -> AsyncIterator[Batch | View]:
+        """Read messages in batches of one sender, much faster for many small ones; and views."""
         return self.stream.batches()
 
     async def cbcast(self, payload: bytes) -> None:
@@ -113,15 +140,15 @@ class Group:
         for part, byte_count in _cut(batch, _checked_size(batch)):
             if not self.pending or order is not self.pending_order:
                 await self._begin_run(order)
-            if self._pending_bytes + byte_count > PAYLOAD_BYTES_MAX:
-                self._node.flush()  # no frame is larger than the largest message needs
-                self._node.expect_flush()
+            while self.pending and self._pending_bytes + byte_count > PAYLOAD_BYTES_MAX:
+                # No frame is larger than the largest message needs.
+                await self._begin_run(order, is_new=True)
             self.pending += part
             self._pending_bytes += byte_count
             if self._pending_bytes >= RUN_BYTES_MAX or len(self.pending) >= RUN_MESSAGES_MAX:
                 await self._node.flush_and_wait(self.stream)
 
-    async def _begin_run(self, order: Order) -> None:
+    async def _begin_run(self, order: Order, *, is_new: bool = False) -> None:
         """Wait for room, once per run, so that not every message has to ask."""
         if order not in _ORDERS:
             name = order.name.lower() if isinstance(order, Order) else repr(order)
@@ -130,8 +157,10 @@ class Group:
             raise UsageError(message)
         if self._node.must_wait(self.stream):
             await self._node.flush_and_wait(self.stream)
-        if self.pending and self.pending_order is not order:  # perhaps while this task waited
+        while self.pending and (is_new or self.pending_order is not order):
             self._node.flush()
+            if self.pending:  # between two views, perhaps only since this task waited
+                await self._node.flush_and_wait(self.stream)
         self._node.expect_flush()
         self.pending_order = order
 

@@ -1,13 +1,17 @@
 """Joining a group in one call, and running a program on the fastest event loop at hand."""
 
 import asyncio
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any, TypeVar
 
+from antiphon.membership.failure_detector import Timing
+from antiphon.net.config import Config, configure
 from antiphon.net.group import Group
 from antiphon.net.node import Node
+from antiphon.net.state_keeper import State
+from antiphon.stack.member import Settings
 
 T = TypeVar("T")
 
@@ -16,31 +20,67 @@ def join(
     group: str,
     *,
     me: str,
-    members: Mapping[str, str],
+    members: Mapping[str, str] | None = None,
+    at: str | None = None,
+    seeds: Sequence[str] = (),
+    state: State | None = None,
     trace: str | PathLike[str] | None = None,
+    flush: str = "view-atomic",
+    timing: Timing | None = None,
+    rejoin: bool = False,
     connect_s: float = 10.0,
     drain_s: float = 5.0,
     insecure: bool = False,
 ) -> Group:
-    """Return a handle on a static group, to be used with ``async with``.
+    """Return a handle on a group, to be used with ``async with``: entering joins, leaving leaves.
 
-    ``members`` maps the name of every member to its ``host:port``; all members must be given the
-    same names. Entering connects to all of them, for at most ``connect_s`` seconds. Leaving sends
-    everything that was multicast, then waits up to ``drain_s`` seconds for the others to leave
-    too, so that members which leave together have delivered the same messages.
+    Three ways in. With ``members``, which maps the name of every founding member to its
+    ``host:port``, all of them found the group together; all must be given the same. With ``at``,
+    the process's own ``host:port``, it founds a group of one. With ``at`` and ``seeds``, addresses
+    of some members, it joins a running group. A founding member that is started again while the
+    group runs joins it too, as a new life of its name.
 
-    ``trace`` is a run folder to journal into (``antiphon verify`` judges it). Addresses beyond
-    this machine need ``insecure=True``: connections are not authenticated yet.
+    Entering takes at most ``connect_s`` seconds. Leaving sends everything that was multicast and
+    takes part in the group until the others have agreed to a view without this process, for at
+    most ``drain_s`` seconds. Whoever is taken for dead by the others finds an ``ExcludedError`` at
+    the end of its stream, or with ``rejoin=True`` comes back by itself as a new life.
+
+    ``state`` saves and loads the application's state (:class:`antiphon.State`), so that whoever
+    joins starts with that of the others: entering then also waits until it has been loaded. All
+    members must have one, or none.
+
+    ``flush`` (how a view is left: view-atomic, coordinator or all-to-all) must be the same at all
+    members. ``timing`` says how soon silence is suspicious. ``trace`` is a run folder to journal
+    into (``antiphon verify`` judges it). Addresses beyond this machine need ``insecure=True``:
+    connections are not authenticated yet.
     """
-    return Node(
-        group,
-        me,
-        members,
-        trace=Path(trace) / "events" if trace is not None else None,
-        connect_s=connect_s,
-        drain_s=drain_s,
-        insecure=insecure,
-    ).group
+    return make_node(
+        group, me, members=members, at=at, seeds=seeds, state=state, trace=trace, flush=flush,
+        timing=timing, rejoin=rejoin, connect_s=connect_s, drain_s=drain_s, insecure=insecure,
+    ).group  # fmt: skip
+
+
+def make_node(
+    group: str,
+    me: str,
+    *,
+    members: Mapping[str, str] | None = None,
+    at: str | None = None,
+    seeds: Sequence[str] = (),
+    trace: str | PathLike[str] | None = None,
+    flush: str = "view-atomic",
+    timing: Timing | None = None,
+    insecure: bool = False,
+    **others: Any,  # noqa: ANN401 - the rest of Config
+) -> Node:
+    """Return what is behind a handle on a group: for programs that look into it."""
+    founding, address, known = configure(group, me, members, at, seeds, insecure=insecure)
+    settings = Settings(flush=flush, timing=timing if timing is not None else Timing())
+    config = Config(
+        group=group, me=me, address=address, founding=founding, seeds=known, settings=settings,
+        trace=Path(trace) / "events" if trace is not None else None, insecure=insecure, **others,
+    )  # fmt: skip
+    return Node(config)
 
 
 def run(main: Coroutine[Any, Any, T]) -> T:

@@ -1,7 +1,7 @@
-"""A link: the TCP connection to one other member.
+"""A link: one TCP connection to another process.
 
-Law: a link carries frames in order, and tells its node everything that happens to it through five
-calls (greeting, frame, full, room, lost). Nothing a peer sends can do more than end its own link.
+Law: a link carries frames in order, and tells its owner everything that happens to it (greeting,
+frame, end of a read, full, room, lost). Nothing a peer sends can do more than end its own link.
 
 Writes are what the node hands over once per turn of the event loop. When the peer reads slowly,
 the transport's buffer fills to ``WRITE_BYTES_MAX`` and the link is not ``is_writable`` until it has
@@ -10,12 +10,15 @@ drained: the node makes senders wait (``await`` is the back-pressure).
 
 import asyncio
 from contextlib import suppress
-from typing import Protocol, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 from antiphon.core.errors import PeerError
-from antiphon.core.frames import Bye, Frame, Hello, decode_frame
+from antiphon.core.frames import Frame, Hello, decode_frame, has_other_version
 from antiphon.net.framing import FrameBuffer, with_length
 from antiphon.net.slow_link import SlowLink
+
+if TYPE_CHECKING:
+    from antiphon.net.peer import Peer
 
 WRITE_BYTES_MAX = 2 * 1024 * 1024
 """Bytes waiting for a slow peer before senders wait."""
@@ -24,18 +27,24 @@ _WRITE_BYTES_LOW = WRITE_BYTES_MAX // 4
 
 
 class Owner(Protocol):
-    """What a link needs of its node."""
+    """What a link needs of who made it."""
 
     def on_greeting(self, link: "Link", hello: Hello) -> None:
-        """A peer has said who it is; raise PeerError to refuse it."""
+        """The other side has said who it is; raise PeerError to refuse it."""
 
-    def on_frame(self, link: "Link", frame: Frame) -> None:
+    def on_foreign_greeting(self, link: "Link") -> None:
+        """The other side greets in another version."""
+
+    def on_frame(self, peer: "Peer", frame: Frame, byte_count: int) -> None:
         """A greeted peer sent a frame; raise PeerError if no correct process would."""
 
-    def on_full(self, link: "Link") -> None:
+    def on_read(self, peer: "Peer") -> None:
+        """Everything that had arrived from a peer has been passed on."""
+
+    def on_full(self) -> None:
         """The link's buffer is full."""
 
-    def on_room(self, link: "Link") -> None:
+    def on_room(self) -> None:
         """The link can be written to again."""
 
     def on_lost(self, link: "Link", why: str) -> None:
@@ -47,25 +56,23 @@ class Link(asyncio.BufferedProtocol):
 
     def __init__(self, owner: Owner, slow: SlowLink | None = None) -> None:
         """Wait to be connected."""
-        self._owner = owner
+        self.owner = owner
+        """Whom it tells; whoever accepts a greeting may take over."""
         self._slow = slow
         self._frames = FrameBuffer()
         self._transport: asyncio.Transport | None = None
         self._why: str | None = None
-        self._reading = self._may_read = True
-        self._is_held_up = False
-        self.expected_peer: int | None = None
-        """The rank that was dialled; None if the other side dialled."""
-        self.peer: int | None = None
-        """The peer's rank, once it has greeted."""
+        self._has_greeted = False
+        self.dialled: Peer | None = None
+        """Who was dialled; None if the other side dialled."""
+        self.peer: Peer | None = None
+        """Whose session this link carries, once it has greeted."""
         self.is_writable = True
-        self.has_said_bye = False
-        """Whether the peer has finished multicasting."""
         self.is_at_fault = False
         """Whether the peer sent what no correct process sends."""
         loop = asyncio.get_running_loop()
         self.settled: asyncio.Future[None] = loop.create_future()
-        """Done when the peer has been accepted, or will never be."""
+        """Done when the greeting has been answered, or never will be."""
         self.lost: asyncio.Future[str] = loop.create_future()
 
     # What asyncio calls.
@@ -77,6 +84,8 @@ class Link(asyncio.BufferedProtocol):
         stream.set_write_buffer_limits(high=WRITE_BYTES_MAX, low=_WRITE_BYTES_LOW)
         if self._slow is not None:
             self._slow.connect(stream.write)
+        if self._why is not None:  # dropped before it was connected
+            stream.abort()
 
     def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002 - the buffer has its own size
         """Say where the next bytes go."""
@@ -86,60 +95,59 @@ class Link(asyncio.BufferedProtocol):
         """Pass on what is complete; end the link at the first fault."""
         try:
             for data in self._frames.received(nbytes):
-                self._pass_on(decode_frame(data))
+                if self.peer is not None:
+                    self.owner.on_frame(self.peer, decode_frame(data), len(data))
+                else:
+                    self._take_greeting(data)
         except PeerError as error:
             self.is_at_fault = True
             self.drop(str(error))
+        if self.peer is not None:
+            self.owner.on_read(self.peer)
 
-    def _pass_on(self, frame: Frame) -> None:
+    def _take_greeting(self, data: bytes) -> None:
         if self._why is not None:
             return  # being dropped: what else had arrived no longer counts
-        if isinstance(frame, Hello):
-            if self.peer is not None:
-                message = "a peer greets twice"
-                raise PeerError(message)
-            self._owner.on_greeting(self, frame)
-            return
-        if self.peer is None:
+        if not self._has_greeted and has_other_version(data):
+            self.owner.on_foreign_greeting(self)
+        frame = decode_frame(data)
+        if not isinstance(frame, Hello):
             message = "a peer sends before it has greeted"
             raise PeerError(message)
-        if self.has_said_bye:
-            message = "a peer goes on after it has said bye"
-            raise PeerError(message)
-        self.has_said_bye = isinstance(frame, Bye)
-        self._owner.on_frame(self, frame)
+        self._has_greeted = True
+        self.owner.on_greeting(self, frame)
+        if not self.settled.done():
+            self.settled.set_result(None)
 
     def eof_received(self) -> bool:
         """Close our side too."""
         return False
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Tell the node, once."""
+        """Tell the owner, once."""
         why = self._why or (str(exc) if exc is not None else "the connection was closed")
         if self._slow is not None:
             self._slow.disconnect()
         if not self.settled.done():
             self.settled.set_result(None)
         self.lost.set_result(why)
-        self._owner.on_lost(self, why)
+        self.owner.on_lost(self, why)
 
     def pause_writing(self) -> None:
         """The peer reads slowly: senders must wait."""
         self.is_writable = False
-        self._owner.on_full(self)
+        self.owner.on_full()
 
     def resume_writing(self) -> None:
         """There is room again."""
         self.is_writable = True
-        self._owner.on_room(self)
+        self.owner.on_room()
 
-    # What the node calls.
+    # What its owner calls.
 
-    def trust(self, peer: int) -> None:
-        """The greeting was accepted: take frames of every size from ``peer``."""
-        self.peer = peer
+    def trust(self) -> None:
+        """The greeting was accepted: take frames of every size from now on."""
         self._frames.trust()
-        self.settled.set_result(None)
 
     def write(self, stream_bytes: bytes) -> None:
         """Send bytes that are framed already."""
@@ -154,32 +162,13 @@ class Link(asyncio.BufferedProtocol):
         """Send one frame."""
         self.write(with_length(frame))
 
-    def set_reading(self, *, reading: bool) -> None:
-        """Stop or resume taking bytes from the peer, as the application keeps up or not."""
-        self._may_read = reading
-        self._read_or_not()
-
-    def set_held_up(self, *, held_up: bool) -> None:
-        """Stop or resume taking bytes from the peer, as too much of it is held back or not."""
-        self._is_held_up = held_up
-        self._read_or_not()
-
-    def _read_or_not(self) -> None:
-        reading = self._may_read and not self._is_held_up
-        if reading is self._reading or self._transport is None or self._transport.is_closing():
-            return
-        self._reading = reading
-        if reading:
-            self._transport.resume_reading()
-        else:
-            self._transport.pause_reading()
-
     def drop(self, why: str) -> None:
-        """End the link now; what is still buffered is sent only to a stranger (a greeting)."""
+        """End the link now; what is still buffered is sent only to who got a mere answer."""
         self._why = self._why or why
         if self._transport is None:
             return
         if self.peer is None:
+            self._flush_slow()
             self._transport.close()
         else:
             self._transport.abort()
@@ -193,9 +182,10 @@ class Link(asyncio.BufferedProtocol):
         self._why = self._why or "closed by this process"
         if self._transport is None or self._transport.is_closing():
             return
-        if self._slow is not None:
-            self._slow.flush()
-        self._is_held_up = False
-        self.set_reading(reading=True)
+        self._flush_slow()
         with suppress(OSError):  # reset by the peer, and nobody has told us yet
             self._transport.write_eof()
+
+    def _flush_slow(self) -> None:
+        if self._slow is not None:
+            self._slow.flush()

@@ -1,315 +1,361 @@
-"""The mesh: one link to every other member, opened once, lost for good.
+"""The mesh: sessions of one life of this process with all others that concern it.
 
-Law: of two members the junior one (higher rank) dials, so each pair has exactly one connection.
-Both sides greet; a greeting must name the same group, the same members and the rank that belongs
-to its name, or the link is refused. The mesh is open when every member has greeted.
+Law: of two processes the junior one (later in the view) dials, so each pair has one connection.
+When it is lost the junior dials again; the senior only asks (``asking``), to learn whether anybody
+is there. Nothing is lost meanwhile (``session``), and the views do not change for it.
 
-A member that ended with a BYE has left in order; one whose link ended otherwise is lost. Without
-membership nobody can tell what a lost member missed, so it is not taken back.
+A process is dead for certain, and its mesh says so at once, if nobody listens where it did, or
+somebody else does. If there is no answer at all, both sides keep trying quietly, and it is for the
+failure detector to decide.
+
+Who is in no view any more keeps its session until it has what it was sent, or for a short while.
 """
 
 import asyncio
-import errno
 import logging
-import zlib
-from collections.abc import Callable
 from contextlib import suppress
 from typing import Protocol
 
-from antiphon.core.errors import PeerError, UsageError
-from antiphon.core.frames import Bye, Frame, Hello, encode_bye, encode_hello
-from antiphon.net.address import Address
+from antiphon.core.control import Out
+from antiphon.core.errors import PeerError
+from antiphon.core.frames import Ack, Bye, Frame, Hello, encode_ack, encode_bye, encode_hello
+from antiphon.core.greeting import Greeting
+from antiphon.core.ids import ProcessId
+from antiphon.net.address import parse_address
+from antiphon.net.asking import Answer, ask
 from antiphon.net.framing import with_length
 from antiphon.net.link import Link
+from antiphon.net.peer import Peer, now_us
 from antiphon.net.slow_link import SlowLink
 
-STALL_S = 30.0
-"""How long a member may hold senders up by not reading before it loses its link."""
-
 GREETING_S = 5.0
-"""How long an accepted connection may take to say who it is."""
+"""How long a connection may take to say who it is."""
+
+ASK_S = 1.0
+"""How long a process may take to answer before it is asked again."""
 
 LINGER_S = 1.0
 """How long a closing link waits for the other side to close too."""
 
+DEPART_S = 5.0
+"""How long the session with a process that is in no view any more is kept."""
+
 _RETRY_S = 0.05
+_RETRY_S_MAX = 1.0
+_FIRST_CALL_S = 1.0
+"""How long a process may take to dial before it is asked whether it is there."""
 
 _log = logging.getLogger("antiphon")
 
 
 class Owner(Protocol):
-    """What a mesh needs of its node."""
+    """What a mesh needs of the life that it serves."""
 
-    def on_frame(self, peer: int, frame: Frame) -> None:
-        """A member sent a frame; raise PeerError if no correct process would."""
+    process: ProcessId
+    start: int
+    domain: int
+    delay_s_max: float
 
-    def on_lost(self, name: str, why: str) -> None:
-        """A member is gone without having said bye."""
+    @property
+    def is_founding(self) -> bool:
+        """Whether the group is still to begin: nobody is given up then."""
 
+    def greeting(
+        self, other: ProcessId, to: int = 0, received: int = 0, *, is_asking: bool = False
+    ) -> Greeting:
+        """Return what to say to ``other``."""
 
-def domain_digest(group: str, names: list[str]) -> int:
-    """Return what tells this static domain from others: 4 bytes on every frame."""
-    return zlib.crc32("\n".join(["antiphon", "vector", group, *names]).encode())
+    def on_frame(self, peer: Peer, frame: Frame) -> None:
+        """A peer sent runs or a control message; raise PeerError if no correct process would."""
+
+    def on_read(self, peer: Peer) -> None:
+        """Everything that had arrived from a peer has been passed on."""
+
+    def on_room(self) -> None:
+        """A member takes more again, or is connected: whoever waits may look again."""
+
+    def on_dead(self, peer: Peer, why: str) -> None:
+        """A peer is certainly dead, or lies."""
+
+    def on_answer(self, peer: Peer, answer: Answer) -> bool:
+        """While founding: take what was found at a member's address; False to try no further."""
+
+    def on_out(self, peer: Peer, out: Out) -> None:
+        """A peer says that this process is no member any more."""
 
 
 class Mesh:
-    """Links from one member to all others."""
+    """The peers of one life."""
 
-    def __init__(
-        self,
-        owner: Owner,
-        group: str,
-        rank: int,
-        addresses: dict[str, Address],
-        delay_s_max: float = 0.0,
-    ) -> None:
-        """Prepare; ``addresses`` are in order of rank."""
+    def __init__(self, owner: Owner) -> None:
+        """Start with nobody."""
         self._owner = owner
-        self._rank = rank
-        self._names = list(addresses)
-        self._addresses = list(addresses.values())
-        self.domain = domain_digest(group, self._names)
-        self._hello = encode_hello(Hello(self.domain, rank, self._names[rank], 1))
-        self._delay_s_max = delay_s_max
-        self._links: dict[int, Link] = {}
-        self._accepted: list[Link] = []
-        self._refusal: str | None = None
-        self._turned_away: str | None = None
-        self._hung_up: dict[int, None] = {}
+        self._tasks: dict[asyncio.Task[None], None] = {}
+        self._closing: dict[Link, None] = {}
         self._slow_count = 0
-        self._said_bye: dict[int, None] = {}
-        self._server: asyncio.Server | None = None
-        self._changed = asyncio.Event()
-        self._is_open = False
-        self._is_closing = False
-        self.lost: dict[str, str] = {}
-        """Members that are gone without having said bye, and why."""
+        self.peers: dict[ProcessId, Peer] = {}
+        self.members: list[Peer] = []
+        """The other members of the current view, to which runs are sent."""
         self.is_writable = True
-        """Whether no link is full."""
+        """Whether no member is full."""
 
-    # Opening.
+    # Who is there.
 
-    async def open(self, timeout_s: float) -> None:
-        """Listen, dial the senior members, and wait until everyone has greeted."""
-        await self._listen()
-        dials = [asyncio.ensure_future(self._dial(peer)) for peer in range(self._rank)]
-        try:
+    def expect(self, processes: list[ProcessId]) -> None:
+        """Have a session with each of these, by seniority; let others depart."""
+        me = self._owner.process
+        place = processes.index(me) if me in processes else len(processes)
+        for index, process in enumerate(processes):
+            if process != me:
+                self.add(process, is_senior=index < place)
+        leaves_at = asyncio.get_running_loop().time() + DEPART_S
+        for peer in self.peers.values():
+            if peer.process not in processes and peer.leaves_at is None:
+                peer.leaves_at = leaves_at
+
+    def add(self, process: ProcessId, *, is_senior: bool) -> Peer:
+        """Have a session with one process."""
+        peer = self.peers.get(process)
+        if peer is None:
+            peer = self.peers[process] = Peer(process, is_senior=is_senior)
+            peer.task = asyncio.ensure_future(self._tend(peer))
+        peer.process = process
+        peer.is_guest, peer.leaves_at = False, None
+        return peer
+
+    def set_members(self, processes: tuple[ProcessId, ...]) -> None:
+        """Send runs to these from now on."""
+        self.members = [self.peers[process] for process in processes if process in self.peers]
+        self.note_writable()
+
+    def sweep(self) -> None:
+        """Acknowledge what has come since the last heartbeat; forget who has departed."""
+        now = asyncio.get_running_loop().time()
+        for peer in list(self.peers.values()):
+            self.acknowledge(peer)
+            if peer.leaves_at is not None:
+                has_all = not peer.session.kept_bytes and not peer.is_guest
+                if has_all or peer.is_condemned or peer.has_left or now > peer.leaves_at:
+                    self._forget(peer)
+
+    def _forget(self, peer: Peer) -> None:
+        del self.peers[peer.process]
+        if peer.task is not None:
+            peer.task.cancel()
+        if peer.link is not None:
+            self._close(peer.link)
+
+    def _close(self, link: Link) -> None:
+        link.peer = None
+        link.close()
+        if not link.lost.done():
+            self._closing[link] = None
+            asyncio.get_running_loop().call_later(LINGER_S, link.drop, "it did not close in time")
+
+    # Reaching them.
+
+    async def _tend(self, peer: Peer) -> None:
+        """Keep a peer connected, or find out that it is dead; for as long as it concerns us."""
+        pause_s = _RETRY_S
+        if not peer.is_senior and not self._owner.is_founding:
+            await self._until_changed(peer, _FIRST_CALL_S)
+        while not (peer.has_left or peer.is_condemned):
+            if peer.link is not None:
+                pause_s = _RETRY_S
+                await self._until_changed(peer, None)
+                continue
+            try:
+                await self._reach(peer)
+            except ConnectionRefusedError:
+                if not self._owner.is_founding:
+                    self._owner.on_dead(peer, "nobody listens where it was")
+            except (OSError, PeerError) as error:
+                peer.why = str(error) if isinstance(error, PeerError) else ""
+                _log.info("%s does not reach %s: %s", self._owner.process, peer.process, error)
+            if peer.link is None:
+                await self._until_changed(peer, pause_s)
+                pause_s = _RETRY_S if self._owner.is_founding else min(2 * pause_s, _RETRY_S_MAX)
+
+    @staticmethod
+    async def _until_changed(peer: Peer, timeout_s: float | None) -> None:
+        peer.changed.clear()
+        with suppress(TimeoutError):
             async with asyncio.timeout(timeout_s):
-                await self._until(lambda: bool(self._refusal) or not self._missing())
-        except TimeoutError:
-            raise UsageError(self._say_missing(timeout_s)) from None
-        finally:
-            for task in dials:
-                task.cancel()
-            await asyncio.gather(*dials, return_exceptions=True)
-        if self._refusal is not None:
-            raise UsageError(self._refusal)
-        self._is_open = True
+                await peer.changed.wait()
 
-    def _missing(self) -> list[int]:
-        # A member that has come, said its say and left by now is not missing.
-        here = (self._rank, *self._links, *self._said_bye)
-        return [rank for rank in range(len(self._names)) if rank not in here]
+    async def _reach(self, peer: Peer) -> None:
+        if peer.is_senior:
+            await self._dial(peer)
+        if peer.link is None and not peer.is_condemned:
+            await self._probe(peer)
 
-    def _say_missing(self, timeout_s: float) -> str:
-        said = []
-        for rank in self._missing():
-            name, address = self._names[rank], self._addresses[rank]
-            if rank > self._rank:
-                said.append(f"{name} has not connected to {self._addresses[self._rank]}")
-            elif rank in self._hung_up:
-                said.append(f"{name} at {address} hangs up, as if the group had begun without us")
-            else:
-                said.append(f"{name} does not answer at {address}")
-        advice = "is every member running?"
-        if self._turned_away is not None:
-            advice = f"somebody was turned away because {self._turned_away}"
-        return f"after {timeout_s:g} s {', '.join(said)}: {advice}"
-
-    async def _listen(self) -> None:
-        address = self._addresses[self._rank]
+    async def _dial(self, peer: Peer) -> None:
+        """Connect and greet; the answer decides (``on_greeting``)."""
+        owner = self._owner
+        address = parse_address(peer.process.address)
         loop = asyncio.get_running_loop()
+        async with asyncio.timeout(GREETING_S):
+            _, link = await loop.create_connection(
+                lambda: Link(self, self.slow()), address.host, address.port
+            )
+        link.dialled = peer
+        greeting = owner.greeting(peer.process, peer.start, peer.session.received)
+        link.write_frame(encode_hello(owner.domain, greeting))
         try:
-            self._server = await loop.create_server(self._accept, address.host, address.port)
-        except (OSError, UnicodeError) as error:  # the latter from names that cannot be a host's
-            in_use = isinstance(error, OSError) and error.errno == errno.EADDRINUSE
-            what = "is in use" if in_use else f"cannot be used ({error})"
-            message = f"{address} {what}: give {self._names[self._rank]} another address"
-            raise UsageError(message) from None
-
-    def _accept(self) -> Link:
-        link = Link(self, self._slow())
-        self._accepted.append(link)
-        timer = asyncio.get_running_loop().call_later(GREETING_S, link.drop, "it never greeted")
-        link.settled.add_done_callback(lambda _: timer.cancel())
-        return link
-
-    async def _dial(self, peer: int) -> None:
-        """Keep a link to ``peer`` until the mesh is open: the caller ends this."""
-        address = self._addresses[peer]
-        loop = asyncio.get_running_loop()
-        while True:
-            with suppress(OSError):
-                _, link = await loop.create_connection(
-                    lambda: Link(self, self._slow()), address.host, address.port
-                )
-                link.expected_peer = peer
-                link.write_frame(self._hello)
-                await self._stay_linked(peer, link)
-            await asyncio.sleep(_RETRY_S)
-
-    async def _stay_linked(self, peer: int, link: Link) -> None:
-        """Wait until a dialled link is lost; give it up if nobody waits for its greeting."""
-        try:
-            # Not awaited themselves: being cancelled would cancel them.
-            await asyncio.wait([link.settled])
-            if link.peer is None:
-                self._hung_up[peer] = None
-            await asyncio.wait([link.lost])
+            # Not awaited itself: being cancelled would cancel it.
+            await asyncio.wait([link.settled], timeout=GREETING_S)
         finally:
             if link.peer is None:
                 link.drop("nobody waits for its greeting any longer")
 
-    def _slow(self) -> SlowLink | None:
-        if not self._delay_s_max:
+    async def _probe(self, peer: Peer) -> None:
+        """Ask whether a peer is still there."""
+        owner = self._owner
+        greeting = owner.greeting(peer.process, peer.start, is_asking=True)
+        hello = encode_hello(owner.domain, greeting)
+        answer = await ask(peer.process.address, hello, ASK_S)
+        if owner.is_founding:
+            owner.on_answer(peer, answer)
+        elif answer.domain != owner.domain or not _is_same(peer, answer.greeting):
+            owner.on_dead(peer, "somebody else listens where it was")
+        elif answer.out is not None:
+            owner.on_out(peer, answer.out)
+
+    def check(self, peer: Peer) -> None:
+        """Look after a peer of which somebody claims to be a later start."""
+        task = asyncio.ensure_future(self._check(peer))
+        self._tasks[task] = None
+        task.add_done_callback(self._tasks.pop)
+
+    async def _check(self, peer: Peer) -> None:
+        try:
+            await self._probe(peer)
+        except ConnectionRefusedError:
+            self._owner.on_dead(peer, "nobody listens where it was")
+        except (OSError, PeerError) as error:
+            _log.info("%s could not ask for %s: %s", self._owner.process, peer.process, error)
+
+    def slow(self) -> SlowLink | None:
+        """Return what holds a link back, if anything is to."""
+        if not self._owner.delay_s_max:
             return None
         self._slow_count += 1  # links of equal seeds would delay alike, and nothing be overtaken
-        return SlowLink(self._delay_s_max, f"{self._rank}/{self._slow_count}")
+        return SlowLink(self._owner.delay_s_max, f"{self._owner.process}/{self._slow_count}")
 
     # What links call.
 
     def on_greeting(self, link: Link, hello: Hello) -> None:
-        """Accept a peer that belongs here; refuse any other."""
-        is_dialled = link.expected_peer is not None
-        if not is_dialled and hello.domain != self.domain:
-            link.write_frame(self._hello)  # so that it learns why it is refused
-        self._check_greeting(link, hello)
-        if not is_dialled:
-            link.write_frame(self._hello)
-        link.trust(hello.process)
-        self._links[hello.process] = link
-        self._changed.set()
-
-    def _check_greeting(self, link: Link, hello: Hello) -> None:
-        expected = link.expected_peer
-        if hello.domain != self.domain:
-            message = (
-                "it is in another group, or was given other names of members: give all the same"
-            )
-        elif hello.process >= len(self._names) or self._names[hello.process] != hello.name:
-            message = f"it calls itself {hello.name!r}, member {hello.process}, which is wrong"
-        elif hello.process <= self._rank if expected is None else hello.process != expected:
-            message = f"{hello.name} is at the other end of this connection: correct the addresses"
-        elif self._is_open or hello.process in self._links:
-            message = f"{hello.name} has been connected before, and a static group has no way back"
-        else:
+        """A peer that was dialled answers."""
+        peer, greeting, owner = link.dialled, hello.greeting, self._owner
+        assert peer is not None, "who dials here is received elsewhere"
+        if owner.is_founding:
+            if not owner.on_answer(peer, Answer(hello.domain, greeting, None)):
+                message = f"{peer.process} is not where it should be"
+                raise PeerError(message)
+            if peer.start not in {0, greeting.start}:
+                peer.forget_start()
+        elif hello.domain != owner.domain or not _is_same(peer, greeting):
+            owner.on_dead(peer, "somebody else listens where it was")
             return
-        if expected is not None and not self._is_open:
-            self._refusal = f"{self._names[expected]} at {self._addresses[expected]}: {message}"
-            self._changed.set()
-        raise PeerError(message)
+        if greeting.to == owner.start:
+            self.take_up(peer, link, greeting)
 
-    def on_frame(self, link: Link, frame: Frame) -> None:
-        """Check who speaks, then pass it on."""
-        assert link.peer is not None, "links pass frames on only after the greeting"
-        if frame.domain != self.domain or frame.process != link.peer:
-            message = f"a frame names domain {frame.domain:#x} and process {frame.process}"
+    def take_up(self, peer: Peer, link: Link, greeting: Greeting) -> None:
+        """Go on with a session, or begin it, over a link whose greeting has been accepted."""
+        peer.start, peer.heard_us = greeting.start, now_us()
+        link.owner = self
+        link.trust()
+        peer.attach(link, greeting.received)
+        self.note_writable()
+        self._owner.on_room()
+
+    def on_foreign_greeting(self, link: Link) -> None:
+        """Nothing: the frame is refused for its version."""
+
+    def on_frame(self, peer: Peer, frame: Frame, byte_count: int) -> None:
+        """Count a frame and pass it on."""
+        if frame.domain != self._owner.domain:
+            message = f"a frame names domain {frame.domain:#x}"
             raise PeerError(message)
+        if isinstance(frame, Ack):
+            peer.session.acknowledge(frame.count)
+            if not self.is_writable:
+                self.note_writable()
+            return
+        if isinstance(frame, Hello):
+            message = "a peer greets twice"
+            raise PeerError(message)
+        if peer.has_left:
+            message = "a peer goes on after it has said bye"
+            raise PeerError(message)
+        peer.session.take(byte_count)
         if isinstance(frame, Bye):
-            self._said_bye[link.peer] = None
-            self._changed.set()
+            peer.has_left = True
         else:
-            self._owner.on_frame(link.peer, frame)
+            self._owner.on_frame(peer, frame)
 
-    def on_full(self, link: Link) -> None:
-        """A member reads too slowly: senders must wait."""
-        if link.peer in self._links:
-            self.is_writable = False
+    def on_read(self, peer: Peer) -> None:
+        """Pass it on."""
+        self._owner.on_read(peer)
 
-    def on_room(self, link: Link) -> None:  # noqa: ARG002 - all links count
-        """A member has caught up."""
-        self._note_writable()
+    def acknowledge(self, peer: Peer) -> None:
+        """Tell a peer what has arrived, if it does not know."""
+        if peer.link is not None:
+            count = peer.session.acknowledgement()
+            if count is not None:
+                peer.link.write_frame(encode_ack(self._owner.domain, count))
+
+    def on_full(self) -> None:
+        """Somebody reads too slowly."""
+        self.note_writable()
+
+    def on_room(self) -> None:
+        """Somebody has caught up."""
+        self.note_writable()
 
     def on_lost(self, link: Link, why: str) -> None:
-        """A link is gone: tell the node if a member went with it."""
-        if link in self._accepted:
-            self._accepted.remove(link)
-        if link.peer is None:
-            _log.info("a connection was refused or ended before it greeted: %s", why)
-            if link.is_at_fault and link.expected_peer is None:
-                self._turned_away = why
+        """A link is gone: a session waits for the next one, unless its peer is at fault."""
+        self._closing.pop(link, None)
+        peer = link.peer
+        if peer is None or peer.link is not link:
             return
-        has_left = link.peer in self._said_bye and not link.is_at_fault
-        if self._is_open and not self._is_closing and not has_left:
-            name = self._names[link.peer]
-            self.lost[name] = why
-            _log.warning("%s lost %s: %s", self._names[self._rank], name, why)
-            self._owner.on_lost(name, why)
-        del self._links[link.peer]
-        self._note_writable()
-        self._changed.set()
+        peer.detach()
+        if peer.is_guest:
+            peer.leaves_at = asyncio.get_running_loop().time() + DEPART_S
+        if link.is_at_fault:
+            self._owner.on_dead(peer, why)
+        elif not peer.has_left:
+            _log.info("%s lost its connection to %s: %s", self._owner.process, peer.process, why)
+        self.note_writable()
 
-    def _note_writable(self) -> None:
-        self.is_writable = all(link.is_writable for link in self._links.values())
+    def note_writable(self) -> None:
+        """Look whether senders have to wait for a member."""
+        self.is_writable = not any(peer.is_full for peer in self.members)
         if self.is_writable:
-            self._changed.set()
+            self._owner.on_room()
 
-    # What the node calls.
+    # The end.
 
-    def broadcast(self, stream_bytes: bytes) -> None:
-        """Write framed bytes, the same ones, to every member."""
-        for link in self._links.values():
-            link.write(stream_bytes)
-
-    def set_reading(self, *, reading: bool) -> None:
-        """Stop or resume reading from all members."""
-        for link in self._links.values():
-            link.set_reading(reading=reading)
-
-    def set_held_up(self, peer: int, *, held_up: bool) -> None:
-        """Stop or resume reading from one member."""
-        if peer in self._links:
-            self._links[peer].set_held_up(held_up=held_up)
-
-    async def wait_writable(self) -> None:
-        """Wait until no link is full; cut off those that stay full for too long."""
-        try:
-            async with asyncio.timeout(STALL_S):
-                await self._until(lambda: self.is_writable)
-        except TimeoutError:
-            for link in list(self._links.values()):
-                if not link.is_writable:
-                    link.drop(f"it has read nothing for {STALL_S:g} s")
-            await self._until(lambda: self.is_writable)
-
-    async def drain(self, timeout_s: float) -> bool:
-        """Say bye and wait until everyone has; tell whether all did, and none was lost."""
-        self.broadcast(with_length(encode_bye(Bye(self.domain, self._rank))))
-        self.set_reading(reading=True)
-        with suppress(TimeoutError):
-            async with asyncio.timeout(timeout_s):
-                await self._until(lambda: all(peer in self._said_bye for peer in self._links))
-        return len(self._said_bye) == len(self._names) - 1
-
-    async def close(self) -> None:
-        """Close every link, having sent everything, and stop listening."""
-        self._is_closing = True
-        if self._server is not None:
-            self._server.close()
-        links = [*self._links.values(), *self._accepted]
-        for link in links:
-            link.close()
-        if links:
-            lost = [link.lost for link in links]
-            try:
-                await asyncio.wait(lost, timeout=LINGER_S)
-            finally:
-                for link in links:
-                    if not link.lost.done():
-                        link.drop("it did not close in time")
+    async def close(self, *, has_left: bool) -> None:
+        """Close every link, having sent everything; with a bye only if the others let us go."""
+        peers, self.peers, self.members = list(self.peers.values()), {}, []
+        bye = with_length(encode_bye(self._owner.domain))
+        for peer in peers:
+            if peer.task is not None:
+                peer.task.cancel()
+            if peer.link is not None:
+                self.acknowledge(peer)
+                if has_left:
+                    peer.send(bye)
+                self._close(peer.link)
+        tasks = [*self._tasks, *(peer.task for peer in peers if peer.task is not None)]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        if lost := [link.lost for link in self._closing]:
             await asyncio.wait(lost)
 
-    async def _until(self, condition: Callable[[], bool]) -> None:
-        while not condition():
-            self._changed.clear()
-            await self._changed.wait()
+
+def _is_same(peer: Peer, greeting: Greeting) -> bool:
+    """Tell whether a greeting is of the very process that a session is with."""
+    return greeting.process == peer.process and peer.start in {0, greeting.start}

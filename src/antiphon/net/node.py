@@ -1,154 +1,225 @@
-"""A node: one process of a static group on a real network.
+"""A node: a process that takes part in a group on a real network, life after life.
 
-Law: the node only carries. Every decision about order is the machine's (``stack.py``); the node
-hands it inputs one at a time and does what it returns, in order:
+Law: the node only carries between the application and its current life (``life``).
 
 - What the application multicasts is collected until the turn of the event loop ends, a run is
-  full, something arrives, or the application reads: then it becomes ONE run, encoded once, the
-  same bytes written to every link.
-- What arrives is handed over run by run; deliveries go to the group's stream.
-- Buffers are bounded. When a link is full, senders wait. When the application does not read, the
-  node stops reading from its peers, except while a sender waits for a link: two processes that
-  both wait to send must still read, or they would wait for each other for ever.
+  full, something arrives, or the application reads: then it becomes ONE run. While a view is being
+  left, it waits for the next one.
+- Buffers are bounded. Senders wait while a member reads too slowly, or too much has not reached
+  everybody. When the application does not read, what arrives is no longer confirmed (``credit``),
+  except while a sender waits here: two processes that both wait to send must still confirm, or
+  they would wait for each other for ever.
+- A process that was excluded ends its stream with an error; or, with ``rejoin``, comes back as a
+  new life, and the stream goes on.
 """
 
 import asyncio
-import time
-from collections.abc import Mapping
+import logging
+from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
-from typing import TYPE_CHECKING
 
-from antiphon.core.errors import AntiphonError, BackPressureError, PeerError, UsageError
-from antiphon.core.frames import MEMBERS_MAX, Frame, Runs, runs_parts
-from antiphon.core.ids import GroupName, GroupNumber, ProcessId, ViewNumber, check_name
+from antiphon.core.errors import (
+    AntiphonError,
+    BackPressureError,
+    ExcludedError,
+    StateError,
+    UsageError,
+)
+from antiphon.core.ids import ProcessId
 from antiphon.core.runs import Run
-from antiphon.core.views import View
-from antiphon.net.address import check_insecure, parse_address
-from antiphon.net.framing import join_with_length
+from antiphon.core.views import View as AgreedView
+from antiphon.net.asking import Answer
+from antiphon.net.config import Config
+from antiphon.net.door import Door
+from antiphon.net.entering import Entrance, come_back, wait_for_state
 from antiphon.net.group import Group
-from antiphon.net.mesh import Mesh
-from antiphon.net.stream import Stream, weight
-from antiphon.stack import DeliverRuns, MulticastRequested, Process, SendRun
+from antiphon.net.identity import Identity
+from antiphon.net.life import Life
+from antiphon.net.peer import Peer
+from antiphon.net.stream import Stream, View
+from antiphon.trace.schema import LEFT
 
-if TYPE_CHECKING:
-    from antiphon.net.recorder import Recorder
+STALL_S = 30.0
+"""How long a member may hold senders up before it is given up."""
 
-HELD_BYTES_MAX = 16 * 1024 * 1024
-"""Bytes of one member held in the delay queue before no more is read from that member."""
-
-_NUMBER = GroupNumber(0)
+_log = logging.getLogger("antiphon")
 
 
 class Node:
-    """One process, its links, and its handle on the group."""
+    """One process, its door, its current life, and its handle on the group."""
 
-    def __init__(
-        self,
-        group: str,
-        name: str,
-        members: Mapping[str, str],
-        *,
-        trace: Path | None = None,
-        connect_s: float = 10.0,
-        drain_s: float = 5.0,
-        insecure: bool = False,
-        delay_s_max: float = 0.0,
-    ) -> None:
-        """Describe the group; nothing happens before :meth:`start`."""
-        check_name(group, "group name")
-        if name not in members:
-            message = f"{name} is no member of group {group}: add it to the members"
-            raise UsageError(message)
-        if len(members) > MEMBERS_MAX:
-            message = f"a group has at most {MEMBERS_MAX} members, not {len(members)}"
-            raise UsageError(message)
-        # Sorted, because every member must number the members alike.
-        names = sorted(check_name(member, "member name") for member in members)
-        addresses = {member: parse_address(members[member]) for member in names}
-        check_insecure(addresses, insecure=insecure)
-        self.name = name
-        self._rank = names.index(name)
-        self._view = View(GroupName(group), ViewNumber(1), tuple(map(ProcessId, names)))
-        self._machine = Process(ProcessId(name))
-        self._machine.join_static(_NUMBER, self._view)
-        self._mesh = Mesh(self, group, self._rank, addresses, delay_s_max)
-        self.group = Group(self, group, names)
-        self._trace = trace
-        self._connect_s = connect_s
-        self._drain_s = drain_s
-        self._recorder: Recorder | None = None
+    def __init__(self, config: Config) -> None:
+        """Describe how to take part; nothing happens before :meth:`start`."""
+        self.config = config
+        self.group = Group(self, config.group)
+        self.group.stream.on_view_read = self._on_view_read
+        self.address = config.address
+        self._door = Door(insecure=config.insecure)
+        self._life: Life | None = None
+        self._entrance: Entrance | None = None
+        self.view: View | None = None
+        """The current view."""
+        self.changed = asyncio.Event()
+        """Set when something has happened that somebody may wait for."""
+        self.ending = "", 0
+        """How the current life ended: why, and the number for the next, if it was refused."""
+        self._error: AntiphonError | None = None
         self._is_flush_due = False
         self._waiting_senders = 0
-        self._held_bytes = [0] * len(names)
-        self.held_count = 0
-        """Messages that had to wait for something in their causal past, so far."""
+        self._coming_back: asyncio.Task[None] | None = None
         self._is_started = False
         self._is_running = False
 
+    # What others ask.
+
     @property
-    def lost(self) -> dict[str, str]:
-        """Members that are gone without having said bye, and why."""
-        return self._mesh.lost
+    def name(self) -> str:
+        """The name of the current life."""
+        return str(self._life.process) if self._life is not None else self.config.me
+
+    @property
+    def life(self) -> Life:
+        """The current life."""
+        assert self._life is not None, "it has been started"
+        return self._life
 
     @property
     def held_runs(self) -> int:
         """Runs received that wait for something in their causal past."""
-        return self._machine.ordering.queue_depth
+        return self._life.held_runs if self._life is not None else 0
+
+    @property
+    def held_count(self) -> int:
+        """Messages of this life that had to wait for something in their causal past."""
+        return self._life.intake.backlog.message_count if self._life is not None else 0
+
+    @property
+    def turned_away(self) -> str | None:
+        """Why somebody was turned away for being given another group."""
+        return self._door.turned_away
+
+    def stability(self) -> dict[str, int]:
+        """Return, for each member, how many of its messages are known to be stable."""
+        member = self._life.member if self._life is not None else None
+        if member is None or member.view is None:
+            return {}
+        return {
+            str(process): member.stability.stable(rank)
+            for rank, process in enumerate(member.view.members)
+        }
+
+    def k_stable(self, k: int) -> int:
+        """Return how many own messages have reached at least ``k`` other members."""
+        member = self._life.member if self._life is not None else None
+        return member.stability.k_stable(k) if member is not None else 0
 
     # Life.
 
     async def start(self) -> None:
-        """Listen, connect to every member, and open the journal."""
+        """Listen, and enter the group."""
         if self._is_started:
             message = f"{self.name} has been started before: join again to begin another life"
             raise UsageError(message)
         self._is_started = True
-        if self._trace is not None:
-            # Imported here: nobody who traces nothing should wait for what tracing needs.
-            from antiphon.net.recorder import Recorder  # noqa: PLC0415
-
-            self._recorder = Recorder(self._trace, self.name, self._view)
+        config = self.config
         try:
-            await self._mesh.open(self._connect_s)
-        except BaseException:
+            self.address = await self._door.open(config.address, config.me)
+            self._entrance = Entrance(self, config.connect_s)
+            if config.founding is not None:
+                await self._entrance.found(config.founding)
+            elif config.seeds:
+                await self._entrance.join(list(config.seeds))
+            else:
+                await self._entrance.found_alone()
+            await wait_for_state(self)
+        except BaseException as error:
             with suppress(AntiphonError):
-                await self._end("never connected")
+                if isinstance(error, StateError):  # it is a member: the others had better know
+                    await self._leave_soon()
+                await self._end("never entered the group")
             raise
         self._is_running = True
 
+    @property
+    def awaited_pieces(self) -> int | None:
+        """How many pieces of the state have come; None if none is waited for."""
+        keeper = self._life.keeper if self._life is not None else None
+        if keeper is None or keeper.has_state or self.life.is_over or self._error is not None:
+            return None
+        return keeper.piece_count
+
+    def begin_life(self, process: ProcessId, start: int, *, founding: AgreedView | None) -> Life:
+        """Begin a life, which whoever connects from now on comes to see."""
+        config = self.config
+        self.ending = "", 0
+        identity = Identity(
+            config.group, process, start, config.settings, founding, config.state is not None
+        )
+        self._life = self._door.life = Life(
+            self, identity, state=config.state, trace=config.trace, delay_s_max=config.delay_s_max
+        )
+        return self._life
+
+    async def end_life(self, detail: str) -> None:
+        """End the current life, and stay for another one."""
+        life, self._door.life = self._life, None
+        if life is not None:
+            await life.close(detail)
+
     async def stop(self) -> None:
-        """Send what is pending, say bye, wait a while for the others to do so, and close."""
+        """Send what is pending, leave the group, and close."""
         if not self._is_running:
             return
-        self.flush()
         self._is_running = False
-        problem = "left before the others had finished"
+        detail = "stopped without the others' agreement"
         try:
-            if await self._mesh.drain(self._drain_s):
-                problem = ""
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self.config.drain_s):
+                    await self._leave()
         finally:  # also when whoever waits for the others is cancelled
-            await self._end(problem)
+            why, _ = self.ending
+            if self._life is not None and self._life.is_over:
+                detail = why or LEFT
+            await self._end(detail)
 
-    async def _end(self, problem: str) -> None:
+    async def _leave_soon(self) -> None:
+        self.life.leave()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self.config.drain_s):
+                await self.until(self._is_out)
+
+    async def _leave(self) -> None:
+        await self.until(lambda: not self.group.pending or self._is_out())
+        self.life.leave()
+        await self.until(self._is_out)
+
+    def _is_out(self) -> bool:
+        self.flush()
+        return self._life is None or self._life.is_over
+
+    async def _end(self, detail: str) -> None:
+        if self._coming_back is not None:
+            self._coming_back.cancel()
+            await asyncio.wait([self._coming_back])
         try:
-            await self._mesh.close()
+            await self.end_life(detail)
         finally:
+            await self._door.close()
             self.group.stream.end()
-            if self._recorder is not None:
-                self._recorder.close(problem)
+            self.changed.set()
 
     # Sending.
 
     def expect_flush(self) -> None:
         """Something is pending: send it when this turn of the event loop ends."""
+        self.raise_error()
         if not self._is_running:
             message = f"{self.name} is not running: multicast inside `async with`"
             raise UsageError(message)
         if self.group.stream.is_full and not self.group.stream.has_reader:
             message = (
                 f"nobody reads group {self.group.name}, and what it delivered fills the "
-                "buffer: read it (`async for message in group`) in a task of its own"
+                "buffer: read it (`async for event in group`) in a task of its own"
             )
             raise BackPressureError(message)
         if not self._is_flush_due:
@@ -160,95 +231,162 @@ class Node:
         self.flush()
 
     def flush(self) -> None:
-        """Make a run of what is pending, send it, and deliver it here."""
-        if not self.group.pending:
-            return
-        order = self.group.pending_order
-        payloads, byte_count = self.group.take_pending()
-        requested = MulticastRequested(_NUMBER, payloads, order, byte_count)
-        for effect in self._machine.step(requested, time.monotonic_ns() // 1000):
-            match effect:
-                case SendRun(run):
-                    self._send(run)
-                case DeliverRuns(runs):
-                    self._deliver(runs)
-
-    def _send(self, run: Run) -> None:
-        parts, overhead_bytes = runs_parts(self._mesh.domain, self._rank, [run])
-        stream_bytes = join_with_length(parts, overhead_bytes + run.byte_count)
-        self._mesh.broadcast(stream_bytes)
-        if self._recorder is not None:
-            self._recorder.run("multicast", run, self.held_runs, overhead_bytes)
+        """Make a run of what is pending, send it, and deliver it here; unless between views."""
+        if self.group.pending and self._life is not None and self._life.may_multicast:
+            order = self.group.pending_order
+            payloads, byte_count = self.group.take_pending()
+            self._life.multicast(payloads, order, byte_count)
 
     def must_wait(self, stream: Stream) -> bool:
-        """Whether a sender has to wait for a slow member or a slow reader."""
-        return stream.is_full or not self._mesh.is_writable
+        """Whether a sender has to wait for a view, a slow member or a slow reader."""
+        return stream.is_full or self._is_held_up()
+
+    def _is_held_up(self) -> bool:
+        life = self._life
+        return life is None or not (life.has_room and life.may_multicast)
 
     async def flush_and_wait(self, stream: Stream) -> None:
         """Send what is pending; wait until there is room for more."""
         self.flush()
         await asyncio.sleep(0)  # a turn of the loop: to read what has arrived
-        if not self._mesh.is_writable:
+        if self._is_running and self._is_held_up():
             self._waiting_senders += 1
-            self._mesh.set_reading(reading=True)
             try:
-                await self._mesh.wait_writable()
+                await self._wait_for_others()
             finally:
                 self._waiting_senders -= 1
+            self.flush()
         if stream.is_full and stream.has_reader and stream.reader is not asyncio.current_task():
             await stream.wait_for_room()
 
-    # Receiving.
+    async def _wait_for_others(self) -> None:
+        """Wait until no member holds senders up; give up those that do so for too long."""
+        while self._must_still_wait():
+            before = self.life.outlet.confirmed()
+            try:
+                async with asyncio.timeout(STALL_S):
+                    await self.until(lambda: not self._must_still_wait())
+            except TimeoutError:
+                self._give_up_the_slow(before)
 
-    def on_frame(self, peer: int, frame: Frame) -> None:
-        """Hand a member's runs to the machine, one by one."""
-        assert isinstance(frame, Runs), "the mesh keeps the other kinds"
-        self.flush()  # what was multicast before this arrival does not depend on it
-        for run in frame.runs:
-            if run.sender != peer:
-                message = f"a run of member {run.sender} comes from member {peer}"
-                raise PeerError(message)
-            delivered = self._machine.receive(run)
-            if self._recorder is not None:
-                self._recorder.run("receive", run, self.held_runs)
-            if not delivered:
-                self._note_held(run)
-                continue
-            for released in delivered[1:]:  # the first is the one that has just come
-                self._note_released(released)
-            self._deliver(delivered)
+    def _must_still_wait(self) -> bool:
+        return self._is_running and self._error is None and self._is_held_up()
 
-    def _note_held(self, run: Run) -> None:
-        """Count a run that waits; stop reading from a member of which too much waits.
+    def _give_up_the_slow(self, before: dict[ProcessId, int]) -> None:
+        life = self.life
+        if not life.may_multicast or life.member is None:
+            return  # it is not for a member that senders wait, but for a view
+        sent = life.member.received()[life.outlet.rank]
+        now = life.outlet.confirmed()
+        for peer in list(life.mesh.members):
+            count = now.get(peer.process, 0)
+            if peer.is_full or (count < sent and count == before.get(peer.process)):
+                life.on_dead(peer, f"it has taken nothing for {STALL_S:g} s")
 
-        That cannot last for ever: what they wait for comes over another link, whose member has
-        sent nothing before it that waits, or that would be in the way here too.
-        """
-        self.held_count += len(run.payloads)
-        self._held_bytes[run.sender] += weight(run)
-        if self._held_bytes[run.sender] > HELD_BYTES_MAX:
-            self._mesh.set_held_up(run.sender, held_up=True)
+    async def until(self, condition: Callable[[], bool]) -> None:
+        """Wait until ``condition`` holds."""
+        while not condition():
+            await self.until_changed()
 
-    def _note_released(self, run: Run) -> None:
-        before = self._held_bytes[run.sender]
-        after = self._held_bytes[run.sender] = before - weight(run)
-        if after <= HELD_BYTES_MAX < before:
-            self._mesh.set_held_up(run.sender, held_up=False)
+    async def until_changed(self) -> None:
+        """Wait until something has happened."""
+        self.changed.clear()
+        await self.changed.wait()
 
-    def _deliver(self, runs: list[Run]) -> None:
-        stream = self.group.stream
+    def raise_error(self) -> None:
+        """Raise what has ended this process's part in the group, if anything has."""
+        if self._error is not None:
+            raise self._error
+
+    # What a life calls.
+
+    def is_behind(self) -> bool:
+        """Whether the application reads too slowly to take more."""
+        return self.group.stream.is_full and not self._waiting_senders and self._is_running
+
+    def on_deliver(self, runs: list[Run]) -> None:
+        """Hand runs to the application."""
         for run in runs:
-            stream.append(run)
-            if self._recorder is not None:
-                self._recorder.run("deliver", run, self.held_runs)
-        if stream.is_full and not self._waiting_senders and self._is_running:
-            self._mesh.set_reading(reading=False)
-            stream.call_on_room(self._resume_reading)
+            self.group.stream.append(run)
 
-    def _resume_reading(self) -> None:
-        self._mesh.set_reading(reading=True)
+    def on_view(self, view: AgreedView) -> None:
+        """A view has begun: say so, and send what has waited for it."""
+        self.view = View(
+            view.number,
+            tuple(map(str, view.members)),
+            tuple(map(str, view.joined)),
+            tuple(map(str, view.left)),
+            tuple(map(str, view.failed)),
+        )
+        self.group.stream.append_view(self.view)
+        self.flush()
+        self.changed.set()
 
-    def on_lost(self, name: str, why: str) -> None:
-        """A member is gone: the others go on."""
-        if self._recorder is not None:
-            self._recorder.suspect(name, why)
+    def on_block(self, reachable: tuple[ProcessId, ...] | None) -> None:
+        """The group is blocked here; or, if None, goes on."""
+        member = self.life.member
+        if self.view is None or member is None or member.view is None:
+            return
+        members = reachable if reachable is not None else member.view.members
+        self.view = View(self.view.number, tuple(map(str, members)), primary=reachable is None)
+        self.group.stream.append_view(self.view)
+        self.flush()
+        self.changed.set()
+
+    def on_room(self) -> None:
+        """Senders may look again whether they have to wait."""
+        self.changed.set()
+
+    def on_answer(self, peer: Peer, answer: Answer) -> bool:
+        """While founding: look at what was found at a member's address."""
+        assert self._entrance is not None, "who founds is entering"
+        return self._entrance.on_answer(self.life, peer, answer)
+
+    def _on_view_read(self, number: int) -> None:
+        keeper = self._life.keeper if self._life is not None else None
+        if keeper is not None:
+            keeper.reach(number)
+
+    def expect_state(self, number: int) -> None:
+        """Let the application read nothing, and in the end nothing before view ``number``."""
+        self.group.stream.hold(number)
+
+    def on_state(self) -> None:
+        """The state has been loaded: let the application read."""
+        self.group.stream.release()
+        self.changed.set()
+
+    def on_stateless(self, error: AntiphonError) -> None:
+        """The state cannot be had: this process has no place in the group."""
+        self._fail(error)
+        self.life.leave()
+
+    def on_over(self, why: str, next_life: int) -> None:
+        """The life has ended."""
+        self.ending = why, next_life
+        self.changed.set()
+        if not why or not self._is_running or self._coming_back is not None:
+            return
+        _log.warning("%s is out of group %s: %s", self.name, self.config.group, why)
+        if self.config.rejoin:
+            self._coming_back = asyncio.ensure_future(self._come_back(why))
+        else:
+            self._fail(ExcludedError(f"{self.name} is out of the group: {why}: join again"))
+
+    def _fail(self, error: AntiphonError) -> None:
+        self._error = error
+        self.group.stream.end(error)
+        self.changed.set()
+
+    async def _come_back(self, why: str) -> None:
+        """Join again, as a new life, however long it takes; unless it is refused."""
+        member = self.life.member
+        view = member.view if member is not None else None
+        others = [who for who in view.members if who != self.life.process] if view else []
+        seeds = list(dict.fromkeys([*(who.address for who in others), *self.config.seeds]))
+        try:
+            await self.end_life(why)
+            await come_back(self, seeds)
+        except AntiphonError as error:
+            self._fail(ExcludedError(f"{self.config.me} cannot come back: {error}"))
+        self._coming_back = None

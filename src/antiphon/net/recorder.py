@@ -1,4 +1,4 @@
-"""A node's journal: rows of what it did, written often enough to survive its death.
+"""A life's journal: rows of what it did, written often enough to survive its death.
 
 Law: at most ``FLUSH_S`` of rows are lost when the process is killed. A journal that cannot be
 written (a full disk, say) never stops the group: the error is logged at once and raised when the
@@ -11,11 +11,12 @@ import time
 from pathlib import Path
 
 from antiphon.core.errors import AntiphonError
+from antiphon.core.ids import ProcessId
 from antiphon.core.runs import Run
 from antiphon.core.views import View
 from antiphon.trace.journal import Journal
 from antiphon.trace.rows import Rows
-from antiphon.trace.schema import QUIESCENT, Event, Kind
+from antiphon.trace.schema import Event, Kind
 
 FLUSH_S = 0.5
 
@@ -23,30 +24,40 @@ _log = logging.getLogger("antiphon")
 
 
 class Recorder:
-    """Keeps the journal of one node."""
+    """Keeps the journal of one life."""
 
-    def __init__(self, folder: Path, process: str, view: View) -> None:
+    def __init__(self, folder: Path, process: str, group: str) -> None:
         """Open the journal and note the start."""
         self._journal = Journal(folder, process)
         self._error: AntiphonError | None = None
         # Wall-clock time that never runs backwards within a process.
         self._offset_ns = time.time_ns() - time.monotonic_ns()
-        self._rows = Rows(process, view.group, self._append)
+        self._rows = Rows(process, group, self._append)
         self._timer: asyncio.TimerHandle | None = None
         self._rows.start(self._now_us())
-        self._rows.view(self._now_us(), view)
         self._flush()
 
     def _now_us(self) -> int:
         return (time.monotonic_ns() + self._offset_ns) // 1000
+
+    def view(self, view: View) -> None:
+        """Note that a view was installed."""
+        self._rows.view(self._now_us(), view)
 
     def run(self, kind: Kind, run: Run, queue_depth: int, overhead_bytes: int = 0) -> None:
         """Note that ``run`` was multicast, received or delivered."""
         self._rows.run(self._now_us(), kind, run, queue_depth, overhead_bytes)
 
     def suspect(self, name: str, why: str) -> None:
-        """Note that a member was lost."""
+        """Note that a member is suspected."""
         self._rows.suspect(self._now_us(), name, why)
+
+    def block(self, reachable: tuple[ProcessId, ...] | None) -> None:
+        """Note that the group is blocked, with whom can be reached; or, if None, goes on."""
+        if reachable is None:
+            self._rows.resume(self._now_us())
+        else:
+            self._rows.block(self._now_us(), " ".join(map(str, reachable)))
 
     def _append(self, event: Event) -> None:
         if self._error is None:
@@ -67,14 +78,11 @@ class Recorder:
         self._error = error
         _log.error("the trace of this process ends here: %s", error)
 
-    def close(self, problem: str) -> None:
-        """Note the stop and close the journal; raise what went wrong with it, if anything did.
-
-        No ``problem``: everyone had finished, and everything had arrived.
-        """
+    def close(self, detail: str) -> None:
+        """Note the stop and close the journal; raise what went wrong with it, if anything did."""
         if self._timer is not None:
             self._timer.cancel()
-        self._rows.stop(self._now_us(), problem or QUIESCENT)
+        self._rows.stop(self._now_us(), detail)
         if self._error is None:
             self._journal.close()
         else:

@@ -1,21 +1,23 @@
-"""The stream of a group: what has been delivered and not yet been read by the application.
+"""The stream of a group: messages and views that have not yet been read by the application.
 
-Law: everything delivered is read once, in the order of delivery, through either form: message by
-message or batch by batch, also when a reader stops in the middle of a batch and another goes on.
-The stream says when it is full, so that its node can stop reading from the network; it never
-drops anything.
+Law: everything delivered is read once, in the order of delivery, messages and views in one
+stream, through any form: message by message or batch by batch, also when a reader stops in the
+middle of a batch and another goes on. A message between two views was multicast, and delivered by
+everybody, in the first of them. The stream says when it is full, so that its node can hold senders
+up; it never drops anything.
 """
 
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Callable
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
-from antiphon.core.errors import UsageError
+from antiphon.core.errors import AntiphonError, UsageError
+from antiphon.core.payloads import PackedPayloads
 from antiphon.core.runs import Run
 
 UNREAD_BYTES_MAX = 16 * 1024 * 1024
-"""Delivered and unread bytes, overhead included, at which the node stops reading from peers."""
+"""Delivered and unread bytes, overhead included, at which receipts are no longer confirmed."""
 
 _MESSAGE_BYTES = 64
 """What a message costs beyond its payload: so that empty messages fill the stream too."""
@@ -30,7 +32,7 @@ class Message(NamedTuple):
     sender: str
     """Who multicast it."""
     number: int
-    """Its number among the sender's messages in this group and view, from 1."""
+    """Its number among the sender's messages in this view of the group, from 1."""
     payload: bytes
     """What was multicast."""
 
@@ -43,14 +45,33 @@ class Batch(NamedTuple):
     payloads: list[bytes]
 
 
-class Stream:
-    """Delivered runs, waiting to be read."""
+class View(NamedTuple):
+    """Who is in the group, from here on in the stream."""
 
-    def __init__(self, names: list[str], prepare: Callable[[], None]) -> None:
+    number: int
+    """Views are numbered from 1; the same number is the same view at every member."""
+    members: tuple[str, ...]
+    """In order of seniority; where the group is blocked, those that can still be reached."""
+    joined: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
+    failed: tuple[str, ...] = ()
+    primary: bool = True
+    """False: too few members can be reached to go on. Nothing is multicast until a view, this or
+    another one, is primary again."""
+
+
+_Entry = Run | View
+
+
+class Stream:
+    """What waits to be read."""
+
+    def __init__(self, prepare: Callable[[], None]) -> None:
         """Call ``prepare`` before waiting: it may have own messages to deliver."""
-        self._names = names
+        self._names: tuple[str, ...] = ()
+        self._number = 0
         self._prepare = prepare
-        self._runs: deque[Run] = deque()
+        self._unread: deque[_Entry] = deque()
         # The run being read message by message, and how many of it have been read. Kept here and
         # not in the reader, because a reader that breaks off is not told that it has ended.
         self._head: Run | None = None
@@ -58,7 +79,11 @@ class Stream:
         self._waiter: asyncio.Future[None] | None = None
         self._turns = 0
         self._ended = False
+        self._error: AntiphonError | None = None
         self._on_room: list[Callable[[], None]] = []
+        self._is_held = False
+        self.on_view_read: Callable[[int], None] = lambda _number: None
+        """Called when the reader comes to a view: it has read everything before."""
         self.unread_bytes = 0
         self.reader: asyncio.Task[object] | None = None
         """The task that read last."""
@@ -75,12 +100,35 @@ class Stream:
 
     def append(self, run: Run) -> None:
         """Add what has just been delivered."""
-        self._runs.append(run)
+        self._unread.append(run)
         self.unread_bytes += weight(run)
         self._wake()
 
-    def end(self) -> None:
-        """Nothing more will be delivered."""
+    def append_view(self, view: View) -> None:
+        """Add a view that has just begun, or whose standing has changed."""
+        self._unread.append(view)
+        self._wake()
+
+    def hold(self, number: int) -> None:
+        """Let nothing be read until :meth:`release`, and never what is before view ``number``."""
+        self._is_held, self._head = True, None
+        while self._unread:
+            entry = self._unread[0]
+            if not isinstance(entry, Run) and entry.number >= number:
+                break
+            self._unread.popleft()
+            if isinstance(entry, Run):
+                self._note_read(entry)
+
+    def release(self) -> None:
+        """Let the reader go on."""
+        self._is_held = False
+        self._wake()
+
+    def end(self, error: AntiphonError | None = None) -> None:
+        """Nothing more will be delivered; whoever has read everything gets ``error``, if any."""
+        if not self._ended:
+            self._error = error
         self._ended = True
         self._wake()
         self._call_on_room()
@@ -122,35 +170,57 @@ class Stream:
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
 
-    async def batches(self) -> AsyncIterator[Batch]:
+    async def batches(self) -> AsyncIterator[Batch | View]:
         """Read batch by batch: what is left of a run that was read in part comes first."""
-        names = self._names
         while await self._wait():
             run, read = self._head, self._head_read
             if run is not None:
                 self._head = None
-                batch = Batch(names[run.sender], run.first + read, run.payloads[read:])
+                rest = list(run.payloads[read:])
+                yield Batch(self._names[run.sender], run.first + read, rest)
+                continue
+            entry = self._take()
+            if isinstance(entry, Run):
+                payloads = cast("list[bytes]", _opened(entry).payloads)
+                yield Batch(self._names[entry.sender], entry.first, payloads)
             else:
-                run = self._runs.popleft()
-                batch = Batch(names[run.sender], run.first, run.payloads)
-                self._note_read(run)
-            yield batch
+                yield entry
 
-    async def messages(self) -> AsyncIterator[Message]:
-        """Read message by message."""
+    def events(self) -> AsyncIterator[Message | View]:
+        """Read message by message, and views."""
+        return self._read(with_views=True)
+
+    def messages(self) -> AsyncIterator[Message]:
+        """Read message by message, and pass over views."""
+        return cast("AsyncIterator[Message]", self._read(with_views=False))
+
+    async def _read(self, *, with_views: bool) -> AsyncIterator[Message | View]:
         new = tuple.__new__  # what a named tuple does in the end, for half the price
         while await self._wait():
             run = self._head
             if run is None:
-                run = self._head = self._runs.popleft()
+                entry = self._take()
+                if not isinstance(entry, Run):
+                    if with_views:
+                        yield entry
+                    continue
+                run = self._head = _opened(entry)
                 self._head_read = 0
-                self._note_read(run)
             sender, first, payloads = self._names[run.sender], run.first, run.payloads
             for at in range(self._head_read, len(payloads)):
                 self._head_read = at + 1
                 yield new(Message, (sender, first + at, payloads[at]))
                 if self._head is not run or self._head_read != at + 1:
                     break  # another reader went on while this one was suspended
+
+    def _take(self) -> _Entry:
+        entry = self._unread.popleft()
+        if isinstance(entry, Run):
+            self._note_read(entry)
+        elif entry.number != self._number:
+            self._number, self._names = entry.number, entry.members
+            self.on_view_read(entry.number)
+        return entry
 
     async def _wait(self) -> bool:
         """Wait until there is something to read; False at the end of the stream."""
@@ -160,17 +230,21 @@ class Stream:
             await asyncio.sleep(0)
         while not self._has_unread():
             self._prepare()
-            if self._runs:
+            if self._has_unread():
                 break
             if self._ended:
+                if self._error is not None:
+                    raise self._error
                 return False
             await self._sleep()
         return True
 
     def _has_unread(self) -> bool:
+        if self._is_held and not self._ended:
+            return False
         if self._head is not None and self._head_read == len(self._head.payloads):
             self._head = None
-        return self._head is not None or bool(self._runs)
+        return self._head is not None or bool(self._unread)
 
     async def _sleep(self) -> None:
         if self._waiter is not None:
@@ -181,6 +255,22 @@ class Stream:
             await self._waiter
         finally:
             self._waiter = None
+
+
+def _opened(run: Run) -> Run:
+    """Return a run with its messages cut out of their frame.
+
+    Only now that they are read: then those read before have been dropped, most likely, and their
+    memory is used again while it is in the processor's cache. The run itself, of which a copy is
+    kept until it is stable, stays packed.
+    """
+    packed = run.payloads
+    if not isinstance(packed, PackedPayloads):
+        return run
+    return Run(
+        run.group, run.view, run.sender, run.first, run.order, run.stamp,
+        packed.unpack(), run.byte_count,
+    )  # fmt: skip
 
 
 def weight(run: Run) -> int:

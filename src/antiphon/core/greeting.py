@@ -1,0 +1,71 @@
+"""The greeting: what two processes tell each other before anything else on a connection.
+
+Law: a greeting says who speaks, in which life and since which start of the program, and where the
+session of the two stands. It is read from anybody who connects, so everything in it is bounded,
+and what no correct process says raises :class:`PeerError`, nothing else.
+
+A process is taken for another one by its ``start``, drawn anew whenever the program (or a new life
+in it) starts: founding members have equal ids at every start, and only this tells them apart.
+"""
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta, Struct
+
+from antiphon.core.errors import PeerError, UsageError
+from antiphon.core.ids import ProcessId, check_name
+
+Number = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+Word = Annotated[str, Meta(max_length=64)]
+
+ADDRESS_LENGTH_MAX = 128
+
+
+class Greeting(Struct, frozen=True, array_like=True):
+    """Who is there."""
+
+    group: Word
+    flush: Word
+    """How views are left; with the group's name, what both sides must have in common."""
+    process: ProcessId
+    """An incarnation of 0 asks, in a later field of the answer, which number to take."""
+    start: Number
+    view: Number = 0
+    """The last view that the speaker knows to be agreed on; 0: it is outside, or joining."""
+    founding: Number = 0
+    """A digest of the founding members, while the speaker waits for them."""
+    to: Number = 0
+    """The start of the other side with which the speaker has, or takes up, a session."""
+    received: Number = 0
+    """Frames received in that session so far."""
+    next_life: Number = 0
+    """In an answer: the number that a new life of the other side's name may have."""
+    is_asking: bool = False
+    """No session is wanted, only an answer."""
+    with_state: bool = False
+    """Whether members give their state to those that join; all must do alike."""
+
+
+_encoder = msgspec.msgpack.Encoder()
+_decoder = msgspec.msgpack.Decoder(Greeting)
+
+
+def encode_greeting(greeting: Greeting) -> bytes:
+    """Return the bytes of a greeting."""
+    return _encoder.encode(greeting)
+
+
+def decode_greeting(data: bytes) -> Greeting:
+    """Return what ``data`` says; raise :class:`PeerError` if it says nothing."""
+    try:
+        greeting = _decoder.decode(data)
+        check_name(greeting.process.name, "name")
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, UsageError) as error:
+        message = f"a greeting cannot be read: {error}"
+        raise PeerError(message) from None
+    process = greeting.process
+    if process.incarnation < 0 or process.boot < 0 or len(process.address) > ADDRESS_LENGTH_MAX:
+        message = f"a greeting of {process.name} has numbers below 0, or too long an address"
+        raise PeerError(message)
+    return greeting

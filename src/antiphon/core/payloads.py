@@ -1,0 +1,60 @@
+"""Payloads still in the frame that brought them: cut out only where they are needed.
+
+Law: a sequence of bytes like any other. A member keeps a copy of every run until it is stable;
+were each message an object of its own for as long, allocating cold memory would cost a third of
+the throughput of small messages. So a copy is the frame, one object for the whole run, and its
+messages live only for as long as the application needs them.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import accumulate, pairwise
+from struct import unpack_from
+from typing import overload
+
+
+class PackedPayloads(Sequence[bytes]):
+    """Messages one behind the other in a frame whose header has been checked."""
+
+    __slots__ = ("_count", "_data", "_format", "_length", "_offset", "_table")
+
+    def __init__(
+        self, data: bytes, offset: int, count: int, length: int, lengths: str = "", table: int = 0
+    ) -> None:
+        """Say where they begin: all of one length, or with a table of lengths somewhere."""
+        self._data = data
+        self._offset = offset
+        self._count = count
+        self._length = length
+        self._format = lengths
+        self._table = table
+
+    def __len__(self) -> int:
+        return self._count
+
+    def unpack(self) -> list[bytes]:
+        """Cut them out."""
+        data, offset, length = self._data, self._offset, self._length
+        if self._format:
+            lengths = unpack_from(self._format, data, self._table)
+            return [data[a:b] for a, b in pairwise(accumulate(lengths, initial=offset))]
+        if not length:
+            return [b""] * self._count
+        end = offset + self._count * length
+        return [data[at : at + length] for at in range(offset, end, length)]
+
+    @overload
+    def __getitem__(self, at: int) -> bytes: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> list[bytes]: ...
+
+    def __getitem__(self, at: int | slice) -> bytes | list[bytes]:
+        return self.unpack()[at]
+
+    def __iter__(self) -> Iterator[bytes]:
+        return iter(self.unpack())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, list | PackedPayloads) and self.unpack() == list(other)
+
+    __hash__ = None  # type: ignore[assignment]

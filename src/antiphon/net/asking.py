@@ -1,0 +1,83 @@
+"""Asking: a short connection that only exchanges greetings.
+
+Law: an answer tells whether somebody listens there, who it is, since which start, and what it
+knows of the asker. Nothing else follows from it, and nothing is left open behind it. Nobody
+listening raises ConnectionRefusedError, and only that is proof that nobody is there.
+"""
+
+import asyncio
+import struct
+from contextlib import suppress
+from typing import NamedTuple
+
+from antiphon.core.control import Out
+from antiphon.core.errors import PeerError, UsageError
+from antiphon.core.frames import Control, Hello, decode_frame
+from antiphon.core.greeting import Greeting
+from antiphon.net.address import parse_address
+from antiphon.net.framing import GREETING_BYTES_MAX, with_length
+
+_LENGTH = struct.Struct("<I")
+
+
+class Answer(NamedTuple):
+    """What was heard."""
+
+    domain: int
+    greeting: Greeting
+    out: Out | None
+    """If the asker is no member any more: that."""
+
+
+async def ask(address: str, hello: bytes, timeout_s: float) -> Answer:
+    """Greet whoever listens at ``address``; return the answer.
+
+    Raises OSError if there is no connection (TimeoutError included), PeerError if what is said is
+    no answer.
+    """
+    async with asyncio.timeout(timeout_s):
+        place = parse_address(address)
+        try:
+            reader, writer = await asyncio.open_connection(place.host, place.port)
+        except UnicodeError as error:  # from names that cannot be a host's
+            raise OSError(str(error)) from None
+        try:
+            writer.write(with_length(hello))
+            return await _answer(reader)
+        finally:
+            writer.close()
+            with suppress(OSError):
+                await writer.wait_closed()
+
+
+async def _answer(reader: asyncio.StreamReader) -> Answer:
+    try:
+        hello = decode_frame(await _frame(reader))
+    except asyncio.IncompleteReadError:
+        message = "it hangs up without an answer"
+        raise PeerError(message) from None
+    if not isinstance(hello, Hello):
+        message = "it answers with something that is no greeting"
+        raise PeerError(message)
+    out: Out | None = None
+    with suppress(asyncio.IncompleteReadError, PeerError, ConnectionError):
+        more = decode_frame(await _frame(reader))
+        if isinstance(more, Control) and isinstance(more.message, Out):
+            out = more.message
+    return Answer(hello.domain, hello.greeting, out)
+
+
+async def _frame(reader: asyncio.StreamReader) -> bytes:
+    (length,) = _LENGTH.unpack(await reader.readexactly(_LENGTH.size))
+    if length > GREETING_BYTES_MAX:
+        message = f"a frame of {length} bytes is above the limit of {GREETING_BYTES_MAX}"
+        raise PeerError(message)
+    return await reader.readexactly(length)
+
+
+def is_address(text: str, *, insecure: bool) -> bool:
+    """Tell whether a process may be dialled at ``text``, which somebody else has said."""
+    try:
+        return insecure or parse_address(text).is_loopback
+    except UsageError:
+        return False

@@ -1,0 +1,68 @@
+"""Who a process is in one life, and what it says of itself to others."""
+
+from dataclasses import dataclass
+
+from antiphon.core.greeting import Greeting
+from antiphon.core.ids import ProcessId
+from antiphon.core.views import View
+from antiphon.net.domain import domain_digest, founding_digest
+from antiphon.stack.member import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What does not change in a life."""
+
+    group: str
+    process: ProcessId
+    start: int
+    """Drawn anew for every life, which tells it from any other under the same id."""
+    settings: Settings
+    founding_view: View | None = None
+    """The view that this process founds with others, or alone."""
+    with_state: bool = False
+    """Whether the group gives its state to those that join."""
+
+    @property
+    def domain(self) -> int:
+        """What tells the group, as this process knows it, from others."""
+        return domain_digest(self.group, self.settings.flush, with_state=self.with_state)
+
+    @property
+    def founding(self) -> int:
+        """What tells the founding members from others; 0 for who joins."""
+        view = self.founding_view
+        return founding_digest(view.members) if view is not None else 0
+
+    def greeting(
+        self,
+        other: ProcessId,
+        latest: View | None,
+        *,
+        to: int = 0,
+        received: int = 0,
+        is_founding: bool = False,
+        is_asking: bool = False,
+    ) -> Greeting:
+        """Return what to say to ``other``, knowing views up to ``latest``."""
+        return Greeting(
+            self.group, self.settings.flush, self.process, self.start,
+            latest.number if latest is not None else 0,
+            self.founding if is_founding else 0, to, received,
+            latest.last_life_of(other.name) + 1 if latest is not None else 0,
+            is_asking, self.with_state,
+        )  # fmt: skip
+
+    def difference(self, other: Greeting) -> str:
+        """Say what the other's group does not have in common with this one."""
+        if other.group != self.group:
+            return f"it is in group {other.group}, not {self.group}: join that one, or another seed"
+        if other.flush != self.settings.flush:
+            return (
+                f"its group leaves views by flush={other.flush!r}, not "
+                f"{self.settings.flush!r}: give all the same"
+            )
+        if other.with_state != self.with_state:
+            gives = "gives its state to those that join" if other.with_state else "gives no state"
+            return f"its group {gives}: give a state to all members, or to none"
+        return "its group speaks another protocol: run the same version everywhere"

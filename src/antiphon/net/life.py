@@ -1,0 +1,399 @@
+"""A life: one process as a member of its group, from its first greeting to its last bye.
+
+Law: the life only carries. What it hears it hands to the machine (``stack.member``), one thing at
+a time, and does what the machine returns, in order:
+
+- A run is encoded once, and the same bytes go to every member of the view.
+- Runs, relayed runs and control messages share one session per pair (``session``), for the
+  machine needs them in order.
+- Deliveries and views go into the group's one stream.
+- A heartbeat is a timer; whatever arrives, read by read, is a sign of life of its sender.
+
+An excluded process can come back only as another life.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from antiphon.core.control import Alive, Out, StateChunk, StateTaken
+from antiphon.core.errors import AntiphonError
+from antiphon.core.frames import Frame
+from antiphon.core.greeting import Greeting
+from antiphon.core.ids import ProcessId
+from antiphon.core.runs import Order, Run
+from antiphon.core.views import View
+from antiphon.membership.effects import (
+    BlockGroup,
+    DeliverRuns,
+    Effect,
+    InstallView,
+    LeaveGroup,
+    RelayRuns,
+    ResumeGroup,
+    SendControl,
+    SuspectProcess,
+)
+from antiphon.net.asking import Answer
+from antiphon.net.identity import Identity
+from antiphon.net.intake import Intake
+from antiphon.net.life_owner import Owner
+from antiphon.net.mesh import Mesh
+from antiphon.net.outlet import Outlet
+from antiphon.net.peer import Peer, now_us
+from antiphon.net.session import ACK_BYTES
+from antiphon.net.state_keeper import State, StateKeeper
+from antiphon.stack.member import Member, SendRun
+from antiphon.trace.schema import LEFT
+
+if TYPE_CHECKING:
+    from antiphon.net.recorder import Recorder
+
+UNSTABLE_BYTES_MAX = 16 * 1024 * 1024
+"""Bytes that have not reached everybody for certain before senders wait."""
+
+HELD_BYTES_MAX = 16 * 1024 * 1024
+"""Bytes held in the delay queue before receipts are no longer confirmed."""
+
+CONFIRM_BYTES = 4 * 1024 * 1024
+"""Bytes received that are confirmed without waiting for the heartbeat."""
+
+_log = logging.getLogger("antiphon")
+
+
+_Change = InstallView | BlockGroup | ResumeGroup | SuspectProcess | LeaveGroup
+
+
+class Life:
+    """One life of a process."""
+
+    def __init__(
+        self,
+        owner: Owner,
+        identity: Identity,
+        *,
+        state: State | None = None,
+        trace: Path | None = None,
+        delay_s_max: float = 0.0,
+    ) -> None:
+        """Prepare; a founder waits for the other founding members, see :meth:`begin`."""
+        self._owner = owner
+        self.identity = identity
+        self.process, self.start = identity.process, identity.start
+        self.domain, self.founding = identity.domain, identity.founding
+        self.keeper: StateKeeper | None = None
+        """Saves and loads the application's state, if it has one."""
+        if state is not None:
+            has_state = identity.founding_view is not None
+            self.keeper = StateKeeper(self, identity.process, state, has_state=has_state)
+        self.delay_s_max = delay_s_max
+        self._trace = trace
+        self.recorder: Recorder | None = None
+        self.member: Member | None = None
+        """The machine, once the life has begun."""
+        self.mesh = Mesh(self)
+        self.outlet = Outlet(self.mesh, self.domain, self._is_behind)
+        self._known: View | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._effects: deque[Effect | SendRun] = deque()
+        self._is_working = False
+        self.intake = Intake(self)
+        self.is_over = False
+
+    # What others ask.
+
+    @property
+    def is_founding(self) -> bool:
+        """Whether the group is still to begin."""
+        return self.member is None
+
+    @property
+    def view_number(self) -> int:
+        """The number of the last view agreed on, as far as this process knows; 0 outside."""
+        latest = self._latest()
+        return latest.number if latest is not None else 0
+
+    def _latest(self) -> View | None:
+        return (
+            self.member.membership.latest
+            if self.member is not None
+            else self.identity.founding_view
+        )
+
+    @property
+    def held_runs(self) -> int:
+        """Runs received that wait for something in their causal past."""
+        return self.member.ordering.queue_depth if self.member is not None else 0
+
+    @property
+    def may_multicast(self) -> bool:
+        """Whether a multicast would go out now."""
+        return self.member is not None and not self.is_over and self.member.may_multicast
+
+    @property
+    def has_room(self) -> bool:
+        """Whether little enough is on its way for more to follow."""
+        member = self.member
+        return (
+            self.mesh.is_writable and member is not None and member.kept_bytes <= UNSTABLE_BYTES_MAX
+        )
+
+    def greeting(
+        self, other: ProcessId, to: int = 0, received: int = 0, *, is_asking: bool = False
+    ) -> Greeting:
+        """Return what to say to ``other``."""
+        return self.identity.greeting(
+            other, self._latest(), to=to, received=received,
+            is_founding=self.is_founding, is_asking=is_asking,
+        )  # fmt: skip
+
+    # Beginning and ending.
+
+    def open(self) -> None:
+        """As a founder: connect to the other founding members."""
+        assert self.identity.founding_view is not None, "joiners begin with a contact"
+        self.mesh.expect(list(self.identity.founding_view.members))
+
+    def begin(self) -> None:
+        """Start the machine: every founding member is there, or this process joins."""
+        if self._trace is not None:
+            # Imported here: nobody who traces nothing should wait for what tracing needs.
+            from antiphon.net.recorder import Recorder  # noqa: PLC0415
+
+            self.recorder = Recorder(self._trace, str(self.process), self.identity.group)
+        self.member = Member(
+            self.process, self.identity.founding_view, self.identity.settings, now_us()
+        )
+        self._tick_later()
+        self.do(self.member.take_effects())
+
+    def ask_to_join(self, contact: ProcessId) -> None:
+        """As a joiner: ask a member to be taken in."""
+        if self.member is not None and not self.is_over:
+            self.do(self.member.ask_to_join(contact, now_us()))
+
+    def leave(self) -> None:
+        """Ask to leave."""
+        if self.member is not None and not self.is_over:
+            self.do(self.member.leave(now_us()))
+
+    async def close(self, detail: str) -> None:
+        """Stop for good; ``detail`` says how, in the journal."""
+        self.is_over = True
+        if self._timer is not None:
+            self._timer.cancel()
+        if self.keeper is not None:
+            self.keeper.close()
+        try:
+            await self.mesh.close(has_left=detail == LEFT)
+        finally:
+            recorder, self.recorder = self.recorder, None
+            if recorder is not None:
+                recorder.close(detail)
+
+    # Sending.
+
+    def multicast(self, payloads: list[bytes], order: Order, byte_count: int) -> None:
+        """Multicast a run; only while :attr:`may_multicast`."""
+        assert self.member is not None, "the caller has looked"
+        self.do(self.member.multicast(payloads, order, now_us(), byte_count))
+
+    def _send_run(self, run: Run, alive: Alive | None) -> None:
+        overhead_bytes = self.outlet.send_run(run, alive)
+        if self.recorder is not None:
+            self.recorder.run("multicast", run, self.held_runs, overhead_bytes)
+
+    def _is_behind(self) -> bool:
+        """Whether receipts are to be confirmed later."""
+        return self._owner.is_behind() or self.intake.backlog.byte_count > HELD_BYTES_MAX
+
+    # Doing what the machine says.
+
+    def do(self, effects: list[Effect | SendRun]) -> None:
+        """Do effects in order, and those that come of them after them."""
+        self._effects.extend(effects)
+        if self._is_working:
+            return
+        self._is_working = True
+        try:
+            self._expect_known()
+            while self._effects:
+                self._do_one(self._effects.popleft())
+                self._expect_known()
+        finally:
+            self._is_working = False
+
+    def _do_one(self, effect: Effect | SendRun) -> None:
+        match effect:
+            case SendRun(run, alive):
+                self._send_run(run, alive)
+            case DeliverRuns(runs):
+                self.deliver(runs)
+            case SendControl(to, message):
+                self.outlet.send(to, message)
+            case RelayRuns(to, runs):
+                self.outlet.relay(to, runs)
+            case _:
+                self._change(effect)
+
+    def _change(self, effect: _Change) -> None:
+        match effect:
+            case InstallView(view):
+                self._install(view)
+            case BlockGroup(reachable):
+                self._note_blocked(reachable)
+            case ResumeGroup():
+                self._note_blocked(None)
+            case SuspectProcess(process):
+                self._note_suspect(process)
+            case LeaveGroup(why, next_life):
+                self._end(why, next_life)
+
+    def _expect_known(self) -> None:
+        """Have sessions with whoever is in the views agreed on, before anything is sent."""
+        assert self.member is not None, "only a machine has effects"
+        latest = self.member.membership.latest
+        if latest is not None and latest is not self._known:
+            self._known = latest
+            self.mesh.expect(list(self.member.membership.transition.everybody()))
+
+    def _install(self, view: View) -> None:
+        assert self.member is not None, "only a machine has effects"
+        if self.recorder is not None:
+            self.recorder.view(view)
+        self.outlet.credit.begin(view.number)
+        self.intake.backlog.clear()
+        self.mesh.expect(list(self.member.membership.transition.everybody()))
+        if self.process in view.members:
+            self.outlet.rank = view.rank_of(self.process)
+            others = (member for member in view.members if member != self.process)
+            self.mesh.set_members(tuple(others))
+        self._owner.on_view(view)
+        if self.keeper is not None and self.process in view.members:
+            self.keeper.enter(view)
+        elif self.process in view.joined:
+            self.do(self.member.gain_state(now_us()))
+
+    def _note_blocked(self, reachable: tuple[ProcessId, ...] | None) -> None:
+        if self.recorder is not None:
+            self.recorder.block(reachable)
+        self._owner.on_block(reachable)
+
+    def _note_suspect(self, process: ProcessId) -> None:
+        peer = self.mesh.peers.get(process)
+        why = peer.why if peer is not None and peer.why else "nothing was heard of it for too long"
+        _log.warning("%s suspects %s: %s", self.process, process, why)
+        if self.recorder is not None:
+            self.recorder.suspect(str(process), why)
+
+    def _end(self, why: str, next_life: int) -> None:
+        self.is_over = True
+        if self._timer is not None:
+            self._timer.cancel()
+        self._owner.on_over(why, next_life)
+
+    def deliver(self, runs: list[Run]) -> None:
+        """Hand runs to the application."""
+        if self.recorder is not None:
+            for run in runs:
+                self.recorder.run("deliver", run, self.held_runs)
+        self._owner.on_deliver(runs)
+
+    # Time.
+
+    def _tick_later(self) -> None:
+        delay_s = self.identity.settings.timing.heartbeat_us / 1e6
+        self._timer = asyncio.get_running_loop().call_later(delay_s, self._tick)
+
+    def _tick(self) -> None:
+        self._tick_later()
+        self._beat()
+        self.mesh.sweep()
+
+    def _beat(self) -> None:
+        assert self.member is not None, "ticks begin with the machine"
+        self.intake.unconfirmed_bytes = 0
+        self._owner.flush()
+        self.do(self.member.tick(now_us()))
+        self._owner.on_room()
+
+    # What the mesh calls.
+
+    def on_frame(self, peer: Peer, frame: Frame) -> None:
+        """Hand what has come to the machine."""
+        if self.is_over:
+            return
+        if self.member is None:
+            self._begin_early()
+        self._owner.flush()  # what was multicast before this arrival does not depend on it
+        if self.member is not None and not self.is_over:
+            self.intake.take(self.member, peer, frame)
+
+    def _begin_early(self) -> None:
+        """Somebody has seen all founding members connected: the group has begun."""
+        try:
+            self.begin()
+        except AntiphonError as error:  # the journal cannot be written
+            self._end(str(error), 0)
+
+    # What the keeper of the state calls.
+
+    def send_state(self, to: ProcessId, message: StateChunk | StateTaken) -> None:
+        """Send a message of the transfer."""
+        if not self.is_over:
+            self.outlet.send((to,), message)
+
+    def expect_state(self, number: int) -> None:
+        """Pass it on."""
+        self._owner.expect_state(number)
+
+    def on_state(self) -> None:
+        """Tell the group, and let the application read."""
+        if self.member is not None and not self.is_over:
+            self.do(self.member.gain_state(now_us()))
+            self._owner.on_state()
+
+    def on_stateless(self, error: AntiphonError) -> None:
+        """Pass it on."""
+        if not self.is_over:
+            self._owner.on_stateless(error)
+
+    def on_read(self, peer: Peer) -> None:
+        """A peer has been heard."""
+        member = self.member
+        if member is None or self.is_over:
+            return
+        peer.heard_us = heard_us = now_us()
+        member.hear(peer.process, heard_us)
+        if peer.session.unsaid_bytes >= ACK_BYTES:
+            self.mesh.acknowledge(peer)
+        if self.intake.unconfirmed_bytes >= CONFIRM_BYTES and member.is_alive_due:
+            self._beat()
+
+    def on_room(self) -> None:
+        """Pass it on."""
+        self._owner.on_room()
+
+    def on_answer(self, peer: Peer, answer: Answer) -> bool:
+        """Pass it on."""
+        return self._owner.on_answer(peer, answer)
+
+    def on_dead(self, peer: Peer, why: str) -> None:
+        """A peer is certainly dead, or lies: tell the machine."""
+        if self.is_over or peer.is_condemned:
+            return
+        peer.is_condemned = True
+        peer.why = why
+        if peer.link is not None:
+            peer.link.drop(why)
+        if self.member is not None:
+            self._owner.flush()
+            self.do(self.member.lose(peer.process, now_us()))
+        self._owner.on_room()
+
+    def on_out(self, peer: Peer, out: Out) -> None:
+        """A peer says that this process is no member any more."""
+        if self.member is not None and not self.is_over:
+            self.do(self.member.take_control(peer.process, out, now_us()))

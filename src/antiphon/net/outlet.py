@@ -1,0 +1,98 @@
+"""The outlet: what a life sends, encoded once and given to the sessions of whom it is for.
+
+Law: runs, relayed runs and control messages to one process leave in the order in which they were
+handed over. The same bytes go to every receiver of a run. An acknowledgement rides on whatever
+small thing is sent anyway.
+"""
+
+from collections.abc import Callable
+from functools import partial
+
+from antiphon.core.control import Alive, AnyMessage
+from antiphon.core.frames import (
+    encode_ack,
+    encode_control,
+    encode_relay,
+    encode_runs,
+    runs_parts,
+)
+from antiphon.core.ids import ProcessId
+from antiphon.core.runs import Run
+from antiphon.net.credit import Credit
+from antiphon.net.framing import join_with_length, with_length
+from antiphon.net.mesh import Mesh
+from antiphon.net.peer import KEPT_BYTES_MAX
+from antiphon.net.stream import weight
+
+RELAY_BYTES_MAX = 1024 * 1024
+"""Bytes of one frame of relayed runs, unless a single run is larger."""
+
+
+class Outlet:
+    """Sends for one life."""
+
+    def __init__(self, mesh: Mesh, domain: int, is_behind: Callable[[], bool]) -> None:
+        """Send through ``mesh``; confirm nothing while the life ``is_behind``."""
+        self._mesh = mesh
+        self._domain = domain
+        self._is_behind = is_behind
+        self.credit = Credit()
+        self.rank = 0
+        """This process's place in the current view."""
+
+    def confirmed(self) -> dict[ProcessId, int]:
+        """Return, for each other member, how many own messages it has confirmed."""
+        given = self.credit.confirmed
+        return {peer.process: given.get(peer.process, 0) for peer in self._mesh.members}
+
+    def send_run(self, run: Run, alive: Alive | None) -> int:
+        """Send a run to every other member; return how many of its bytes are not payload."""
+        said = self._encode(alive) if alive is not None else b""
+        parts, overhead_bytes = runs_parts(self._domain, self.rank, [run])
+        stream_bytes = join_with_length(parts, overhead_bytes + run.byte_count, said)
+        again = partial(_encode_again, self._domain, self.rank, run, said)
+        frame_count = 2 if said else 1
+        is_writable = True
+        for peer in self._mesh.members:
+            peer.send_runs(stream_bytes, again, frame_count)
+            is_writable = is_writable and peer.session.kept_bytes <= KEPT_BYTES_MAX
+        if not is_writable:
+            self._mesh.is_writable = False
+        return overhead_bytes
+
+    def send(self, to: tuple[ProcessId, ...], message: AnyMessage) -> None:
+        """Send a control message to some processes."""
+        self._send_each(to, self._encode(message))
+
+    def relay(self, to: tuple[ProcessId, ...], runs: list[Run]) -> None:
+        """Send runs of other processes to some processes, in frames of moderate size."""
+        part: list[Run] = []
+        size = 0
+        for run in runs:
+            if part and size + weight(run) > RELAY_BYTES_MAX:
+                self._relay_part(to, part)
+                part, size = [], 0
+            part.append(run)
+            size += weight(run)
+        self._relay_part(to, part)
+
+    def _relay_part(self, to: tuple[ProcessId, ...], runs: list[Run]) -> None:
+        self._send_each(to, with_length(encode_relay(self._domain, self.rank, runs)))
+
+    def _send_each(self, to: tuple[ProcessId, ...], stream_bytes: bytes) -> None:
+        for process in to:
+            peer = self._mesh.peers.get(process)
+            if peer is not None and not peer.is_condemned:
+                peer.send(stream_bytes, self._acknowledge)
+
+    def _encode(self, message: AnyMessage) -> bytes:
+        if isinstance(message, Alive):
+            message = self.credit.give(message, withhold=self._is_behind())
+        return with_length(encode_control(self._domain, message))
+
+    def _acknowledge(self, count: int) -> bytes:
+        return with_length(encode_ack(self._domain, count))
+
+
+def _encode_again(domain: int, rank: int, run: Run, said: bytes) -> bytes:
+    return with_length(encode_runs(domain, rank, [run])) + said

@@ -1,0 +1,102 @@
+"""A peer: another process, the session with it, and the link that carries it just now, if any.
+
+Law: what is sent to a peer is sent once, however often its link is cut. A peer is ``full`` when
+it takes less than it is sent, be it slow or out of reach: then senders wait.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable
+
+from antiphon.core.ids import ProcessId
+from antiphon.net.link import Link
+from antiphon.net.session import Again, Session
+
+KEPT_BYTES_MAX = 16 * 1024 * 1024
+"""Bytes kept for a peer that does not acknowledge them before senders wait."""
+
+
+def now_us() -> int:
+    """Return the time, as machines are told it."""
+    return time.monotonic_ns() // 1000
+
+
+class Peer:
+    """What this process knows of another one."""
+
+    __slots__ = ("_link", "changed", "has_left", "heard_us", "is_condemned", "is_guest",
+                 "is_senior", "leaves_at", "process", "session", "start", "task",
+                 "why")  # fmt: skip
+
+    def __init__(self, process: ProcessId, *, is_senior: bool) -> None:
+        """Nothing has been heard of it yet."""
+        self.process = process
+        self.start = 0
+        """Which start of its program the session is with; 0 before the first greeting."""
+        self.session = Session()
+        self._link: Link | None = None
+        self.is_senior = is_senior
+        """Whether this process dials it, and not the other way round."""
+        self.has_left = False
+        """Whether it has said that nothing more comes."""
+        self.is_condemned = False
+        """Whether it is certainly dead, or has sent what no correct process sends."""
+        self.why = ""
+        """Why it is condemned, or what is wrong with who is in its place."""
+        self.is_guest = False
+        """Whether it has been in no view yet, as far as this process knows."""
+        self.leaves_at: float | None = None
+        """When the loop's clock shows this, a peer that is in no view any more is forgotten."""
+        self.heard_us = 0
+        """When something last came from it."""
+        self.changed = asyncio.Event()
+        """Set when its link has come or gone."""
+        self.task: asyncio.Task[None] | None = None
+
+    @property
+    def link(self) -> Link | None:
+        """The connection in use."""
+        return self._link
+
+    @property
+    def is_full(self) -> bool:
+        """Whether senders have to wait for it."""
+        if self._link is not None and not self._link.is_writable:
+            return True
+        return self.session.kept_bytes > KEPT_BYTES_MAX
+
+    def send(self, stream_bytes: bytes, acknowledge: Callable[[int], bytes] | None = None) -> None:
+        """Send a small frame, now or as soon as there is a link; an ACK may ride along."""
+        self.session.keep(stream_bytes, len(stream_bytes))
+        if self._link is not None:
+            if acknowledge is not None and (count := self.session.acknowledgement()) is not None:
+                stream_bytes = acknowledge(count) + stream_bytes
+            self._link.write(stream_bytes)
+
+    def send_runs(self, stream_bytes: bytes, again: Again, frame_count: int) -> None:
+        """Send large frames, which ``again`` can encode once more."""
+        self.session.keep(again, len(stream_bytes), frame_count)
+        if self._link is not None:
+            self._link.write(stream_bytes)
+
+    def attach(self, link: Link, received: int) -> None:
+        """Go on over a new link, to a peer that has ``received`` so many frames."""
+        again = self.session.resume(received)
+        old, self._link = self._link, link
+        if old is not None:
+            old.peer = None
+            old.drop("it was replaced by a newer connection")
+        link.peer = self
+        for piece in again:
+            link.write(piece)
+        self.changed.set()
+
+    def detach(self) -> None:
+        """The link is gone; the session waits for another one."""
+        self._link = None
+        self.changed.set()
+
+    def forget_start(self) -> None:
+        """Begin again with whoever comes next under this id: nothing had been said yet."""
+        self.start = 0
+        self.session = Session()

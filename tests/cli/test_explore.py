@@ -1,0 +1,153 @@
+"""``antiphon explore`` as a user meets it: what it finds, keeps, prints and refuses."""
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.cli.command import antiphon
+
+from antiphon.sim.scenario import parse_scenario
+
+BUGGY = """
+import sys
+from antiphon.cli import main
+from antiphon.membership.view_atomic_flush import ViewAtomicFlush
+
+ViewAtomicFlush._relay_failed = lambda self: None
+sys.argv[0] = "antiphon"
+main()
+"""
+"""The command line with a bug: nothing of a failed sender is forwarded."""
+
+
+def buggy(folder: Path, *words: str) -> "subprocess.CompletedProcess[str]":
+    """Run the command line with a planted bug."""
+    script = folder / "buggy.py"
+    script.write_text(BUGGY)
+    done = subprocess.run(
+        [sys.executable, str(script), *words],
+        cwd=folder,
+        env={
+            **os.environ,
+            "COLUMNS": "200",
+            "NO_COLOR": "1",
+            "PYTHONPATH": os.pathsep.join(sys.path),
+        },
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert "Traceback" not in done.stderr, done.stderr
+    return done
+
+
+def found(folder: Path) -> list[dict[str, str | int]]:
+    """Return what exploration finds with the bug, as JSON says it."""
+    words = ("--seeds", "0..40", "--failures", "1", "--json")
+    done = buggy(folder, "explore", *words)
+    assert done.returncode == 1
+    findings: list[dict[str, str | int]] = json.loads(done.stdout)["findings"]
+    return findings
+
+
+def test_worlds_that_hold_end_with_status_0(tmp_path: Path) -> None:
+    """The answer is one line, with how many worlds there were."""
+    done = antiphon("explore", "--seeds", "0..4", folder=tmp_path)
+    assert done.returncode == 0
+    assert done.stdout == "5 worlds with flush view-atomic, and every promise was kept\n"
+    assert not (tmp_path / "runs").exists()
+
+
+def test_single_seed_is_a_range_too(tmp_path: Path) -> None:
+    """One number is one world."""
+    done = antiphon("explore", "--seeds", "7", "--flush", "all-to-all", folder=tmp_path)
+    assert done.returncode == 0
+    assert "with flush all-to-all" in done.stdout
+
+
+def test_several_jobs_find_nothing_else(tmp_path: Path) -> None:
+    """More processes make it faster, not different."""
+    done = antiphon("explore", "--seeds", "0..119", "--jobs", "2", folder=tmp_path)
+    assert done.returncode == 0
+    assert done.stdout.startswith("120 worlds")
+
+
+def test_json_is_one_document(tmp_path: Path) -> None:
+    """Machines get what people get, and nothing beside it."""
+    done = antiphon("explore", "--seeds", "0..2", "--json", folder=tmp_path)
+    assert json.loads(done.stdout) == {"seeds": "0..2", "flush": "view-atomic", "findings": []}
+    (finding,) = found(tmp_path)
+    assert set(finding) == {"seed", "what", "text", "replay", "shrunk", "steps"}
+
+
+def test_failing_world_is_told_shrunk_and_kept(tmp_path: Path) -> None:
+    """Status 1, the seed, the promise, and a folder with the small scenario and its trace."""
+    done = buggy(tmp_path, "explore", "--seeds", "0..40", "--failures", "1")
+    assert done.returncode == 1
+    first, replay, shrunk = done.stdout.splitlines()[:3]
+    assert first.startswith("seed ")
+    assert "replay: antiphon explore --seeds" in replay
+    assert "shrunk from" in shrunk
+    (folder,) = (tmp_path / "runs").iterdir()
+    scenario = parse_scenario((folder / "scenario.txt").read_text())
+    assert 0 < len(scenario.steps) < 15
+    assert list((folder / "events").rglob("*.ndjson"))
+
+
+@pytest.mark.parametrize("which", ["replay", "shrunk"])
+def test_printed_command_replays(tmp_path: Path, which: str) -> None:
+    """With the bug the printed commands fail as before; without it they hold."""
+    (finding,) = found(tmp_path)
+    words = shlex.split(str(finding[which]))
+    assert words[0] == "antiphon"
+    again = buggy(tmp_path, *words[1:])
+    assert again.returncode == 1
+    assert str(finding["what"]) in again.stdout
+    assert antiphon(*words[1:], folder=tmp_path).returncode == 0
+
+
+def test_replay_speaks_json_too(tmp_path: Path) -> None:
+    """One document, with what was found or nothing."""
+    (finding,) = found(tmp_path)
+    words = [*shlex.split(str(finding["shrunk"]))[1:], "--json"]
+    with_bug = json.loads(buggy(tmp_path, *words).stdout)["finding"]
+    assert with_bug["what"] == finding["what"]
+    assert json.loads(antiphon(*words, folder=tmp_path).stdout)["finding"] is None
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("--seeds", "many"), "seeds 'many' cannot be read: write FIRST..LAST, as in 0..999"),
+        (("--seeds", "0.."), "seeds '0..' cannot be read"),
+        (("--seeds", "-3..4"), "cannot be read"),
+        (("--seeds", "²..3"), "cannot be read"),
+        (("--seeds", "5..2"), "5..2"),
+        (("--jobs", "-1", "--seeds", "0..60"), "jobs"),
+        (("--failures", "0", "--seeds", "0..1"), "failures"),
+        (("--flush", "none"), "there is no flush 'none': choose one of view-atomic"),
+        (("--replay", "nowhere.txt"), "cannot be read (No such file or directory)"),
+        (("--replay", "."), "cannot be read (Is a directory)"),
+        (("--replay", "bytes.txt"), "cannot be read"),
+        (("--replay", "wrong.txt"), "there is no verb 'explode'"),
+        (("--replay", "empty_step.txt"), "line 1 of the scenario"),
+        (("--replay", "no_flush.txt"), "there is no flush 'none'"),
+    ],
+)
+def test_bad_input_is_refused_in_one_sentence(
+    tmp_path: Path, words: tuple[str, ...], sentence: str
+) -> None:
+    """What cannot be done ends with status 2 and says what to do."""
+    (tmp_path / "bytes.txt").write_bytes(b"\xff\xfe")
+    (tmp_path / "wrong.txt").write_text("at 5 explode p1\n")
+    (tmp_path / "empty_step.txt").write_text("at 5 crash\n")
+    (tmp_path / "no_flush.txt").write_text("flush none\n")
+    done = antiphon("explore", *words, folder=tmp_path)
+    assert done.returncode == 2
+    assert sentence in done.stderr
+    assert done.stdout == ""

@@ -1,0 +1,67 @@
+"""Greetings: they come back as they went, and nothing else is let through."""
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from antiphon.core.errors import PeerError
+from antiphon.core.greeting import Greeting, decode_greeting, encode_greeting
+from antiphon.core.ids import ProcessId
+
+NUMBERS = st.integers(0, 2**62)
+NAMES = st.text("aZ09_.-", min_size=1, max_size=64).filter(lambda name: name[0] not in ".-")
+
+
+@given(NAMES, NAMES, NUMBERS, st.lists(NUMBERS, min_size=6, max_size=6), st.booleans())
+def test_greetings_come_back_as_they_went(
+    group: str, name: str, boot: int, numbers: list[int], asking: bool
+) -> None:
+    """Every field, at every size."""
+    process = ProcessId(name, 2, boot, "127.0.0.1:7001")
+    start, view, founding, to, received, next_life = numbers
+    greeting = Greeting(
+        group, "view-atomic", process, start, view, founding, to, received, next_life, asking
+    )
+    assert decode_greeting(encode_greeting(greeting)) == greeting
+
+
+def test_longest_greeting_fits_what_a_stranger_may_say() -> None:
+    """Names, an address and numbers at their longest."""
+    process = ProcessId("n" * 64, 2**31, 2**62, "a" * 128)
+    most = 2**62
+    longest = Greeting("g" * 64, "f" * 64, process, most, most, most, most, most, most)
+    assert len(encode_greeting(longest)) + 7 <= 512
+    assert decode_greeting(encode_greeting(longest)) == longest
+
+
+_GOOD = ["g", "f", ["carol", 1, 0, "h:1"], 5, 1, 0, 0, 0, 0, False, False]
+
+
+def _with(place: int, value: object) -> list[object]:
+    return [value if at == place else item for at, item in enumerate(_GOOD)]
+
+
+BAD = {
+    "a group that is no text": _with(0, 7),
+    "a long group": _with(0, "g" * 65),
+    "a long flush": _with(1, "f" * 65),
+    "a name with a slash": _with(2, ["../carol", 1, 0, "h:1"]),
+    "no name": _with(2, ["", 1, 0, "h:1"]),
+    "a negative life": _with(2, ["carol", -1, 0, "h:1"]),
+    "a negative boot": _with(2, ["carol", 1, -1, "h:1"]),
+    "a long address": _with(2, ["carol", 1, 0, "h" * 300]),
+    "a negative start": _with(3, -1),
+    "a start beyond limits": _with(3, 2**63),
+    "no boolean": _with(9, 1),
+    "too little": ["g", "f"],
+    "something else": "hello",
+}
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_what_no_process_says_is_the_peers_fault(what: str) -> None:
+    """It raises PeerError, and nothing else."""
+    assert decode_greeting(msgspec.msgpack.encode(_GOOD)).start == 5
+    with pytest.raises(PeerError, match="a greeting"):
+        decode_greeting(msgspec.msgpack.encode(BAD[what]))

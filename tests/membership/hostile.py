@@ -1,0 +1,135 @@
+"""Random nonsense for members: control messages and runs that no correct process sends.
+
+Law: everything is drawn from one generator made from a seed. The values lie where it hurts: the
+next view and the one after, ranks in and out of range, ballots in use, ids of members, of former
+members and of strangers, and numbers as large as the wire allows.
+"""
+
+from collections.abc import Callable
+from random import Random
+
+from tests.membership.hands import A, B, C, D, E, X, Y
+
+from antiphon.core.control import (
+    Accept,
+    Alive,
+    AnyMessage,
+    Ask,
+    Decide,
+    Flush,
+    Install,
+    JoinRefused,
+    JoinRequest,
+    Out,
+    Prepare,
+    Promise,
+    Propose,
+    Reject,
+    Report,
+    StateChunk,
+    StateTaken,
+    Want,
+    decode_message,
+    encode_message,
+)
+from antiphon.core.errors import PeerError
+from antiphon.core.ids import GroupName, GroupNumber, ProcessId, Rank, ViewNumber
+from antiphon.core.runs import Order, Run
+from antiphon.core.views import View
+
+PEOPLE = (A, B, C, D, E, X, Y, ProcessId("a", 2, 1, A.address), ProcessId("c", 2, 3, "elsewhere"))
+KINDS = (
+    Prepare, Promise, Propose, Accept, Reject, Decide, Want, JoinRequest, JoinRefused, Ask, Out,
+    Flush, Report, Install, Alive, StateChunk, StateTaken,
+)  # fmt: skip
+
+
+class Liar:
+    """Makes up messages and runs around view number ``near``."""
+
+    def __init__(self, seed: int) -> None:
+        """Draw everything from this seed."""
+        self.random = Random(seed)
+        self.near = 1
+
+    def number(self) -> int:
+        """Return a number of a view, a ballot, a count, a place."""
+        near = self.near + self.random.choice((-1, 0, 0, 1, 1, 1, 2, 3))
+        return self.random.choice((max(0, near), max(0, near), max(0, near), 0, 1, 2**62))
+
+    def people(self, at_most: int = 4) -> tuple[ProcessId, ...]:
+        """Return some processes, each once."""
+        return tuple(self.random.sample(PEOPLE, self.random.randint(0, at_most)))
+
+    def view(self, latest: View | None) -> View:
+        """Return a view, often one that nearly follows from the latest."""
+        if latest is None or self.random.random() < 0.5:
+            members = self.people() or (A,)
+            return View(
+                GroupName(self.random.choice("ggh")), ViewNumber(max(1, self.number())), members,
+                self.people(2), self.people(2), self.people(2), self.people(2), (("x", 3),),
+            )  # fmt: skip
+        gone = self.random.choice((*latest.members, None))
+        stayed = tuple(member for member in latest.members if member != gone)
+        new = tuple(who for who in self.people(2) if who not in latest.members)
+        kept = gone is not None and self.random.random() < 0.5
+        return View(
+            latest.group, ViewNumber(latest.number + 1), (*stayed, *new) or (X,), joined=new,
+            left=(gone,) if gone is not None and kept else (),
+            failed=(gone,) if gone is not None and not kept else (),
+        )  # fmt: skip
+
+    def message(self, latest: View | None) -> AnyMessage:
+        """Return any control message that can be decoded."""
+        makers = self._makers(latest)
+        while True:
+            made = makers[self.random.choice(KINDS)]()
+            try:
+                return decode_message(encode_message(made))
+            except PeerError:
+                continue  # what the codec refuses never gets here
+
+    def _makers(self, latest: View | None) -> dict[type, Callable[[], AnyMessage]]:
+        number, people, coin = self.number, self.people, self._coin
+        return {
+            Prepare: lambda: Prepare(number(), number()),
+            Promise: lambda: Promise(
+                number(), number(), number(), self.view(latest) if coin() else None
+            ),
+            Propose: lambda: Propose(number(), self.view(latest)),
+            Accept: lambda: Accept(number(), number()),
+            Reject: lambda: Reject(number(), number()),
+            Decide: lambda: Decide(tuple(self.view(latest) for _ in range(1 + coin()))),
+            Want: lambda: Want(number()),
+            JoinRequest: lambda: JoinRequest(self.random.choice(PEOPLE)),
+            JoinRefused: lambda: JoinRefused("no" * coin(), number()),
+            Ask: lambda: Ask(people(), people(), coin(), coin()),
+            Out: lambda: Out(number()),
+            Flush: lambda: Flush(number()),
+            Report: lambda: Report(
+                number(), tuple(count % 5 for count in self.ranks()), tuple(self.ranks())
+            ),
+            Install: lambda: Install(number()),
+            Alive: lambda: Alive(
+                number(), tuple((rank, number()) for rank in self.ranks()), number(), number()
+            ),
+            StateChunk: lambda: StateChunk(number(), number(), coin(), b"?"),
+            StateTaken: lambda: StateTaken(number(), number()),
+        }
+
+    def _coin(self) -> bool:
+        return self.random.random() < 0.5
+
+    def ranks(self) -> list[int]:
+        """Return ranks, in and out of range."""
+        return [self.random.choice((0, 1, 2, 3, 4095)) for _ in range(self.random.randint(0, 4))]
+
+    def run(self) -> Run:
+        """Return any run that a frame can carry."""
+        random = self.random
+        stamp = tuple(sorted({rank: 1 + self.number() for rank in self.ranks()}.items()))
+        return Run(
+            GroupNumber(random.choice((0, 0, 0, 1))), ViewNumber(self.number()),
+            Rank(random.choice((0, 1, 2, 3, 4095))), random.choice((1, 1, 2, 3, 2**62)),
+            random.choice(list(Order)), stamp, [b"!"] * random.randint(1, 3),
+        )  # fmt: skip

@@ -1,0 +1,83 @@
+"""The quick part of the mutation suite: bugs that exploration finds within a hundred worlds.
+
+Law: what finds planted bugs has to pass the right machines on the very same seeds, or it finds
+nothing. The bugs that need more worlds are hunted by ``make mutants``.
+"""
+
+import pytest
+from tests.mutants.campaign import SEEDS_MAX, hunt, report
+from tests.mutants.planted import MUTANTS, Mutant, planted
+
+from antiphon.sim.exploration import explore
+from antiphon.stack.member import FLUSHES
+
+QUICK_SEEDS = 100
+
+SLOW_TO_FIND = (
+    "late words of the excluded count",
+    "permission is not passed on",
+    "new coordinator repeats nothing",
+    "relayed messages are not relayed on",
+    "exclusion is not checked",
+    "clock is not reset",
+    "any half is a quorum",
+    "accepted views are overruled",
+    "promises are not kept",
+    "every first ballot skips phase one",
+    "what was accepted is not told",
+    "late words of the failed count",
+    "forwarded once then stable",
+    "own messages are not copied",
+)
+"""Bugs that may need more worlds than the quick suite has time for."""
+
+QUICK = [mutant.name for mutant in MUTANTS if mutant.name not in SLOW_TO_FIND]
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_quick_mutant_is_found(name: str) -> None:
+    """A planted bug makes one of the first hundred random worlds fail."""
+    _, seeds, what, text = hunt(name, QUICK_SEEDS)
+    assert seeds is not None
+    assert what
+    assert text
+
+
+@pytest.mark.parametrize("flush", FLUSHES)
+def test_right_machines_pass_the_same_seeds(flush: str) -> None:
+    """Without a planted bug none of these worlds fails."""
+    found = [seed for seed, finding in explore(range(QUICK_SEEDS), flush) if finding is not None]
+    assert found == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SLOW_TO_FIND)
+def test_slow_mutant_is_found(name: str) -> None:
+    """The other planted bugs are found within the bound of the campaign."""
+    assert hunt(name, SEEDS_MAX)[1] is not None
+
+
+def test_slow_list_names_mutants_that_exist() -> None:
+    """A bug that is renamed must not drop out of the suite."""
+    names = [mutant.name for mutant in MUTANTS]
+    assert set(SLOW_TO_FIND) <= set(names)
+    assert len(set(names)) == len(names)
+    assert len(QUICK) >= 15
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
+def test_bug_is_planted_and_taken_out_again(mutant: Mutant) -> None:
+    """A planted bug replaces what is there, and nothing of it remains."""
+    right = mutant.target.__dict__[mutant.method]
+    with planted(mutant):
+        assert mutant.target.__dict__[mutant.method] is mutant.wrong
+        assert mutant.wrong is not right
+    assert mutant.target.__dict__[mutant.method] is right
+
+
+def test_report_lists_every_mutant_and_names_survivors() -> None:
+    """The page has a line for each bug, and says which were not found."""
+    rows = [(mutant.name, 7, "stuck") for mutant in MUTANTS[1:]]
+    page = report([(MUTANTS[0].name, None, ""), *rows])
+    assert f"| {MUTANTS[0].name} | {MUTANTS[0].flush} | {MUTANTS[0].source} | not found |" in page
+    assert page.count("| 7 | stuck |") == len(MUTANTS) - 1

@@ -1,0 +1,94 @@
+"""Scenarios as text: what is written reads back, and what is wrong is named with its line."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from antiphon.core.errors import UsageError
+from antiphon.sim.random_scenario import random_scenario
+from antiphon.sim.scenario import Scenario, Step, parse_scenario
+from antiphon.stack.member import FLUSHES
+
+
+@given(st.integers(0, 10**6), st.sampled_from(sorted(FLUSHES)))
+def test_random_scenario_reads_back(seed: int, flush: str) -> None:
+    """The text form of any random scenario is that scenario."""
+    scenario = random_scenario(seed, flush)
+    assert parse_scenario(str(scenario)) == scenario
+
+
+def test_random_scenario_is_a_function_of_seed_and_flush() -> None:
+    """The same seed writes the same scenario, another one another, and the flush is as asked."""
+    assert random_scenario(3) == random_scenario(3)
+    assert random_scenario(3) != random_scenario(4)
+    assert random_scenario(3, "coordinator").flush == "coordinator"
+    assert random_scenario(3, "coordinator").steps == random_scenario(3).steps
+
+
+def test_random_scenarios_have_every_fault() -> None:
+    """A few hundred seeds together do everything to a world that can be done."""
+    verbs = {step.verb for seed in range(200) for step in random_scenario(seed).steps}
+    assert verbs == {
+        "multicast", "crash", "pause", "resume", "partition", "heal", "slow", "join", "leave",
+    }  # fmt: skip
+
+
+def test_text_is_read_as_people_write_it() -> None:
+    """Comments, blank lines, defaults and any order of the head are fine."""
+    text = """
+    # a world
+    flush coordinator   # linear
+
+    at 10 slow p1 p2 5
+    founders 4
+    at 20 partition p1 p2 p3
+    at 30 heal
+    at 40 crash p1
+    """
+    assert parse_scenario(text) == Scenario(
+        seed=0,
+        founders=4,
+        flush="coordinator",
+        steps=(
+            Step(10, "slow", ("p1", "p2"), 5),
+            Step(20, "partition", ("p1", "p2", "p3")),
+            Step(30, "heal"),
+            Step(40, "crash", ("p1",)),
+        ),
+    )
+
+
+def test_empty_text_is_the_smallest_world() -> None:
+    """Everything has a default."""
+    assert parse_scenario("") == Scenario(seed=0)
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        ("at 10 explode p1", "there is no verb 'explode'"),
+        ("at soon crash p1", "line 2 of the scenario, 'at soon crash p1', cannot be read"),
+        ("at 10", "line 2 of the scenario, 'at 10', cannot be read"),
+        ("founders", "line 2 of the scenario, 'founders', cannot be read"),
+        ("founders 3 4", "line 2 of the scenario, 'founders 3 4', cannot be read"),
+        ("at 10 crash", "cannot be read"),
+        ("at 10 slow p1", "cannot be read"),
+        ("at 10 slow p1 p2 ²", "cannot be read"),
+        ("at -10 crash p1", "cannot be read"),
+        ("founders many", "cannot be read"),
+        ("founders 0", "founders"),
+        ("founders -1", "founders"),
+        ("founders 100000", "founders"),
+        ("messages -1", "messages"),
+        ("answers 7", "answers"),
+        ("answers nan", "answers"),
+        ("delay_us -1", "delay_us"),
+        ("colour red", "there is no colour in a scenario"),
+    ],
+)
+def test_what_cannot_be_read_is_refused_in_one_sentence(line: str, sentence: str) -> None:
+    """The line that is wrong is named, or what is wrong with the head."""
+    with pytest.raises(UsageError) as refusal:
+        parse_scenario(f"seed 1\n{line}\n")
+    assert sentence in str(refusal.value)
+    assert "\n" not in str(refusal.value)
