@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.net.harness import (
@@ -66,7 +67,7 @@ async def talk(node: Node, stop: asyncio.Event) -> int:
     return count
 
 
-def joiner(seed: Node, tally: Tally | None, name: str = "dora", **options: object) -> Node:
+def joiner(seed: Node, tally: Tally | None, name: str = "dora", **options: Any) -> Node:
     """Return a node that joins through ``seed``."""
     address = free_addresses([name])[name]
     return make_node("choir", name, at=address, seeds=[address_of(seed)], state=tally, **options)

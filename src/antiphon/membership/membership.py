@@ -162,7 +162,7 @@ class Membership:
 
     def _forget_history(self) -> None:
         """Drop the views that everybody has installed: nobody can want them any more."""
-        if len(self._agreement.history) < 2:  # noqa: PLR2004 - nothing to drop
+        if len(self._agreement.history) < 2:
             return
         everybody = [who for who in self.transition.everybody() if who != self._me]
         views = [self.view_of(who) for who in everybody]
