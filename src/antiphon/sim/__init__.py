@@ -1,6 +1,8 @@
-"""Simulated worlds, and the plain judge of any trace.
+"""The simulated world: time, network, applications, and the oracle that judges what happened.
 
-A world (``scheduler``, ``network``, ``workload``, ``cluster``) is a function of its seed. The
-judge (``oracle``, over the single events of ``event_graph``, in the words of ``explain``) knows
-nothing of the protocols: only who multicast and delivered what, in which local order.
+Static groups: ``cluster`` (with ``network``, ``workload``). Dynamic groups with faults: ``scenario``,
+``world`` (with ``life``, ``channels``, ``replica``, ``rest``), ``random_scenario``, ``exploration``,
+``shrinking``. Judging: ``oracle``, ``event_graph``, ``view_checks`` and their explanations.
+
+A seed is a world: everything in here is a function of it.
 """
