@@ -1,11 +1,16 @@
 """Antiphon: causal and atomic group multicast.
 
-Read in this order: ``core`` (vocabulary), ``ordering`` (the protocols, as pure machines),
-``stack`` (a process, composed), ``net`` (the real network), ``sim`` (the simulated one),
-``trace`` (what a run leaves behind), ``pipeline`` (judging it, on Spark), ``cli``.
+Read in this order: ``core`` (vocabulary), ``ordering`` and ``membership`` (the protocols, as pure
+machines), ``stack`` (a process, composed), ``toolkit`` (on top of it), ``net`` (the real network),
+``sim`` (the simulated one), ``trace`` (what a run leaves behind), ``pipeline`` (judging it, on
+Spark), ``cli``.
 
-This file lists the whole public interface.
+This file lists the whole public interface. A name is loaded when it is first used, so that
+importing the package costs nothing to programs, such as a Spark task, that need only a part.
 """
+
+from importlib import import_module
+from typing import TYPE_CHECKING
 
 from antiphon.core.errors import (
     AntiphonError,
@@ -16,12 +21,14 @@ from antiphon.core.errors import (
     TraceError,
     UsageError,
 )
-from antiphon.core.runs import Order
-from antiphon.membership.failure_detector import Timing
-from antiphon.net.group import Group
-from antiphon.net.joining import join, run
-from antiphon.net.state_keeper import State
-from antiphon.net.stream import Batch, Message, View
+
+if TYPE_CHECKING:
+    from antiphon.core.runs import Order
+    from antiphon.membership.failure_detector import Timing
+    from antiphon.net.group import Group
+    from antiphon.net.joining import join, run
+    from antiphon.net.state_keeper import State
+    from antiphon.net.stream import Batch, Message, View
 
 __version__ = "0.1.0"
 
@@ -43,3 +50,26 @@ __all__ = [
     "join",
     "run",
 ]
+
+_PLACES = {
+    "Batch": "antiphon.net.stream",
+    "Group": "antiphon.net.group",
+    "Message": "antiphon.net.stream",
+    "Order": "antiphon.core.runs",
+    "State": "antiphon.net.state_keeper",
+    "Timing": "antiphon.membership.failure_detector",
+    "View": "antiphon.net.stream",
+    "join": "antiphon.net.joining",
+    "run": "antiphon.net.joining",
+}
+"""Where the names are that are loaded when they are first used."""
+
+
+def __getattr__(name: str) -> object:
+    """Load a name of the public interface."""
+    if name not in _PLACES:
+        message = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(message)
+    value = getattr(import_module(_PLACES[name]), name)
+    globals()[name] = value
+    return value

@@ -83,16 +83,7 @@ class Intake:
             life.outlet.credit.get(peer.process, life.outlet.rank, message)
         life.do(member.take_control(peer.process, message, now_us()))
         if isinstance(message, Alive):
-            self._note_confirmed(member)
-
-    def _note_confirmed(self, member: Member) -> None:
-        """Let senders go on as soon as what they sent is known to have arrived everywhere.
-
-        The machine would look at its next heartbeat, and senders wait that long for nothing.
-        """
-        if member.view is not None:
-            member.stability.reach(member.received()[self._life.outlet.rank])
-        self._life.on_room()
+            self._life.on_room()
 
     def _is_doubtful(self, joiner: ProcessId) -> bool:
         """Whether a joiner claims the address of a member that seems to be there.

@@ -63,6 +63,7 @@ class Stability:
                 if count > sent:
                     return False
                 self._reached[peer] = max(count, self._reached[peer])
+                self.reach(sent)
         self._note_stable(peer, alive.stable)
         return True
 

@@ -92,7 +92,7 @@ class Member:
         self._early: list[tuple[ProcessId, Run, bool]] = []
         self._early_bytes: dict[ProcessId, int] = {}
         self._early_alive: dict[ProcessId, list[Alive]] = {}
-        self._received_bytes = 0
+        self._received_bytes = self._sent_bytes = 0
         self._alive_us = now_us
         self._members: tuple[ProcessId, ...] = ()
         self._ranks: dict[ProcessId, int] = {}
@@ -179,11 +179,14 @@ class Member:
         run = self._ordering.multicast(GROUP, payloads, order, byte_count)
         self._stability.keep(run)
         alive = None
+        self._sent_bytes += run.byte_count
+        is_due = (
+            self._sent_bytes >= ALIVE_BYTES
+            or now_us - self._alive_us >= self.membership.heartbeat_us // 2
+        )
         if len(self._members) == 1:
             self._stability.release_alone()
-        elif now_us - self._alive_us >= self.membership.heartbeat_us // 2 and (
-            len(self.membership.transition.everybody()) == len(self._members)
-        ):
+        elif is_due and len(self.membership.transition.everybody()) == len(self._members):
             alive = self._say_alive(now_us)  # all whom it concerns get the run
         return [SendRun(run, alive), DeliverRuns([run])]
 
@@ -318,7 +321,7 @@ class Member:
 
     def _say_alive(self, now_us: int) -> Alive:
         self._alive_us = now_us
-        self._received_bytes = 0
+        self._received_bytes = self._sent_bytes = 0
         latest = self.membership.latest
         agreed = latest.number if latest is not None else 0
         if self.view is None:  # taken in, but still to install the first view
