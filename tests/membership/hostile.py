@@ -74,7 +74,8 @@ class Liar:
         new = tuple(who for who in self.people(2) if who not in latest.members)
         kept = gone is not None and self.random.random() < 0.5
         return View(
-            latest.group, ViewNumber(min(latest.number + 1, 2**62)), (*stayed, *new) or (X,), joined=new,
+            latest.group, ViewNumber(min(latest.number + 1, 2**62)), (*stayed, *new) or (X,),
+            joined=new,
             left=(gone,) if gone is not None and kept else (),
             failed=(gone,) if gone is not None and not kept else (),
         )  # fmt: skip

@@ -33,7 +33,7 @@ from antiphon.core.control import (
 )
 from antiphon.core.errors import PeerError
 from antiphon.core.ids import ProcessId
-from antiphon.core.views import View
+from antiphon.core.views import NUMBER_MAX, View
 from antiphon.membership.effects import Outbox
 
 AGREEMENT_MESSAGES = (Prepare, Promise, Propose, Accept, Reject, Decide, Want)
@@ -266,6 +266,7 @@ def _check_first(view: View, me: ProcessId) -> None:
     gone = {*view.left, *view.failed}
     if (
         me not in view.members
+        or view.number > NUMBER_MAX // 2
         or view.members[len(view.members) - len(view.joined) :] != view.joined
         or any(member in gone for member in view.members)
     ):

@@ -25,6 +25,9 @@ from antiphon.core.runs import Run
 from antiphon.membership.effects import Outbox
 from antiphon.membership.transition import Copies, Transition
 
+EARLY_MAX = 65_536
+"""Copies kept for a view of which this process has not heard yet."""
+
 
 class CoordinatorFlush:
     """One process's part in it."""
@@ -86,6 +89,9 @@ class CoordinatorFlush:
         """
         if not self._transition.pending or self._coordinator() != self._me:
             self._early.append((peer, runs))
+            if len(self._early) > EARLY_MAX:
+                message = f"{peer} sends ever more copies for a view that is not known here"
+                raise PeerError(message)
         else:
             others = [process for process in self._transition.everybody() if process != peer]
             self._out.relay(others, runs)

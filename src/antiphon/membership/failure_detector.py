@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from antiphon.core.ids import ProcessId
 
 _SMALL_GROUP = 32
+_CONDEMNED_MAX = 4096
 _BEATS_MISSED = 5
 """However short the floor, a process may miss this many heartbeats."""
 
@@ -52,11 +53,7 @@ class _Peer:
 
     def timeout_us(self, heartbeat_us: int) -> int:
         """Return how long this process may be silent."""
-        return max(
-            self.floor_us,
-            heartbeat_us + self.gap_us + 4 * self.deviation_us,
-            _BEATS_MISSED * heartbeat_us,
-        )
+        return max(self.floor_us, heartbeat_us + self.gap_us + 4 * self.deviation_us)
 
     def hear(self, now_us: int) -> None:
         """Learn from the silence that has just ended."""
@@ -106,6 +103,8 @@ class FailureDetector:
     def condemn(self, process: ProcessId) -> bool:
         """``process`` is certainly dead; tell whether that is news."""
         self._condemned[process] = None
+        if len(self._condemned) > _CONDEMNED_MAX:
+            del self._condemned[next(iter(self._condemned))]
         if process not in self._peers or process in self.suspected:
             return False
         self.suspected[process] = None

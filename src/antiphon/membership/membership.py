@@ -13,6 +13,7 @@ Law: views are installed in the order agreed on, one by one. A process that lear
 in the eyes of the others stops at once; it can come back as a new life.
 """
 
+from collections import deque
 from collections.abc import Callable, Sequence
 
 from antiphon.core.control import (
@@ -45,6 +46,9 @@ from antiphon.membership.transition import Copies, Flush, Transition
 
 FlushMaker = Callable[[Outbox, Transition, Copies], Flush]
 
+EARLY_MAX = 4096
+"""Flush messages kept of processes that are in no view known here, the latest ones."""
+
 GONE_MAX = 1024
 """Former members that are remembered, to tell them so when they speak."""
 
@@ -72,6 +76,8 @@ class Membership:
         self._flush = make_flush(outbox, self.transition, copies)
         self._gone: dict[ProcessId, int] = {}
         self._left: dict[ProcessId, int] = {}
+        self._early: deque[tuple[ProcessId, FlushMessage | Report | Install]]
+        self._early = deque(maxlen=EARLY_MAX)
         self._in_view: dict[ProcessId, int] = {}
         self._last_ask: tuple[ProcessId, int, Ask] | None = None
         self._retry_us = 0
@@ -127,7 +133,8 @@ class Membership:
     def hear_alive(self, peer: ProcessId, alive: Alive, now_us: int) -> None:
         """``peer`` says which view it is in, and which it knows last: catch up, or tell it."""
         self._detector.hear(peer, now_us)
-        self._in_view[peer] = max(alive.number, self.view_of(peer))
+        if peer in self.transition.everybody():
+            self._in_view[peer] = max(alive.number, self.view_of(peer))
         if self.is_over:
             return
         if peer in self._gone:
@@ -220,14 +227,29 @@ class Membership:
                 if peer in self.transition.everybody():
                     self._changes.take(peer, message)
             case FlushMessage() | Report() | Install():
-                if self.takes_from(peer, self.transition.number):
-                    self._flush.receive(peer, message)
+                self._take_flush(peer, message)
             case _ if isinstance(message, AGREEMENT_MESSAGES):
                 views = self._agreement.receive(peer, message)
                 self._learn(views, now_us, is_decider=not isinstance(message, Decide))
             case _:
                 unexpected = f"{type(message).__name__} is no message of the membership"
                 raise PeerError(unexpected)
+
+    def _take_flush(self, peer: ProcessId, message: FlushMessage | Report | Install) -> None:
+        """Take a message of the flush; of a process that is not known yet, when it is.
+
+        It may be a member of a view that has not been heard of here, or a stranger.
+        """
+        if peer not in self.transition.everybody() and peer not in self._left:
+            self._early.append((peer, message))
+        elif self.takes_from(peer, self.transition.number):
+            self._flush.receive(peer, message)
+
+    def _take_early(self) -> None:
+        """Take what came from processes before a view made them known."""
+        early, self._early = self._early, deque(maxlen=EARLY_MAX)
+        for peer, message in early:
+            self._take_flush(peer, message)
 
     def _on_join_request(self, peer: ProcessId, process: ProcessId, now_us: int) -> None:
         latest = self.latest
@@ -280,6 +302,7 @@ class Membership:
             self.transition.learn(view)
             self._watch(now_us)
             self._flush.learn()
+            self._take_early()
 
     def _announce(self, view: View) -> None:
         """Tell everybody whom it concerns, also those that failed: they may only seem so."""
