@@ -38,7 +38,7 @@ bench: setup  ## measure against a raw mesh, FIFO and SimPy; ARGS="--json" for m
 soak: setup  ## the long random campaigns, with many more examples (an hour or more)
 	@HYPOTHESIS_PROFILE=soak $(VENV)/python -m pytest $(PARALLEL) $(ARGS)
 
-explore: setup  ## 20,000 random worlds on the default stack, 5,000 on each other flush (10 minutes)
+explore: setup  ## 20,000 random worlds on the default stack, 5,000 on each other flush (minutes)
 	@$(VENV)/antiphon explore --seeds 0..19999 $(ARGS)
 	@$(VENV)/antiphon explore --seeds 0..4999 --flush coordinator $(ARGS)
 	@$(VENV)/antiphon explore --seeds 0..4999 --flush all-to-all $(ARGS)

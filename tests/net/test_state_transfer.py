@@ -7,11 +7,14 @@ from typing import Any
 
 import pytest
 from tests.net.harness import (
+    TRIO,
     LoopFactory,
     address_of,
     choir,
     free_addresses,
     play,
+    start_all,
+    stop_all,
     until,
     until_view,
     verdict_on,
@@ -186,6 +189,41 @@ def test_donor_that_leaves_midway_is_followed_by_another(loop_factory: LoopFacto
         await asyncio.gather(*tasks)
 
     play(loop_factory, scene())
+
+
+def test_excluded_member_comes_back_with_the_state_of_the_others(
+    loop_factory: LoopFactory, tmp_path: Path
+) -> None:
+    """What it missed while it was out, it gets with the state; its stream goes on from there."""
+
+    async def scene() -> None:
+        addresses = free_addresses(TRIO)
+        tallies = {name: Tally() for name in addresses}
+        nodes = {
+            name: make_node(
+                "choir", name, members=addresses, state=tallies[name], rejoin=True, trace=tmp_path
+            )
+            for name in addresses
+        }
+        await start_all(list(nodes.values()))
+        tasks = [asyncio.ensure_future(follow(nodes[name], tallies[name])) for name in nodes]
+        await nodes["bob"].group.cbcast(b"before")
+        await until(lambda: all(tally.read for tally in tallies.values()), "all have read it")
+        carol = next(
+            peer for peer in nodes["alice"].life.mesh.members if peer.process.name[0] == "c"
+        )
+        nodes["alice"].life.on_dead(carol, "a test says so")
+        await nodes["bob"].group.cbcast(b"meanwhile")
+        await until_view(nodes["alice"], ("alice", "bob", "carol~2"))
+        await nodes["bob"].group.cbcast(b"after")
+        expected = {b"before", b"meanwhile", b"after"}
+        await until(lambda: all(tally.read == expected for tally in tallies.values()), "all agree")
+        assert tallies["alice"].saves == 1
+        await stop_all(list(nodes.values()))
+        await asyncio.gather(*tasks)
+
+    play(loop_factory, scene())
+    verdict_on(tmp_path)
 
 
 def test_state_that_cannot_be_loaded_is_an_error_of_the_joiner(loop_factory: LoopFactory) -> None:
