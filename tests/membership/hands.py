@@ -11,12 +11,12 @@ from antiphon.core.ids import GroupName, ProcessId, Rank, ViewNumber
 from antiphon.core.runs import Order, Run, Stamp
 from antiphon.core.views import View
 from antiphon.membership.effects import DeliverRuns, Effect, Outbox, RelayRuns, SendControl
-from antiphon.stack.member import GROUP, Member, SendRun, Settings
+from antiphon.stack.member import GROUP, Member, Settings
 
 A, B, C, D, E = (ProcessId(name, address=f"at {name}") for name in "abcde")
 X, Y = (ProcessId(name, address=f"at {name}") for name in "xy")
 
-Effects = list[Effect | SendRun]
+Effects = list[Effect]
 
 
 def view_of(
@@ -42,7 +42,7 @@ def run_of(
     )  # fmt: skip
 
 
-def sent(effects: list[Effect] | list[Effect | SendRun]) -> list[tuple[ProcessId, AnyMessage]]:
+def sent(effects: list[Effect]) -> list[tuple[ProcessId, AnyMessage]]:
     """Return the control messages among effects, one by one, with whom they go to."""
     return [
         (process, effect.message)
@@ -52,7 +52,7 @@ def sent(effects: list[Effect] | list[Effect | SendRun]) -> list[tuple[ProcessId
     ]
 
 
-def relayed(effects: list[Effect] | list[Effect | SendRun]) -> list[tuple[ProcessId, Run]]:
+def relayed(effects: list[Effect]) -> list[tuple[ProcessId, Run]]:
     """Return the relayed runs among effects, one by one, with whom they go to."""
     return [
         (process, run)

@@ -28,9 +28,9 @@ from antiphon.core.control import (
 from antiphon.core.errors import PeerError, UsageError
 from antiphon.core.ids import ProcessId
 from antiphon.core.runs import Order, Run
-from antiphon.membership.effects import DeliverRuns
+from antiphon.membership.effects import DeliverRuns, SendRun
 from antiphon.membership.failure_detector import Timing
-from antiphon.stack.member import ALIVE_BYTES, GROUP, SendRun, Settings
+from antiphon.stack.member import ALIVE_BYTES, GROUP, Settings
 
 BEAT = Timing().heartbeat_us
 THREE = view_of(A, B, C)

@@ -8,9 +8,10 @@ from tests.membership.hands import A, B, C, member, run_of, sent, view_of
 from antiphon.core.control import Alive
 from antiphon.core.ids import ProcessId
 from antiphon.core.runs import Order
+from antiphon.membership.effects import SendRun
 from antiphon.membership.failure_detector import Timing
 from antiphon.ordering.stability import Stability
-from antiphon.stack.member import Member, SendRun
+from antiphon.stack.member import Member
 
 BEAT = Timing().heartbeat_us
 

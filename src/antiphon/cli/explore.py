@@ -12,11 +12,10 @@ import typer
 
 from antiphon.cli.screen import output, progress_bar
 from antiphon.core.errors import UsageError
-from antiphon.sim.exploration import Finding, examine
+from antiphon.sim.exploration import Finding, examine, live
 from antiphon.sim.random_scenario import random_scenario
 from antiphon.sim.scenario import parse_scenario
 from antiphon.sim.shrinking import shrink
-from antiphon.sim.world import World
 from antiphon.stack.member import FLUSHES
 from antiphon.trace.run_folder import RunFolder
 
@@ -157,10 +156,9 @@ def _replay(path: Path, keep: Path, *, as_json: bool) -> None:
         why = error.strerror if isinstance(error, OSError) else "it is no text"
         message = f"scenario {path} cannot be read ({why}): give a text file that exists"
         raise UsageError(message) from None
-    finding = examine(scenario)
+    finding, events = live(scenario)
     folder = keep / f"explored-{scenario.flush}-{scenario.seed}"
-    trace = finding or Finding(scenario, "nothing", "", World(scenario).run().events)
-    _keep(trace, folder)
+    _keep(finding or Finding(scenario, "nothing", "", events), folder)
     if as_json:
         found = {"what": finding.what, "text": finding.text} if finding else None
         typer.echo(json.dumps({"scenario": str(path), "finding": found}))

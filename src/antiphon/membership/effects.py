@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import final
 
-from antiphon.core.control import AnyMessage
+from antiphon.core.control import Alive, AnyMessage
 from antiphon.core.ids import ProcessId
 from antiphon.core.runs import Run
 from antiphon.core.views import View
@@ -22,6 +22,16 @@ class SendControl:
 
     to: tuple[ProcessId, ...]
     message: AnyMessage
+
+
+@final
+@dataclass(slots=True)
+class SendRun:
+    """Transmit ``run`` to every other member of the current view."""
+
+    run: Run
+    alive: Alive | None
+    """Rides along, if it is due."""
 
 
 @final
@@ -82,7 +92,7 @@ class SuspectProcess:
 
 
 Effect = (
-    SendControl | RelayRuns | DeliverRuns | InstallView
+    SendControl | SendRun | RelayRuns | DeliverRuns | InstallView
     | BlockGroup | ResumeGroup | LeaveGroup | SuspectProcess
 )  # fmt: skip
 

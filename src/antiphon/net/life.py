@@ -34,6 +34,7 @@ from antiphon.membership.effects import (
     RelayRuns,
     ResumeGroup,
     SendControl,
+    SendRun,
     SuspectProcess,
 )
 from antiphon.net.asking import Answer
@@ -45,7 +46,7 @@ from antiphon.net.outlet import Outlet
 from antiphon.net.peer import Peer, now_us
 from antiphon.net.session import ACK_BYTES
 from antiphon.net.state_keeper import State, StateKeeper
-from antiphon.stack.member import Member, SendRun
+from antiphon.stack.member import Member
 from antiphon.trace.schema import LEFT
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ class Life:
         self.outlet = Outlet(self.mesh, self.domain, self._is_behind)
         self._known: View | None = None
         self._timer: asyncio.TimerHandle | None = None
-        self._effects: deque[Effect | SendRun] = deque()
+        self._effects: deque[Effect] = deque()
         self._is_working = False
         self.intake = Intake(self)
         self.is_over = False
@@ -211,7 +212,7 @@ class Life:
 
     # Doing what the machine says.
 
-    def do(self, effects: list[Effect | SendRun]) -> None:
+    def do(self, effects: list[Effect]) -> None:
         """Do effects in order, and those that come of them after them."""
         self._effects.extend(effects)
         if self._is_working:
@@ -225,7 +226,7 @@ class Life:
         finally:
             self._is_working = False
 
-    def _do_one(self, effect: Effect | SendRun) -> None:
+    def _do_one(self, effect: Effect) -> None:
         match effect:
             case SendRun(run, alive):
                 self._send_run(run, alive)

@@ -39,6 +39,11 @@ class Finding:
 
 def examine(scenario: Scenario) -> Finding | None:
     """Run a world; return what went wrong, or None."""
+    return live(scenario)[0]
+
+
+def live(scenario: Scenario) -> tuple[Finding | None, list[Event]]:
+    """Run a world; return what went wrong, if anything did, and everything that happened."""
     world = World(scenario)
     try:
         outcome = world.run()
@@ -46,16 +51,18 @@ def examine(scenario: Scenario) -> Finding | None:
     except (AntiphonError, AssertionError, IndexError, KeyError, ValueError) as error:
         text = f"at {world.now_us} us: {type(error).__name__}: {error}"
         events = [event for life in world.lives.values() for event in life.events]
-        return Finding(scenario, type(error).__name__, text, events)
+        return Finding(scenario, type(error).__name__, text, events), events
     is_excused = False
     for item in verdict.properties:
         if item.status is Status.VIOLATED and item.property not in NOT_PROMISED[scenario.flush]:
             text = item.violations[0].text
-            return Finding(scenario, item.property.value, text, outcome.events)
+            finding = Finding(scenario, item.property.value, text, outcome.events)
+            return finding, outcome.events
         is_excused |= item.status is Status.VIOLATED
     if outcome.stuck and not (is_excused and outcome.stuck == STATES_DIFFER):
-        return Finding(scenario, "stuck", outcome.stuck, outcome.events)
-    return None
+        finding = Finding(scenario, "stuck", outcome.stuck, outcome.events)
+        return finding, outcome.events
+    return None, outcome.events
 
 
 def explore(seeds: range, flush: str) -> Iterator[tuple[int, Finding | None]]:

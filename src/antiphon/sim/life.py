@@ -8,6 +8,7 @@ says, answers some of what it delivers, and keeps a replica of everything delive
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from random import Random
 
 from antiphon.core.control import AnyMessage, StateChunk, StateTaken
@@ -23,12 +24,13 @@ from antiphon.membership.effects import (
     RelayRuns,
     ResumeGroup,
     SendControl,
+    SendRun,
     SuspectProcess,
 )
 from antiphon.sim.channels import Channels
 from antiphon.sim.replica import Replica
 from antiphon.sim.scheduler import Scheduler
-from antiphon.stack.member import Member, SendRun
+from antiphon.stack.member import Member
 from antiphon.toolkit import state_transfer
 from antiphon.toolkit.state_transfer import (
     ExpectState,
@@ -54,7 +56,7 @@ class Copied:
 
 
 Item = Run | Copied | AnyMessage
-Effects = list[membership.Effect | SendRun]
+Effects = list[membership.Effect]
 
 
 class Surroundings:
@@ -225,7 +227,7 @@ class Life:
             self.replica.enter(view.number)
             self._do_transfer(self.transfer.enter(view))
 
-    def _note(self, effect: membership.Effect | SendRun) -> None:
+    def _note(self, effect: membership.Effect) -> None:
         match effect:
             case SuspectProcess(process):
                 self.rows.suspect(self.now_us, str(process), "")
@@ -253,7 +255,7 @@ class Life:
                     self.replica.expect(number)
                 case LoadChunk():
                     delay_us = int(self.random.random() * _LOAD_US)
-                    self._later(delay_us, lambda chunk=effect: self._load(chunk))  # type: ignore[misc]
+                    self._later(delay_us, partial(self._load, effect))
                 case _:  # the state is lost: the world ends unequal, and hopeless or stuck
                     pass
 

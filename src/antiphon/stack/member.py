@@ -19,7 +19,6 @@ from a relay, is cut to what is new.
 from collections.abc import Container
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import final
 
 from antiphon.core.control import Alive, AnyMessage
 from antiphon.core.errors import PeerError, UsageError
@@ -28,7 +27,7 @@ from antiphon.core.runs import Order, Run
 from antiphon.core.views import View
 from antiphon.membership.all_to_all_flush import AllToAllFlush
 from antiphon.membership.coordinator_flush import CoordinatorFlush
-from antiphon.membership.effects import DeliverRuns, Effect, InstallView, Outbox
+from antiphon.membership.effects import DeliverRuns, Effect, InstallView, Outbox, SendRun
 from antiphon.membership.failure_detector import Timing
 from antiphon.membership.membership import FlushMaker, Membership
 from antiphon.membership.view_atomic_flush import ViewAtomicFlush
@@ -67,16 +66,6 @@ class Settings:
         if self.flush not in FLUSHES:
             message = f"there is no flush {self.flush!r}: choose one of {', '.join(FLUSHES)}"
             raise UsageError(message)
-
-
-@final
-@dataclass(slots=True)
-class SendRun:
-    """Transmit ``run`` to every other member of the current view."""
-
-    run: Run
-    alive: Alive | None
-    """Rides along, if it is due."""
 
 
 class Member:
@@ -136,9 +125,9 @@ class Member:
         """Whether enough was received to tell the senders before the next heartbeat."""
         return self._received_bytes >= ALIVE_BYTES
 
-    def take_effects(self) -> list[Effect | SendRun]:
+    def take_effects(self) -> list[Effect]:
         """Hand over what is to be done, in order."""
-        return self._out.take()  # type: ignore[return-value]
+        return self._out.take()
 
     # What a flush asks (Copies).
 
@@ -171,7 +160,7 @@ class Member:
 
     def multicast(
         self, payloads: list[bytes], order: Order, now_us: int, byte_count: int | None = None
-    ) -> list[Effect | SendRun]:
+    ) -> list[Effect]:
         """Multicast a run and deliver it here; only while ``may_multicast``."""
         if not self.membership.may_multicast:
             message = "the group is between two views, or blocked: wait for the next view"
@@ -190,24 +179,24 @@ class Member:
             alive = self._say_alive(now_us)  # all whom it concerns get the run
         return [SendRun(run, alive), DeliverRuns([run])]
 
-    def leave(self, now_us: int) -> list[Effect | SendRun]:
+    def leave(self, now_us: int) -> list[Effect]:
         """Ask to leave the group."""
         self.membership.leave(now_us)
         return self._settled(now_us)
 
-    def ask_to_join(self, contact: ProcessId, now_us: int) -> list[Effect | SendRun]:
+    def ask_to_join(self, contact: ProcessId, now_us: int) -> list[Effect]:
         """Ask a member to be taken in."""
         self.membership.ask_to_join(contact)
         return self._settled(now_us)
 
-    def gain_state(self, now_us: int) -> list[Effect | SendRun]:
+    def gain_state(self, now_us: int) -> list[Effect]:
         """The application has the group's state."""
         self.membership.gain_state(now_us)
         return self._settled(now_us)
 
     # What happens: time and other processes.
 
-    def tick(self, now_us: int) -> list[Effect | SendRun]:
+    def tick(self, now_us: int) -> list[Effect]:
         """Called every heartbeat: look who is silent, and be heard."""
         if self.membership.is_over:
             return []
@@ -219,7 +208,7 @@ class Member:
             self._out.send_each(everybody, self._say_alive(now_us))
         return self._settled(now_us)
 
-    def lose(self, peer: ProcessId, now_us: int) -> list[Effect | SendRun]:
+    def lose(self, peer: ProcessId, now_us: int) -> list[Effect]:
         """``peer`` is certainly dead."""
         self.membership.lose(peer, now_us)
         return self._settled(now_us)
@@ -250,7 +239,7 @@ class Member:
 
     def take_run(
         self, peer: ProcessId, run: Run, now_us: int, *, relayed: bool = False
-    ) -> list[Effect | SendRun]:
+    ) -> list[Effect]:
         """Take a run, the long way: also relayed ones, and while a view is being left."""
         membership = self.membership
         transition = membership.transition
@@ -303,9 +292,7 @@ class Member:
             self._out.put(DeliverRuns(ready))
         return fresh
 
-    def take_control(
-        self, peer: ProcessId, message: AnyMessage, now_us: int
-    ) -> list[Effect | SendRun]:
+    def take_control(self, peer: ProcessId, message: AnyMessage, now_us: int) -> list[Effect]:
         """Take a control message."""
         if peer == self.me:
             claim = f"another process claims to be {peer}"
@@ -327,7 +314,6 @@ class Member:
         if self.view is None:  # taken in, but still to install the first view
             return Alive(0, (), 0, agreed)
         received = self._ordering.received(GROUP)
-        self._stability.reach(received[self._stability.rank])
         return self._stability.alive(self.membership.transition.number, received, agreed)
 
     def _take_alive(self, peer: ProcessId, alive: Alive) -> None:
@@ -361,14 +347,14 @@ class Member:
 
     # Views.
 
-    def _settled(self, now_us: int) -> list[Effect | SendRun]:
+    def _settled(self, now_us: int) -> list[Effect]:
         """Install what may be installed; return all effects of the step."""
         membership = self.membership
         while (view := membership.next_installable()) is not None:
             self._install(view, now_us)
         is_plain = not membership.transition.pending and not membership.is_over
         self._plain_view = membership.transition.number if is_plain else 0
-        return self._out.take()  # type: ignore[return-value]
+        return self._out.take()
 
     def _install(self, view: View, now_us: int) -> None:
         membership = self.membership
