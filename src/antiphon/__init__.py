@@ -15,7 +15,11 @@ from typing import TYPE_CHECKING
 from antiphon.core.errors import (
     AntiphonError,
     BackPressureError,
+    CallError,
+    DefiniteCallError,
     ExcludedError,
+    IndefiniteCallError,
+    InDoubtError,
     PeerError,
     StateError,
     TraceError,
@@ -25,24 +29,41 @@ from antiphon.core.errors import (
 if TYPE_CHECKING:
     from antiphon.core.runs import Order
     from antiphon.membership.failure_detector import Timing
+    from antiphon.net.committing import Committer, Ending, Resource
     from antiphon.net.group import Group
     from antiphon.net.joining import join, run
+    from antiphon.net.request import Request
     from antiphon.net.state_keeper import State
-    from antiphon.net.stream import Batch, Message, View
+    from antiphon.net.stream import Batch, Letter, Message, View
+    from antiphon.toolkit.calls import Answered, Failed, Refused, Replies, TimedOut
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Answered",
     "AntiphonError",
     "BackPressureError",
     "Batch",
+    "CallError",
+    "Committer",
+    "DefiniteCallError",
+    "Ending",
     "ExcludedError",
+    "Failed",
     "Group",
+    "InDoubtError",
+    "IndefiniteCallError",
+    "Letter",
     "Message",
     "Order",
     "PeerError",
+    "Refused",
+    "Replies",
+    "Request",
+    "Resource",
     "State",
     "StateError",
+    "TimedOut",
     "Timing",
     "TraceError",
     "UsageError",
@@ -52,11 +73,21 @@ __all__ = [
 ]
 
 _PLACES = {
+    "Answered": "antiphon.toolkit.calls",
     "Batch": "antiphon.net.stream",
+    "Committer": "antiphon.net.committing",
+    "Ending": "antiphon.net.committing",
+    "Failed": "antiphon.toolkit.calls",
     "Group": "antiphon.net.group",
+    "Letter": "antiphon.net.stream",
     "Message": "antiphon.net.stream",
     "Order": "antiphon.core.runs",
+    "Refused": "antiphon.toolkit.calls",
+    "Replies": "antiphon.toolkit.calls",
+    "Request": "antiphon.net.request",
+    "Resource": "antiphon.net.committing",
     "State": "antiphon.net.state_keeper",
+    "TimedOut": "antiphon.toolkit.calls",
     "Timing": "antiphon.membership.failure_detector",
     "View": "antiphon.net.stream",
     "join": "antiphon.net.joining",

@@ -8,20 +8,20 @@ from random import Random
 
 from hypothesis import strategies as st
 
-from antiphon.core.control import Alive
+from antiphon.core.control import Alive, AnyMessage, Confirm, LetterAsked, LetterTaken
 from antiphon.core.frames import (
-    MEMBERS_MAX,
-    NUMBER_MAX,
     encode_ack,
     encode_bye,
     encode_control,
     encode_hello,
+    encode_letter,
     encode_relay,
     encode_runs,
 )
 from antiphon.core.greeting import Greeting
 from antiphon.core.ids import GroupNumber, ProcessId, Rank, ViewNumber
-from antiphon.core.runs import Order, Run, Stamp
+from antiphon.core.records import MEMBERS_MAX, NUMBER_MAX
+from antiphon.core.runs import PORT_MAX, Letter, Order, Run, SetsOrder, Stamp
 
 _NUMBERS = st.integers(0, 200) | st.integers(0, 2**64 - 1)
 _RANKS = st.integers(0, 5) | st.integers(0, MEMBERS_MAX - 1)
@@ -46,7 +46,18 @@ def runs(draw: st.DrawFn) -> Run:
         draw(st.sampled_from(Order)),
         tuple(sorted(counts.items())),
         payloads,
+        None,
+        draw(st.booleans()),
+        draw(st.just(0) | st.integers(0, PORT_MAX)),
+        draw(st.none() | sets_orders()),
     )
+
+
+def sets_orders() -> st.SearchStrategy[SetsOrder]:
+    """Any sets-order list that fits the wire."""
+    numbers = st.integers(1, 200) | st.integers(1, NUMBER_MAX)
+    turns = st.lists(st.tuples(_RANKS, numbers), max_size=5).map(tuple)
+    return st.builds(SetsOrder, numbers, turns, st.just(-1) | _RANKS)
 
 
 @st.composite
@@ -62,8 +73,9 @@ def _continuing(previous: Run, run: Run) -> Run:
     stamp = tuple(entry for entry in run.stamp if entry[0] != previous.sender)
     first = previous.last + 1
     return Run(
-        previous.group, previous.view, previous.sender, first, run.order, stamp, run.payloads
-    )
+        previous.group, previous.view, previous.sender, first, run.order, stamp, run.payloads,
+        None, run.uniform, run.port, run.sets_order,
+    )  # fmt: skip
 
 
 def random_run(rng: Random) -> Run:
@@ -77,6 +89,26 @@ def random_run(rng: Random) -> Run:
         rng.choice(tuple(Order)),
         random_stamp(rng, sender),
         [rng.randbytes(rng.choice((0, 1, 8, 8))) for _ in range(rng.choice((1, 1, 3, 9)))],
+        None,
+        rng.random() < 0.2,
+        rng.choice((0, 0, 0, 1, 3, 255)),
+        random_list(rng) if rng.random() < 0.3 else None,
+    )
+
+
+def random_list(rng: Random) -> SetsOrder:
+    """Return a sets-order list of a group of at most six."""
+    turns = tuple((rng.randrange(6), rng.choice((1, 2, 300))) for _ in range(rng.randrange(4)))
+    return SetsOrder(rng.choice((1, 5, 2**40)), turns, rng.choice((-1, 0, 5)))
+
+
+def random_letter(rng: Random) -> Letter:
+    """Return a letter as a process may send it."""
+    sender = rng.randrange(6)
+    stamp = random_stamp(rng, sender)
+    port = rng.choice((0, 1, 2))
+    return Letter(
+        GroupNumber(0), ViewNumber(1), Rank(sender), 3, Order.CAUSAL, stamp, [b"to you"], port=port
     )
 
 
@@ -88,7 +120,7 @@ def random_stamp(rng: Random, sender: int) -> Stamp:
 
 def _other_frame(rng: Random) -> bytes:
     domain = rng.randrange(2**32)
-    match rng.randrange(5):
+    match rng.randrange(8):
         case 0:
             alice = ProcessId("alice", 1, rng.randrange(2**40), "127.0.0.1:7001")
             return encode_hello(domain, Greeting("choir", "view-atomic", alice, rng.randrange(99)))
@@ -98,8 +130,19 @@ def _other_frame(rng: Random) -> bytes:
             return encode_ack(domain, rng.randrange(2**40))
         case 3:
             return encode_relay(domain, rng.randrange(9), [random_run(rng)])
+        case 4:
+            return encode_letter(domain, rng.randrange(9), random_letter(rng))
         case _:
-            return encode_control(domain, Alive(rng.randrange(9), ((0, rng.randrange(99)),), 1, 1))
+            return encode_control(domain, _control(rng))
+
+
+def _control(rng: Random) -> AnyMessage:
+    number = rng.randrange(99)
+    messages = (
+        Alive(number, ((0, number),), 1, 1), Confirm(number, number, 2**62), LetterTaken(number),
+        LetterAsked(),
+    )  # fmt: skip
+    return rng.choice(messages)
 
 
 def random_frame(rng: Random) -> bytes:

@@ -9,14 +9,11 @@ from antiphon.core.control import Install
 from antiphon.core.errors import PeerError
 from antiphon.core.frames import (
     FRAME_BYTES_MAX,
-    MEMBERS_MAX,
-    MESSAGES_MAX,
-    NUMBER_MAX,
-    PAYLOAD_BYTES_MAX,
     Ack,
     Bye,
     Control,
     Hello,
+    Post,
     Relay,
     Runs,
     decode_frame,
@@ -24,16 +21,20 @@ from antiphon.core.frames import (
     encode_bye,
     encode_control,
     encode_hello,
+    encode_letter,
     encode_relay,
     encode_runs,
     has_other_version,
 )
 from antiphon.core.greeting import Greeting
 from antiphon.core.ids import GroupNumber, ProcessId, Rank, ViewNumber
-from antiphon.core.runs import Order, Run, Stamp
+from antiphon.core.records import MEMBERS_MAX, MESSAGES_MAX, NUMBER_MAX, PAYLOAD_BYTES_MAX
+from antiphon.core.runs import Letter, Order, Run, SetsOrder, Stamp
 
 HEAD = "01 02 04 03 02 01 05"
 """Version 1, kind RUNS, domain 0x01020304, process 5."""
+
+LETTER = "01 07 04 03 02 01 05"
 
 
 def _run(first: int, *payloads: bytes, stamp: Stamp = (), order: Order = Order.CAUSAL) -> Run:
@@ -80,6 +81,67 @@ def test_runs_have_their_bytes(runs: list[Run], body: str) -> None:
     data = bytes.fromhex(HEAD + body)
     assert _encode(*runs) == data
     assert decode_frame(data) == Runs(0x01020304, 5, runs)
+
+
+@pytest.mark.parametrize(
+    ("uniform", "port", "sets_order", "body"),
+    [
+        (True, 0, None, "01  9101 01 01 02 01 01 02 6869"),
+        (False, 2, None, "01  9104 01 01 02 01 01 02 02 6869"),
+        (False, 255, None, "01  9104 01 01 02 01 01 ff01 02 6869"),
+        (False, 0, SetsOrder(1, ()), "01  9102 01 01 02 01 01 01 00 00 02 6869"),
+        (
+            False,
+            0,
+            SetsOrder(7, ((0, 3), (4095, 300)), 0),
+            "01  9102 01 01 02 01 01 07 01 02 00 03 ff1f ac02 02 6869",
+        ),
+        (
+            True,
+            3,
+            SetsOrder(1, ((1, 1),), 4095),
+            "01  9107 01 01 02 01 01 03 01 8020 01 01 01 02 6869",
+        ),
+    ],
+    ids=["uniform", "port", "last-port", "empty-list", "list", "everything"],
+)
+def test_flags_above_the_plain_ones_have_their_bytes(
+    uniform: bool, port: int, sets_order: SetsOrder | None, body: str
+) -> None:
+    """Whatever is not plain takes a second byte of flags, and its fields come before the stamp."""
+    run = Run(
+        GroupNumber(1), ViewNumber(1), Rank(2), 1, Order.CAUSAL, (), [b"hi"],
+        uniform=uniform, port=port, sets_order=sets_order,
+    )  # fmt: skip
+    data = bytes.fromhex(HEAD + body)
+    assert _encode(run) == data
+    assert decode_frame(data) == Runs(0x01020304, 5, [run])
+
+
+def test_letter_has_its_bytes() -> None:
+    """A frame of one record, which comes back as a letter."""
+    letter = Letter(
+        GroupNumber(1), ViewNumber(1), Rank(2), 4, Order.CAUSAL, ((0, 3),), [b"hi"], port=1
+    )
+    data = bytes.fromhex(LETTER + "01  9904 01 01 02 04 01 01 01 00 03 02 6869")
+    assert encode_letter(0x01020304, 5, letter) == data
+    frame = decode_frame(data)
+    assert frame == Post(0x01020304, 5, letter)
+    assert isinstance(frame, Post)
+    assert type(frame.letter) is Letter
+
+
+def test_record_that_continues_keeps_its_own_flags() -> None:
+    """Uniform or not, port and list are said for each record, also where the rest is implied."""
+    runs = [
+        _run(1, b"a"),
+        Run(
+            GroupNumber(1), ViewNumber(1), Rank(2), 2, Order.TOTAL, (), [b"b"],
+            uniform=True, port=1, sets_order=SetsOrder(1, ((2, 2),)),
+        ),
+        _run(3, b"c"),
+    ]  # fmt: skip
+    assert decode_frame(_encode(*runs)) == Runs(0x01020304, 5, runs)
 
 
 @pytest.mark.parametrize("field", ["group", "view", "sender"])
@@ -179,7 +241,7 @@ def test_frame_without_runs_is_an_error_of_ours() -> None:
         ("01 02 04 03 02 01", "a frame of 6 bytes is too short to have a header"),
         ("02 02 04 03 02 01 05", "a frame has version 2, this process speaks version 1"),
         ("01 00 04 03 02 01 05", "a frame is of unknown kind 0"),
-        ("01 07 04 03 02 01 05", "a frame is of unknown kind 7"),
+        ("01 08 04 03 02 01 05", "a frame is of unknown kind 8"),
         ("01 03 04 03 02 01 85", "a frame ends inside a number"),
         ("01 03 04 03 02 01 05 00", "a frame has 1 bytes more than its header announces"),
         ("01 01 04 03 02 01 05", "a greeting cannot be read"),
@@ -193,7 +255,21 @@ def test_frame_without_runs_is_an_error_of_ours() -> None:
         (HEAD + "01", "a frame ends inside a number"),
         (HEAD + "02 11 01 01 02 01 01 00", "a frame ends inside a number"),
         (HEAD + "01 13 01 01 02 01 01 00", "a record has flags 0x13 that this version"),
-        (HEAD + "01 91 01 01 01 02 01 01 00", "a record has flags 0x91 that this version"),
+        (HEAD + "01 9108 01 01 02 01 01 00", "a record has flags 0x411 that this version"),
+        (HEAD + "01 9304 01 01 02 01 01 00", "a record has flags 0x213 that this version"),
+        (HEAD + "01 9104 01 01 02 01 01 00 00", "a record is for port 0"),
+        (HEAD + "01 9104 01 01 02 01 01 8002 00", "a record is for port 256"),
+        (HEAD + "01 9102 01 01 02 01 01 00 00 00 00", "announces 0 turns from number 0"),
+        (HEAD + "01 9102 01 01 02 01 01 01 8120 00 00", "announces 0 turns from number 1"),
+        (HEAD + "01 9102 01 01 02 01 01 01 00 02 00 01 00", "announces 2 turns from number 1"),
+        (HEAD + "01 9102 01 01 02 01 01 01 00 01 00 00 00", "names message 0 of sender 0"),
+        (HEAD + "01 9102 01 01 02 01 01 01 00 01 8020 01 00", "names message 1 of sender 4096"),
+        ("01 07 04 03 02 01 05", "a frame ends inside a number"),
+        ("01 07 04 03 02 01 05 00", "a frame announces 0 records"),
+        (LETTER + "02 11 01 01 02 01 01 00 15 01 00", "a letter is one plain record"),
+        (LETTER + "01 12 01 01 02 01 01 00", "a letter is one plain record"),
+        (LETTER + "01 9101 01 01 02 01 01 00", "a letter is one plain record"),
+        (LETTER + "01 9102 01 01 02 01 01 01 00 00 00", "a letter is one plain record"),
         (HEAD + "01 31 01 01 02 01 01 00", "a record has flags 0x31 that this version"),
         (HEAD + "01 61 01 01 02 01 01 00", "lengths of an unknown width"),
         (HEAD + "01 15 01 00", "the first record of a frame continues nothing"),

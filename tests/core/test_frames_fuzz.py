@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from tests.core.random_runs import random_frame
 
 from antiphon.core.errors import PeerError
-from antiphon.core.frames import MESSAGES_MAX, Frame, Runs, decode_frame, encode_runs
+from antiphon.core.frames import Frame, Runs, decode_frame, encode_runs
+from antiphon.core.records import MESSAGES_MAX
 
 pytestmark = pytest.mark.fuzz
 
@@ -139,6 +140,11 @@ HEAD = "01 02 00 00 00 00 00"
         f"{HEAD} 01 41 01 01 00 01 02 ffffffff ffffffff 61",
         f"{HEAD} 01 19 01 01 00 01 01 {HUGE} 01 01",
         f"{HEAD} 01 19 01 01 00 01 01 8020 01 01",
+        f"{HEAD} 01 9102 01 01 00 01 01 01 00 {HUGE} 01 01",
+        f"{HEAD} 01 9102 01 01 00 01 01 01 {HUGE} 01 01 01",
+        f"{HEAD} 01 9102 01 01 00 01 01 {HUGE} 01 01 01 01",
+        f"{HEAD} 01 9104 01 01 00 01 01 {HUGE} 01 01",
+        f"01 07 00 00 00 00 00 {HUGE} 61",
         "01 01 00 00 00 00 00 dd ff ff ff ff a1 67",
         "01 05 00 00 00 00 00 dd ff ff ff ff a1 67",
         f"01 04 00 00 00 00 00 {HUGE} 61",

@@ -3,8 +3,8 @@
 import pytest
 
 from antiphon.core.frames import encode_runs
-from antiphon.core.ids import GroupName, GroupNumber, ProcessId, ViewNumber
-from antiphon.core.runs import Order, Run
+from antiphon.core.ids import GroupName, GroupNumber, ProcessId, Rank, ViewNumber
+from antiphon.core.runs import Order, Run, SetsOrder
 from antiphon.core.views import View
 from antiphon.ordering.vector import VectorDomain
 
@@ -65,6 +65,27 @@ def test_each_changed_entry_costs_two_bytes() -> None:
     plain = machines[0].multicast(GROUP, [bytes(64)], Order.CAUSAL)
     assert stamped.stamp == ((1, 3), (2, 3), (5, 3))
     assert _header_bytes(stamped) == _header_bytes(plain) + 1 + 2 * 3
+
+
+def test_order_costs_nothing_until_it_is_asked_for() -> None:
+    """A total or causal run has one byte of flags; uniform delivery, a port, a list a second."""
+    plain, uniform, ported = (
+        Run(GROUP, ViewNumber(1), Rank(0), 1, Order.TOTAL, (), [bytes(64)], None, *more)
+        for more in ((False, 0), (True, 0), (False, 1))
+    )
+    causal = Run(GROUP, ViewNumber(1), Rank(0), 1, Order.CAUSAL, (), [bytes(64)])
+    assert _header_bytes(plain) == _header_bytes(causal)
+    assert _header_bytes(uniform) == _header_bytes(plain) + 1
+    assert _header_bytes(ported) == _header_bytes(plain) + 2
+
+
+def test_each_turn_costs_two_bytes() -> None:
+    """A list is flags, number, successor and count, then rank and number of each turn."""
+    plain = Run(GROUP, ViewNumber(1), Rank(0), 1, Order.CAUSAL, (), [bytes(64)])
+    for count in (0, 1, 10, 100):
+        order = SetsOrder(1, ((3, 7),) * count)
+        run = Run(GROUP, ViewNumber(1), Rank(0), 1, Order.CAUSAL, (), [bytes(64)], sets_order=order)
+        assert _header_bytes(run) == _header_bytes(plain) + 4 + 2 * count
 
 
 def test_fifo_multicast_costs_what_an_unstamped_causal_one_costs() -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from antiphon.core.ids import GroupNumber, Rank, ViewNumber
-from antiphon.core.runs import Order, Run
+from antiphon.core.runs import Letter, Order, Run, SetsOrder
 
 
 def _run(first: int = 5, payloads: tuple[bytes, ...] = (b"a", b"b", b"c")) -> Run:
@@ -21,6 +21,45 @@ def test_rest_of_a_run_keeps_everything_but_what_was_cut_off() -> None:
     """The rest has the same stamp: it was multicast knowing the same."""
     assert _run().after(5) == _run(6, (b"b", b"c"))
     assert _run().after(6) == _run(7, (b"c",))
+
+
+def test_rest_of_a_run_asks_for_what_the_run_asked_for() -> None:
+    """Uniform delivery, the port and the sets-order list go with every part."""
+    order = SetsOrder(3, ((0, 4), (2, 1)), 2)
+    run = Run(
+        GroupNumber(1), ViewNumber(1), Rank(1), 5, Order.TOTAL, (), [b"a", b"b"],
+        uniform=True, port=2, sets_order=order,
+    )  # fmt: skip
+    rest = run.after(5)
+    assert (rest.uniform, rest.port, rest.sets_order) == (True, 2, order)
+    assert (rest.order, rest.is_gated, rest.byte_count) == (Order.TOTAL, True, 1)
+
+
+@pytest.mark.parametrize(
+    ("order", "uniform", "is_gated"),
+    [
+        (Order.FIFO, False, False),
+        (Order.CAUSAL, False, False),
+        (Order.TOTAL, False, True),
+        (Order.FIFO, True, True),
+        (Order.CAUSAL, True, True),
+        (Order.TOTAL, True, True),
+    ],
+)
+def test_run_is_gated_if_it_may_wait_for_more_than_its_past(
+    order: Order, uniform: bool, is_gated: bool
+) -> None:
+    """Total order waits for turns, uniform delivery for marks; nothing else waits at the gate."""
+    run = Run(GroupNumber(1), ViewNumber(1), Rank(1), 1, order, (), [b""], uniform=uniform)
+    assert run.is_gated is is_gated
+
+
+def test_letter_is_a_run_that_can_be_told_apart() -> None:
+    """Machines treat it as a run of one message, drivers as a letter."""
+    letter = Letter(GroupNumber(1), ViewNumber(1), Rank(1), 5, Order.CAUSAL, (), [b"a"])
+    assert isinstance(letter, Run)
+    assert type(letter) is not Run
+    assert not letter.is_gated
 
 
 @pytest.mark.parametrize("number", [4, 7])
@@ -41,7 +80,7 @@ def test_cutting_leaves_the_original_alone() -> None:
 def test_runs_that_differ_in_one_field_are_unequal(field: str) -> None:
     """Equality looks at every field."""
     other = _run()
-    setattr(other, field, None)
+    setattr(other, field, "something else")
     assert other != _run()
 
 

@@ -11,7 +11,8 @@ from antiphon.core.ids import GroupName, ProcessId, Rank, ViewNumber
 from antiphon.core.runs import Order, Run, Stamp
 from antiphon.core.views import View
 from antiphon.membership.effects import DeliverRuns, Effect, Outbox, RelayRuns, SendControl
-from antiphon.stack.member import GROUP, Member, Settings
+from antiphon.stack.member import GROUP, Member
+from antiphon.stack.settings import Settings
 
 A, B, C, D, E = (ProcessId(name, address=f"at {name}") for name in "abcde")
 X, Y = (ProcessId(name, address=f"at {name}") for name in "xy")
@@ -70,6 +71,11 @@ class Shelf:
     counts: list[int] = field(default_factory=list)
     by_rank: dict[int, list[Run]] = field(default_factory=dict)
     elsewhere: list[Run] = field(default_factory=list)
+    has_spoken: bool = False
+
+    def say_last_words(self) -> None:
+        """Note that there was a chance to."""
+        self.has_spoken = True
 
     def received(self) -> list[int]:
         """Return what the test says was received."""

@@ -15,11 +15,14 @@ from antiphon.core.control import (
     Alive,
     AnyMessage,
     Ask,
+    Confirm,
     Decide,
     Flush,
     Install,
     JoinRefused,
     JoinRequest,
+    LetterAsked,
+    LetterTaken,
     Out,
     Prepare,
     Promise,
@@ -34,13 +37,13 @@ from antiphon.core.control import (
 )
 from antiphon.core.errors import PeerError
 from antiphon.core.ids import GroupName, GroupNumber, ProcessId, Rank, ViewNumber
-from antiphon.core.runs import Order, Run
+from antiphon.core.runs import Letter, Order, Run, SetsOrder
 from antiphon.core.views import View
 
 PEOPLE = (A, B, C, D, E, X, Y, ProcessId("a", 2, 1, A.address), ProcessId("c", 2, 3, "elsewhere"))
 KINDS = (
     Prepare, Promise, Propose, Accept, Reject, Decide, Want, JoinRequest, JoinRefused, Ask, Out,
-    Flush, Report, Install, Alive, StateChunk, StateTaken,
+    Flush, Report, Install, Alive, Confirm, LetterTaken, LetterAsked, StateChunk, StateTaken,
 )  # fmt: skip
 
 
@@ -114,6 +117,9 @@ class Liar:
             Alive: lambda: Alive(
                 number(), tuple((rank, number()) for rank in self.ranks()), number(), number()
             ),
+            Confirm: lambda: Confirm(number(), number(), number()),
+            LetterTaken: lambda: LetterTaken(number()),
+            LetterAsked: LetterAsked,
             StateChunk: lambda: StateChunk(number(), number(), coin(), b"?"),
             StateTaken: lambda: StateTaken(number(), number()),
         }
@@ -127,10 +133,30 @@ class Liar:
 
     def run(self) -> Run:
         """Return any run that a frame can carry."""
+        return self._make(Run, self.random.random() < 0.3, self._list())
+
+    def letter(self) -> Letter:
+        """Return any letter that a frame can carry."""
+        made = self._make(Letter, uniform=False, sets_order=None)
+        assert isinstance(made, Letter), "that is what was asked for"
+        return made
+
+    def _make(self, kind: type[Run], uniform: bool, sets_order: SetsOrder | None) -> Run:
         random = self.random
+        orders = list(Order)[:2] if kind is Letter else list(Order)
         stamp = tuple(sorted({rank: 1 + self.number() for rank in self.ranks()}.items()))
-        return Run(
+        return kind(
             GroupNumber(random.choice((0, 0, 0, 1))), ViewNumber(self.number()),
             Rank(random.choice((0, 1, 2, 3, 4095))), random.choice((1, 1, 2, 3, 2**62)),
-            random.choice(list(Order)), stamp, [b"!"] * random.randint(1, 3),
+            random.choice(orders), stamp, [b"!"] * random.randint(1, 1 if kind is Letter else 3),
+            None, uniform, random.choice((0, 0, 1, 2, 3, 255)), sets_order,
         )  # fmt: skip
+
+    def _list(self) -> SetsOrder | None:
+        """Return a sets-order list, mostly a wrong one."""
+        random = self.random
+        if random.random() < 0.6:
+            return None
+        turns = tuple((rank, 1 + self.number() % 2**62) for rank in self.ranks())
+        number = random.choice((1, 1, 2, 7, 2**62))
+        return SetsOrder(number, turns, random.choice((-1, 0, 1, 2, 4095)))

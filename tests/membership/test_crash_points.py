@@ -9,7 +9,7 @@ from tests.membership.crash_points import CrashingWorld, Point, complaint
 from tests.mutants.planted import MUTANTS, planted
 
 from antiphon.sim.scenario import Scenario, parse_scenario
-from antiphon.stack.member import FLUSHES
+from antiphon.stack.settings import FLUSHES
 
 TALK = "at 3500 multicast p2 1\nat 4500 multicast p3 1\nat 50000 multicast p2 1\n"
 
@@ -33,6 +33,39 @@ def world_of(change: str, flush: str, seed: int = 0) -> Scenario:
     """Return the scenario of a change."""
     head = f"seed {seed}\nflush {flush}\nanswers 0\ndelay_us 500\n"
     return parse_scenario(head + CHANGES[change] + TALK)
+
+
+_TALKER = "".join(f"at {2_000 + 400 * at} total p2 1\n" for at in range(10))
+
+PLAYS = {
+    "turns": "founders 4\norders ordered\ntoken fixed\nat 2000 slow p2 p3 2000\n"
+    "at 3000 total p3 1\n"
+    "at 3050 total p2 1\nat 3100 causal p2 1\nat 3200 total p4 2\nat 3300 total p1 1\n"
+    "at 5000 total p4 1\n",
+    "token": f"founders 4\norders ordered\n{_TALKER}at 5200 total p3 1\nat 5900 total p3 1\n"
+    "at 6100 join q1\n",
+    "letters": "founders 4\nletters 1\nat 2000 slow p4 p2 5000\nat 3000 causal p4 1\n"
+    "at 3900 send p1 p2\nat 4000 send p1 p3\nat 4100 causal p1 1\nat 6000 send p3 p2\n"
+    "at 6100 total p3 1\n",
+}
+"""Messages in all orders, without any change but the crash: with every flush."""
+
+FIRM_PLAYS = {
+    "uniform": "founders 5\nat 2000 slow p4 p2 3000\nat 2500 causal p4 1\nat 3300 uniform p5 1\n"
+    "at 3400 uniform-fifo p2 2\nat 3500 causal p2 1\n",
+    "uniform turns": "founders 4\ntoken fixed\nat 3000 uniform p3 1\n"
+    "at 3020 uniform-total p3 1\n"
+    "at 3050 uniform p2 1\nat 3070 uniform-total p2 1\nat 3100 total p4 1\n"
+    "at 3200 uniform-total p4 1\n",
+    "commit": "founders 4\ntransactions 1\nat 3000 begin p2\nat 3300 begin p3\n",
+}
+"""The same with what only the view-atomic flush gives."""
+
+
+def play_of(play: str, flush: str, seed: int = 0) -> Scenario:
+    """Return the scenario of a play."""
+    head = f"seed {seed}\nflush {flush}\nanswers 0\ndelay_us 500\nmessages 40\n"
+    return parse_scenario(head + (PLAYS | FIRM_PLAYS)[play])
 
 
 def sweep(scenario: Scenario, step: int) -> str:
@@ -65,6 +98,42 @@ def test_crash_at_some_sends_breaks_no_promise(change: str, flush: str) -> None:
 def test_crash_at_every_send_breaks_no_promise(change: str, flush: str, seed: int) -> None:
     """A crash with any send of anybody, seen or not, lossy or not, is survived by the others."""
     assert sweep(world_of(change, flush, seed), 1) == ""
+
+
+ALL_PLAYS = [(play, flush) for play in PLAYS for flush in FLUSHES] + [
+    (play, "view-atomic") for play in FIRM_PLAYS
+]
+
+
+@pytest.mark.parametrize(("play", "flush"), ALL_PLAYS)
+def test_crash_at_some_sends_breaks_no_order(play: str, flush: str) -> None:
+    """Whoever dies between two messages, lists, confirmations or votes, all orders are kept."""
+    assert sweep(play_of(play, flush), 2) == ""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("play", "flush"), ALL_PLAYS)
+@pytest.mark.parametrize("seed", range(9))
+def test_crash_at_every_send_breaks_no_order(play: str, flush: str, seed: int) -> None:
+    """The same with any send of anybody, seen or not, lossy or not."""
+    assert sweep(play_of(play, flush, seed), 1) == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "play"),
+    [
+        ("left overs in order of receipt", "turns"),
+        ("own left overs come first", "turns"),
+        ("token is lost on the way", "token"),
+        ("unmarked messages are dropped", "uniform"),
+        ("letter to the dead is waited for", "letters"),
+    ],
+)
+def test_sweep_over_orders_finds_what_is_planted(name: str, play: str) -> None:
+    """With a rule of the orders broken, some crash point shows it."""
+    mutant = next(mutant for mutant in MUTANTS if mutant.name == name)
+    with planted(mutant):
+        assert any(sweep(play_of(play, mutant.flush, seed), 1) for seed in range(3))
 
 
 @pytest.mark.parametrize(

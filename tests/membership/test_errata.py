@@ -1,4 +1,4 @@
-"""The errata of view changes, as scenarios: the right rule holds where the printed one breaks.
+"""Errata of view changes and orders as scenarios: the right rule holds, the printed one breaks.
 
 Law: each scenario in ``tests/scenarios_views`` is lived through with several seeds, which change
 only delays of a fraction of a millisecond. The machines as they are keep every promise in all of
@@ -18,7 +18,7 @@ from antiphon.sim.exploration import examine
 from antiphon.sim.oracle import judge
 from antiphon.sim.scenario import Scenario, parse_scenario
 from antiphon.sim.world import World
-from antiphon.stack.member import FLUSHES
+from antiphon.stack.settings import FLUSHES
 from antiphon.trace.verdict import Property, Status
 
 FOLDER = Path(__file__).parent.parent / "scenarios_views"
@@ -39,6 +39,15 @@ WRONG_RULES: dict[str, tuple[str, ...]] = {
     "erratum_000_17_f_dead_leaver": ("dead leaver is waited for",),
     "erratum_000_18_forwarded_once": ("forwarded once then stable",),
     "erratum_000_18_unstable_until_installed": ("unstable only until installed",),
+    "total_000_9_token_follows_the_talker": ("new holder looks at new messages only",),
+    "total_000_10_holder_keeps_giving_turns": ("holder gives turns during the flush",),
+    "total_000_10_holder_crashes_with_turns_unsaid": ("left overs in order of receipt",),
+    "total_000_11_turn_that_died_with_its_message": ("lost turns are waited for",),
+    "uniform_003_6_one_confirmation_too_few": ("one confirmation is not waited for",),
+    "uniform_003_7_past_that_dies_with_its_senders": ("confirmed on receipt",),
+    "uniform_003_7_order_dies_with_the_holder": ("order of uniform messages is not uniform",),
+    "letters_000_24_news_by_a_second_letter": ("letter to another does not wait",),
+    "letters_000_24_letter_that_dies_with_its_sender": ("sender of a letter goes on multicasting",),
 }
 """For each scenario the planted bugs that together are the printed rule."""
 
@@ -66,6 +75,8 @@ def test_every_promise_is_kept_in_every_scenario(path: Path) -> None:
 def test_every_promise_is_kept_with_every_flush(path: Path, flush: str) -> None:
     """Scenarios were made for one flush; the others have to live through them as well."""
     scenario = replace(parse_scenario(path.read_text()), flush=flush)
+    if path.stem.startswith("uniform") and flush != "view-atomic":
+        pytest.skip("uniform delivery needs the view-atomic flush")
     assert examine(scenario) is None
 
 

@@ -15,7 +15,8 @@ from antiphon.core.control import Alive, Report, encode_message
 from antiphon.core.errors import PeerError
 from antiphon.core.runs import Order
 from antiphon.membership.effects import DeliverRuns, Effect, InstallView, SendControl
-from antiphon.stack.member import FLUSHES, Member, Settings
+from antiphon.stack.member import Member
+from antiphon.stack.settings import FLUSHES, Settings
 
 pytestmark = pytest.mark.fuzz
 
@@ -38,34 +39,50 @@ def check(effects: list[Effect], machine: Member) -> None:
                 pass
 
 
-def bombard(machine: Member, seed: int, steps: int = 60) -> int:
+def speak(machine: Member, random: Random, now: int, *, can_be_uniform: bool) -> list[Effect]:
+    """Multicast in any order, or send a letter."""
+    members = machine.view.members if machine.view is not None else ()
+    to = random.choice(members)
+    if to != machine.me and random.random() < 0.2:
+        return machine.send_letter(to, b"x", 0)
+    uniform = can_be_uniform and random.random() < 0.3
+    return machine.multicast([b"x"], random.choice(list(Order)), now, uniform=uniform)
+
+
+def strike(
+    machine: Member, random: Random, liar: Liar, now: int, *, can_be_uniform: bool
+) -> list[Effect]:
+    """Do one thing to a machine; return what it wants done."""
+    peer = random.choice([who for who in PEOPLE if who != machine.me])
+    match random.randint(0, 9):
+        case 0:
+            return machine.tick(now) + machine.pay(now) + machine.hurry()
+        case 1 if machine.may_multicast:
+            return speak(machine, random, now, can_be_uniform=can_be_uniform)
+        case 2 | 3:
+            run = liar.run()
+            copied = random.random() < 0.5
+            is_taken = machine.receive(peer, run) is not None
+            return [] if is_taken else machine.take_run(peer, run, now, relayed=copied)
+        case 4 | 5:
+            letter = liar.letter()
+            is_taken = machine.receive_letter(peer, letter) is not None
+            return [] if is_taken else machine.take_letter(peer, letter, now)
+        case 6 if random.random() < 0.1:
+            return machine.lose(peer, now)
+        case _:
+            return machine.take_control(peer, liar.message(machine.membership.latest), now)
+
+
+def bombard(machine: Member, seed: int, steps: int = 60, *, can_be_uniform: bool = False) -> int:
     """Send nonsense to a machine; return how often it complained."""
     random, liar = Random(f"{seed}/who"), Liar(seed)
     complaints = now = 0
     for _ in range(steps):
         now += random.choice((0, 1_000, BEAT))
         liar.near = machine.membership.transition.number
-        peer = random.choice([who for who in PEOPLE if who != machine.me])
         try:
-            match random.randint(0, 7):
-                case 0:
-                    effects = machine.tick(now)
-                case 1 if machine.may_multicast:
-                    effects = machine.multicast([b"x"], Order.CAUSAL, now)
-                case 2 | 3:
-                    run = liar.run()
-                    delivered = machine.receive(peer, run)
-                    copied = random.random() < 0.5
-                    effects = (
-                        machine.take_run(peer, run, now, relayed=copied)
-                        if delivered is None
-                        else []
-                    )
-                case 4 if random.random() < 0.1:
-                    effects = machine.lose(peer, now)
-                case _:
-                    message = liar.message(machine.membership.latest)
-                    effects = machine.take_control(peer, message, now)
+            effects = strike(machine, random, liar, now, can_be_uniform=can_be_uniform)
         except PeerError:
             complaints += 1
             effects = machine.take_effects()
@@ -81,7 +98,8 @@ def test_nonsense_raises_nothing_but_peer_errors(flush: str) -> None:
     complaints = 0
     for seed in SEEDS:
         for me, view in ((A, view_of(A, B, C)), (B, view_of(A, B, C)), (X, None)):
-            complaints += bombard(Member(me, view, Settings(flush=flush), 0), seed)
+            machine = Member(me, view, Settings(flush=flush), 0)
+            complaints += bombard(machine, seed, can_be_uniform=flush == "view-atomic")
     assert complaints > 0
 
 

@@ -30,7 +30,8 @@ from antiphon.core.ids import ProcessId
 from antiphon.core.runs import Order, Run
 from antiphon.membership.effects import DeliverRuns, SendRun
 from antiphon.membership.failure_detector import Timing
-from antiphon.stack.member import ALIVE_BYTES, GROUP, Settings
+from antiphon.stack.member import ALIVE_BYTES, GROUP
+from antiphon.stack.settings import Settings
 
 BEAT = Timing().heartbeat_us
 THREE = view_of(A, B, C)
@@ -64,7 +65,7 @@ def test_run_from_the_wrong_peer_is_refused() -> None:
         run_of(1, 1),  # this process itself
         run_of(0, 2),  # a number skipped
         run_of(0, 1, stamp=((9, 1),)),  # a stamp of another view
-        Run(GROUP, THREE.number, 0, 1, Order.TOTAL, (), [b""]),  # type: ignore[arg-type]
+        Run(GROUP, THREE.number, 0, 2, Order.TOTAL, (), [b""]),  # type: ignore[arg-type]
     ],
 )
 @pytest.mark.parametrize("is_copy", [True, False])

@@ -32,7 +32,7 @@ from antiphon.core.frames import (
 )
 from antiphon.core.greeting import Greeting
 from antiphon.core.ids import GroupNumber, ProcessId, Rank, ViewNumber
-from antiphon.core.runs import Order, Run, Stamp
+from antiphon.core.runs import Order, Run, SetsOrder, Stamp
 from antiphon.net.domain import domain_digest, founding_digest
 from antiphon.net.framing import with_length
 from antiphon.net.node import Node
@@ -226,11 +226,13 @@ def run(
     group: int = 0,
     view: int = 1,
     order: Order = Order.CAUSAL,
+    sets_order: SetsOrder | None = None,
 ) -> Run:
     """Return a run as carol would multicast it, but for what a test wants to be wrong."""
     return Run(
-        GroupNumber(group), ViewNumber(view), Rank(sender), first, order, stamp, list(payloads)
-    )
+        GroupNumber(group), ViewNumber(view), Rank(sender), first, order, stamp, list(payloads),
+        sets_order=sets_order,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)

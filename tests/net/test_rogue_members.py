@@ -37,8 +37,9 @@ from tests.net.raw_peer import (
 )
 
 from antiphon.core.control import Alive, Out
-from antiphon.core.frames import FRAME_BYTES_MAX, NUMBER_MAX, VERSION, Control, Hello, decode_frame
-from antiphon.core.runs import Order, Run
+from antiphon.core.frames import FRAME_BYTES_MAX, VERSION, Control, Hello, decode_frame
+from antiphon.core.records import NUMBER_MAX
+from antiphon.core.runs import Run, SetsOrder
 from antiphon.net.framing import with_length
 from antiphon.trace.schema import LEFT
 
@@ -85,7 +86,11 @@ LIES = {
     "a frame with a tail": (_frames(_GOOD + b"!"), "more than its header"),
     "a huge length": ((FRAME_BYTES_MAX + 1).to_bytes(4, "little"), "above the limit"),
     "garbage": (b"\xff" * 1000, "above the limit"),
-    "total order": (_frames(runs(run(3, order=Order.TOTAL))), "total"),
+    "a turn of nobody": (_frames(runs(run(3, sets_order=SetsOrder(1, ((7, 1),))))), "view of"),
+    "a successor that is nobody": (
+        _frames(runs(run(3, sets_order=SetsOrder(1, (), 7)))),
+        "view of",
+    ),
 }
 
 

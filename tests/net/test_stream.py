@@ -7,8 +7,9 @@ import pytest
 from tests.net.harness import DEADLINE_S, LoopFactory, choir, play, read, read_payloads, until
 from tests.net.raw_peer import CAROL, founders, infiltrated, run, runs
 
-from antiphon import Batch, Group, Message, Order, UsageError, View
-from antiphon.core.frames import PAYLOAD_BYTES_MAX, decode_frame
+from antiphon import Batch, Group, Letter, Message, Order, Request, UsageError, View
+from antiphon.core.frames import decode_frame
+from antiphon.core.records import PAYLOAD_BYTES_MAX
 from antiphon.core.runs import Stamp
 from antiphon.net.group import RUN_BYTES_MAX, RUN_MESSAGES_MAX
 
@@ -47,8 +48,8 @@ def test_reader_that_breaks_off_and_resumes_misses_nothing(loop_factory: LoopFac
     play(loop_factory, scene())
 
 
-def _payloads_of(batch: Batch | View, first: int) -> list[bytes]:
-    if isinstance(batch, View):
+def _payloads_of(batch: Batch | View | Letter | Request, first: int) -> list[bytes]:
+    if not isinstance(batch, Batch):
         return []
     assert batch.payloads
     assert batch.first == first
@@ -238,18 +239,32 @@ def test_orders_mix_and_each_sender_keeps_its_own(loop_factory: LoopFactory) -> 
     play(loop_factory, scene())
 
 
-def test_total_order_is_refused_until_there_is_one(loop_factory: LoopFactory) -> None:
+@pytest.mark.parametrize("flush", ["coordinator", "all-to-all"])
+def test_uniform_is_refused_where_it_cannot_be_had(flush: str, loop_factory: LoopFactory) -> None:
     """What cannot be given is refused, never given as something weaker; the group is unharmed."""
 
     async def scene() -> None:
-        async with choir(DUET) as nodes:
+        async with choir(DUET, flush=flush) as nodes:
             alice, bob = (nodes[name].group for name in DUET)
-            with pytest.raises(UsageError, match="total order is not available yet"):
-                await alice.multicast(b"la", Order.TOTAL)
-            with pytest.raises(UsageError, match="total order is not available yet"):
-                await alice.multicast_many([b"la"], Order.TOTAL)
-            await alice.cbcast(b"causal")
-            assert await read_payloads(bob, 1) == [b"causal"]
+            with pytest.raises(UsageError, match="uniform delivery needs the view-atomic flush"):
+                await alice.multicast(b"la", uniform=True)
+            with pytest.raises(UsageError, match="uniform delivery needs the view-atomic flush"):
+                await alice.multicast_many([b"la"], Order.TOTAL, uniform=True)
+            await alice.abcast(b"total")
+            assert await read_payloads(bob, 1) == [b"total"]
+
+    play(loop_factory, scene())
+
+
+def test_order_that_does_not_exist_is_refused(loop_factory: LoopFactory) -> None:
+    """A number or a name is no order: the error lists those there are."""
+
+    async def scene() -> None:
+        async with choir(DUET) as nodes:
+            alice = nodes[DUET[0]].group
+            for wrong in ("total", 2, None):
+                with pytest.raises(UsageError, match=r"choose one of Order.FIFO, Order.CAUSAL"):
+                    await alice.multicast(b"la", wrong)  # type: ignore[arg-type]
 
     play(loop_factory, scene())
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from antiphon.core import frames
+from antiphon.core import frames, records
 from antiphon.core.frames import Runs, decode_frame, encode_runs
 from antiphon.core.ids import GroupName, GroupNumber, ProcessId, Rank, ViewNumber
 from antiphon.core.runs import Order, Run
@@ -75,10 +75,10 @@ def test_limits_are_those_of_the_codec() -> None:
     """The table has the constants of the code, in its order."""
     values = re.findall(r"\| (\d+) \|", _part("limits"))
     assert list(map(int, values)) == [
-        frames.PAYLOAD_BYTES_MAX,
+        records.PAYLOAD_BYTES_MAX,
         frames.FRAME_BYTES_MAX,
-        frames.MESSAGES_MAX,
-        frames.MEMBERS_MAX,
+        records.MESSAGES_MAX,
+        records.MEMBERS_MAX,
     ]
 
 

@@ -1,7 +1,8 @@
 """One view of one group, as an all-knowing observer sees it, and what can be done in it.
 
-Law: messages know the set of those before them, and are delivered when that set has been; nothing
-of the project's protocols is used. Runs are cut differently at each process.
+Law: messages know the set of those before them, and are delivered when that set has been; those in
+total order are delivered in the order in which they were multicast. Nothing of the project's
+protocols is used. Runs are cut differently at each process.
 """
 
 from dataclasses import dataclass, field
@@ -24,13 +25,25 @@ class Scope:
     next_number: dict[str, int] = field(default_factory=dict)
     orders: list[Order] = field(default_factory=lambda: [""])
     """What is asked for on the send call, drawn anew for each run."""
+    uniform: float = 0.0
+    """How likely it is uniform."""
+    tells: bool = False
+    """Whether deliver rows repeat what was asked for."""
+    asked: dict[Message, tuple[Order, bool]] = field(default_factory=dict)
+    in_total_order: list[Message] = field(default_factory=list)
+
+    def turn(self, process: str) -> Message | None:
+        """Return which of the messages in total order comes next at a process."""
+        has = self.delivered[process]
+        return next((message for message in self.in_total_order if message not in has), None)
 
     def deliverable(self, process: str) -> list[Message]:
         """Return what a process may deliver now, in a fixed order."""
-        has = self.delivered[process]
+        has, turn = self.delivered[process], self.turn(process)
         return [
             message for message, before in self.causes.items()
             if message not in has and before <= has
+            and (self.asked[message][0] != "total" or message == turn)
         ]  # fmt: skip
 
 
@@ -45,15 +58,18 @@ def multicasts(scope: Scope, name: str, dice: Random, *, delivers_own: bool) -> 
     """Multicast a run; deliver it oneself at once, later, or without a word."""
     first, count = scope.next_number.get(name, 1), dice.choice([1, 1, 2, 3, 7])
     scope.next_number[name] = first + count
-    order = dice.choice(scope.orders)
+    order, is_uniform = dice.choice(scope.orders), dice.random() < scope.uniform
     has_all = {(name, number) for number in range(1, first)} <= scope.delivered[name]
-    is_at_once = not delivers_own or (has_all and dice.random() < 0.7)
+    is_its_turn = order != "total" or scope.turn(name) is None
+    is_at_once = not delivers_own or (has_all and is_its_turn and dice.random() < 0.7)
     for number in range(first, first + count):
         own = {(name, before) for before in range(1, number)}
+        scope.asked[name, number] = (order, is_uniform)
+        scope.in_total_order += [(name, number)] if order == "total" else []
         scope.causes[name, number] = own if order == "fifo" else scope.delivered[name] | own
         if is_at_once:
             scope.delivered[name].add((name, number))
-    rows = [_row("multicast", scope, name, (name, first), count, order)]
+    rows = [_row("multicast", scope, name, (name, first), count)]
     if is_at_once and delivers_own:
         rows += _runs(scope, name, [(name, first + place) for place in range(count)], dice)
     return rows
@@ -83,18 +99,20 @@ def _runs(scope: Scope, name: str, series: list[Message], dice: Random) -> list[
     """Record consecutive messages of a sender in rows of any lengths."""
     rows, begin = [], 0
     while begin < len(series):
-        count = dice.randint(1, len(series) - begin)
+        alike = [scope.asked[message] == scope.asked[series[begin]] for message in series[begin:]]
+        count = dice.randint(1, (*alike, False).index(False))
         rows.append(_row("deliver", scope, name, series[begin], count))
         begin += count
     return rows
 
 
-def _row(
-    kind: Kind, scope: Scope, name: str, first: Message, count: int, order: Order = ""
-) -> Event:
+def _row(kind: Kind, scope: Scope, name: str, first: Message, count: int) -> Event:
     sender, number = first
     is_told = kind == "deliver" or number % 2
+    is_repeated = kind == "multicast" or scope.tells
+    order, is_uniform = scope.asked[first] if is_repeated else ("", False)
     return Event(
         process=name, kind=kind, group=scope.group, view=scope.view,
         sender=sender if is_told else "", first=number, count=count, order=order,
+        uniform=is_uniform,
     )  # fmt: skip

@@ -12,6 +12,7 @@ from antiphon.pipeline.chunks import (
     chunks,
     column,
     list_column,
+    lists,
     numbers,
     packed_column,
     regrouped,
@@ -86,6 +87,20 @@ def test_columns_come_back_as_they_went() -> None:
     assert vectors(batch, "matrix").tolist() == matrix[13:63].tolist()
     found = list(unpacked(batch, "packs", 2))
     assert all(np.array_equal(*pair) for pair in zip(found, packs[13:63], strict=True))
+
+
+def test_lists_of_any_length_come_back_as_they_went() -> None:
+    """Lists of numbers and of truth values survive the way through a slice, empty ones too."""
+    rows = [list(range(length)) for length in (3, 0, 5, 1, 0, 2)]
+    truths = [[number % 2 == 0 for number in row] for row in rows]
+    batch = pa.RecordBatch.from_arrays(
+        [pa.array(rows, pa.list_(pa.int64())), pa.array(truths, pa.list_(pa.bool_()))],
+        names=["rows", "truths"],
+    )
+    for begin, count in ((0, 6), (1, 4), (2, 1)):
+        part = batch.slice(begin, count)
+        assert [row.tolist() for row in lists(part, "rows")] == rows[begin : begin + count]
+        assert [row.tolist() for row in lists(part, "truths")] == truths[begin : begin + count]
 
 
 def test_conversions_do_not_import_pandas() -> None:

@@ -7,7 +7,11 @@ import numpy as np
 import pytest
 
 from antiphon.pipeline.cutting import (
+    IN_FIFO_ORDER,
+    IN_TOTAL_ORDER,
+    MULTICAST,
     PIECE_LINES,
+    UNIFORM,
     WIDTH_MAX,
     Cut,
     Layout,
@@ -161,6 +165,23 @@ def test_first_delivery_keeps_what_it_comes_after() -> None:
     assert matrix.positions[0].tolist() == [5 * STRIDE]
     assert matrix.afters[0].tolist() == [4 * STRIDE]
     assert sorted(matrix.again.position.tolist()) == [7 * STRIDE, 9 * STRIDE]
+
+
+def test_what_is_asked_of_a_run_is_what_its_first_multicast_says() -> None:
+    """Without a multicast, what any delivery says; what a delivery says besides does not count."""
+    total, uniform = IN_TOTAL_ORDER, UNIFORM
+    rows = [
+        (0, 0, MULTICAST | total, 1, 1, 5 * STRIDE, -1),
+        (0, 0, MULTICAST | IN_FIFO_ORDER, 1, 1, 3 * STRIDE, -1),
+        (0, 1, total | uniform, 1, 1, 0, -1),
+        (1, 0, total, 1, 2, 7 * STRIDE, -1),
+        (1, 1, uniform, 2, 2, 8 * STRIDE, -1),
+        (1, 0, 0, 4, 1, 9 * STRIDE, -1),
+    ]
+    matrix = cut(Pieces(*np.array(rows, dtype=np.int64).T), layout(2))
+    assert (matrix.asks & ~MULTICAST).tolist() == [
+        IN_FIFO_ORDER, total, total | uniform, uniform, 0,
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("width", [2, 3, 64, WIDTH_MAX])

@@ -5,9 +5,20 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pytest
-from tests.trace.hand_written import crash, deliver, multicast, start, stop, view, write_rows
+from tests.trace.hand_written import (
+    crash,
+    decide,
+    deliver,
+    multicast,
+    start,
+    stop,
+    view,
+    vote,
+    write_rows,
+)
 
 from antiphon.pipeline import reading
+from antiphon.pipeline.ballots import BALLOT_LINES, Ballot, Pile
 from antiphon.pipeline.chunks import unpacked
 from antiphon.pipeline.cutting import Numbers
 from antiphon.pipeline.position import STRIDE
@@ -121,6 +132,51 @@ def test_a_leave_is_a_quiet_end(tmp_path: Path) -> None:
     assert [(part.is_at_rest, part.has_left) for part in report.records] == [
         (True, True),
         (True, False),
+    ]
+
+
+def test_what_is_asked_for_tells_strands_apart(tmp_path: Path) -> None:
+    """Total order and uniform delivery are noted of multicasts and of deliveries."""
+    rows = [
+        multicast("A", 1, order="total"),
+        multicast("A", 2, order="total", uniform=True),
+        deliver("A", "B", uniform=True),
+        deliver("A", "B", 2, order="causal"),
+    ]
+    _, report = read(write_rows(tmp_path / "t.ndjson", rows))
+    asked = [(strand.is_total, strand.is_uniform) for strand in report.strands]
+    assert asked == [(True, False), (True, True), (False, True), (False, False)]
+
+
+def test_votes_and_decisions_go_by_themselves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are five integers each, in packs of their own; the report says whose they are."""
+    monkeypatch.setattr(reading, "ROWS_PER_PACK", 2)
+    rows = [
+        vote("A", "yes", "B", 7, group="g"), multicast("A"), vote("A", "no", "C"),
+        decide("A", "commit", "B", 7, group="g"),
+    ]  # fmt: skip
+    path = write_rows(tmp_path / "t.ndjson", rows)
+    [source] = find_sources([path])
+    *packs, last = read_source(source)
+    ballots = [
+        dict(zip(BALLOT_LINES, row, strict=True))
+        for pack in packs
+        if pack.column("ballots")[0].is_valid
+        for part in unpacked(pack, "ballots", len(BALLOT_LINES))
+        for row in part.T.tolist()
+    ]
+    assert ballots == [
+        {"pile": 0, "number": 7, "what": Ballot.YES, "position": STRIDE, "line": 1},
+        {"pile": 1, "number": 1, "what": Ballot.NO, "position": 3 * STRIDE, "line": 3},
+        {"pile": 0, "number": 7, "what": Ballot.COMMIT, "position": 4 * STRIDE, "line": 4},
+    ]
+    assert len(packs) == 3
+    report = msgspec.json.decode(last.column("report")[0].as_py(), type=Report)
+    assert report.piles == [
+        Pile(0, "t", "g", "A", "B", has_decision=True),
+        Pile(1, "t", "", "A", "C", has_decision=False),
     ]
 
 

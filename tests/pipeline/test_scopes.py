@@ -86,7 +86,7 @@ def test_movers_are_members_that_installed_a_view_and_the_next(tmp_path: Path) -
     first, second = survey(reports_of(tmp_path, rows)).scopes
     assert first.movers() == ["A", "B"]
     assert second.movers() == []
-    held = dict(zip(first.names, first.layout().is_self_held, strict=True))
+    held = dict(zip(first.names, first.layout().is_bound, strict=True))
     assert held == {"A": True, "B": True, "C": False, "S": True}
     assert first.layout().movers == [0, 1]
 
@@ -126,8 +126,8 @@ def test_strands_are_known_by_rank(tmp_path: Path) -> None:
     width = {"width": 64}
     assert named == {
         0: [
-            {"scope": 1, "sender": 0, "process": 0, "is_multicast": 1} | width,
-            {"scope": 0, "sender": 0, "process": 1, "is_multicast": 0} | width,
+            {"scope": 1, "sender": 0, "process": 0, "what": 1} | width,
+            {"scope": 0, "sender": 0, "process": 1, "what": 0} | width,
         ],
-        1: [{"scope": 1, "sender": 0, "process": 1, "is_multicast": 0} | width],
+        1: [{"scope": 1, "sender": 0, "process": 1, "what": 0} | width],
     }

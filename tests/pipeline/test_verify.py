@@ -18,13 +18,15 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 
+NOT_ASKED = (words.NO_VIEW, *words.NOT_ASKED)
+
 
 def statuses(verdict: Verdict) -> dict[str, tuple[str, int]]:
-    """Return status and count of all that neither holds nor is unknown for want of views."""
+    """Return status and count of all that neither holds nor was asked for."""
     return {
         item.property.value: (item.status.value, item.violation_count)
         for item in verdict.properties
-        if item.status is not Status.HOLDS and item.reason != words.NO_VIEW
+        if item.status is not Status.HOLDS and item.reason not in NOT_ASKED
     }
 
 

@@ -1,8 +1,10 @@
 """Small traces of all sorts from a seed: causally ordered ones, and such ones spoilt.
 
-Law: a seed is a trace. In half of them several groups and views run at once, in the others groups
-go from view to view (``view_worlds``); some processes crash, some record their own deliveries, some
-rows are numbered. Then, in most traces, a few rows are swapped, dropped, repeated or forged.
+Law: a seed is a trace. In some of them several groups and views run at once, in others groups go
+from view to view (``view_worlds``), or nobody agrees (``scrambled_orders``); some processes crash,
+some record their own deliveries, some rows are numbered; some messages are in total order, some
+uniform, and some transactions are voted on and decided. Then, in most traces, a few rows are
+swapped, dropped, repeated or forged.
 """
 
 from collections.abc import Callable
@@ -10,9 +12,20 @@ from random import Random
 
 import msgspec
 from tests.pipeline.observed_scopes import Scope, deliveries, installed, multicasts
-from tests.pipeline.view_worlds import changing_views
+from tests.pipeline.scrambled_orders import scrambled_orders
+from tests.pipeline.transactions import ballots
+from tests.pipeline.view_worlds import ORDERS, changing_views
 
-from antiphon.trace.schema import LEFT, QUIESCENT, RUN_COUNT_MAX, Event, Order
+from antiphon.trace.schema import (
+    ABORT,
+    COMMIT,
+    LEFT,
+    NO,
+    QUIESCENT,
+    RUN_COUNT_MAX,
+    YES,
+    Event,
+)
 
 NUMBER_MAX = 2**63 - 1 - RUN_COUNT_MAX
 
@@ -20,7 +33,7 @@ NUMBER_MAX = 2**63 - 1 - RUN_COUNT_MAX
 def random_trace(seed: int) -> list[Event]:
     """Return the rows of a trace, in an order that keeps each process's own."""
     dice = Random(seed)
-    rows = dice.choice([right_trace, changing_views])(dice)
+    rows = dice.choice(_WORLDS)(dice)
     for _ in range(dice.choice([0, 0, 1, 1, 2, 3, 5])):
         dice.choice(_SPOILERS)(rows, dice)
     rows = rows or [Event(process="a", kind="start")]
@@ -32,12 +45,16 @@ def random_trace(seed: int) -> list[Event]:
 def right_trace(dice: Random) -> list[Event]:
     """Return a trace in which every order is kept, though not everything may arrive."""
     names = [f"p{number}" for number in range(dice.randint(2, 5))]
-    orders: list[Order] = dice.choice([[""], ["causal"], ["causal", "fifo"]])
+    orders, uniform = dice.choice(ORDERS), dice.choice([0, 0, 0.5, 1])
+    tells = dice.random() < 0.5
     scopes = [
-        Scope(group, view, names, delivered={name: set() for name in names}, orders=orders)
+        Scope(
+            group, view, names, delivered={name: set() for name in names}, orders=orders,
+            uniform=uniform, tells=tells,
+        )
         for group in dice.choice([[""], ["g"], ["g", "h"]])
         for view in dice.choice([[1], [1], [1, 2]])
-    ]
+    ]  # fmt: skip
     is_journal, is_viewed = dice.random() < 0.6, dice.random() < 0.6
     rows = [Event(process=name, kind="start") for name in names if is_journal]
     rows += [
@@ -45,13 +62,16 @@ def right_trace(dice: Random) -> list[Event]:
         if is_viewed and dice.random() < 0.8
     ]  # fmt: skip
     rows += _happenings(scopes, names, dice)
+    for group in dict.fromkeys(scope.group for scope in scopes):
+        rows += ballots(group, names, dice)
     return rows + [row for name in names if is_journal for row in _end(name, dice)]
 
 
 def _happenings(scopes: list[Scope], names: list[str], dice: Random) -> list[Event]:
     """Multicast and deliver at random; then, in most traces, deliver all that is left."""
     rows: list[Event] = []
-    delivers_own = {name: dice.random() < 0.7 for name in names}
+    is_asked = any("total" in scope.orders or scope.uniform for scope in scopes)
+    delivers_own = {name: dice.random() < 0.7 or is_asked for name in names}
     for _ in range(dice.randint(2, 40)):
         scope, name = dice.choice(scopes), dice.choice(names)
         act = multicasts if dice.random() < 0.3 else deliveries
@@ -138,7 +158,7 @@ def _forge_multicast(rows: list[Event], dice: Random) -> None:
     if place is not None:
         row = rows[place]
         first = dice.choice([row.first + 1, row.first + 3, max(1, row.first - 1), 1, 1000])
-        count, order = dice.choice([row.count, 1, 4]), dice.choice(["", "fifo"])
+        count, order = dice.choice([row.count, 1, 4]), dice.choice(["", "fifo", "total"])
         rows[place] = _changed(row, first=first, count=count, order=order)
 
 
@@ -243,8 +263,69 @@ def _end_otherwise(rows: list[Event], dice: Random) -> None:
         rows[place] = _changed(rows[place], detail=dice.choice([LEFT, QUIESCENT, "excluded"]))
 
 
+def _exchange(rows: list[Event], dice: Random) -> None:
+    """Let a process deliver two messages of different senders the other way round."""
+    place = _pick(rows, dice, "deliver")
+    if place is not None:
+        row = rows[place]
+        others = [
+            at for at, other in enumerate(rows)
+            if other.kind == "deliver" and other.sender != row.sender
+            and (other.process, other.group, other.view) == (row.process, row.group, row.view)
+        ]  # fmt: skip
+        if others:
+            other = min(others, key=lambda at: abs(at - place))
+            rows[place], rows[other] = rows[other], row
+
+
+def _ask_otherwise(rows: list[Event], dice: Random) -> None:
+    """Ask for more, or less, in some rows."""
+    for place, row in enumerate(rows):
+        if row.kind in {"multicast", "deliver"} and dice.random() < 0.3:
+            order = dice.choice(["", "causal", "total", row.order])
+            rows[place] = _changed(row, order=order, uniform=dice.random() < 0.5)
+
+
+def _die_with_it(rows: list[Event], dice: Random) -> None:
+    """Let all but one lose a message: that one delivered it, and died."""
+    place = _pick(rows, dice, "deliver")
+    if place is not None:
+        row, name = rows[place], rows[place].process
+        scope = (row.group, row.view, row.sender, row.first)
+        rows[:] = [
+            other for other in rows
+            if other.kind != "deliver" or other.process == name
+            or (other.group, other.view, other.sender, other.first) != scope
+        ]  # fmt: skip
+        rows.append(Event(process=name, kind="crash"))
+
+
+def _decide_otherwise(rows: list[Event], dice: Random) -> None:
+    """Turn a vote, or a decision, into its opposite."""
+    place = _pick(rows, dice, "vote", "decide")
+    if place is not None:
+        turned = {YES: NO, NO: YES, COMMIT: ABORT, ABORT: COMMIT}
+        rows[place] = _changed(rows[place], detail=turned[rows[place].detail])
+
+
+def _misfile(rows: list[Event], dice: Random) -> None:
+    """Record a vote, or a decision, as that of another transaction or process, or once more."""
+    place = _pick(rows, dice, "vote", "decide")
+    if place is not None:
+        changes: list[dict[str, object]] = [
+            {"sender": dice.choice(["p0", "p1", "ghost"])}, {"first": dice.choice([1, 2, 99])},
+            {"group": dice.choice(["", "g", "h"])}, {"process": dice.choice(["p0", "p1"])},
+        ]  # fmt: skip
+        changed = _changed(rows[place], **dice.choice(changes))
+        rows[place : place + dice.choice([0, 1])] = [changed]
+
+
+_WORLDS = [right_trace, right_trace, changing_views, changing_views, scrambled_orders]
+
 _SPOILERS: list[Spoiler] = [
     _swap, _swap, _swap, _drop, _repeat, _forge, _forge, _forge_multicast,
     _deliver_own_early, _cut_tail, _crash, _change_views, _split, _merge,
     _misnumber, _misnumber, _shift_view, _mislist, _unlist, _forget, _forget, _end_otherwise,
+    _exchange, _exchange, _ask_otherwise, _die_with_it, _decide_otherwise, _decide_otherwise,
+    _misfile,
 ]  # fmt: skip

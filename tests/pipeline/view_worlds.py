@@ -9,9 +9,14 @@ from dataclasses import dataclass, field
 from random import Random
 
 from tests.pipeline.observed_scopes import Scope, deliveries, installed, multicasts
+from tests.pipeline.transactions import ballots
 
 from antiphon.trace.schema import LEFT, QUIESCENT, Event, Order
 
+ORDERS: list[list[Order]] = [
+    [""], ["causal"], ["causal", "fifo"],
+    ["total"], ["causal", "total"], ["causal", "fifo", "total"],
+]  # fmt: skip
 NAMES = ("p0", "p1", "p2", "p3", "p4")
 
 
@@ -21,6 +26,8 @@ class _World:
 
     dice: Random
     orders: list[Order]
+    uniform: float
+    tells: bool
     scopes: list[Scope] = field(default_factory=list)
     """The current view of each group: all have the same members."""
     rows: list[Event] = field(default_factory=list)
@@ -39,7 +46,9 @@ class _World:
         life = self.lives.get(name, 0) + 1
         self.lives[name] = life
         process = name if life == 1 else f"{name}~{life}"
-        self.delivers_own[process] = self.draws(0.7)
+        # Who asks for total order, or uniform delivery, has to say when it delivers its own.
+        is_asked = "total" in self.orders or self.uniform > 0
+        self.delivers_own[process] = self.draws(0.7) or is_asked
         self.rows.append(Event(process=process, kind="start"))
         return process
 
@@ -58,14 +67,17 @@ class _World:
 
 def changing_views(dice: Random) -> list[Event]:
     """Return a trace in which every promise is kept, through several views."""
-    world = _World(dice, dice.choice([[""], ["causal"], ["causal", "fifo"]]))
+    world = _World(dice, dice.choice(ORDERS), dice.choice([0, 0, 0.5, 1]), dice.random() < 0.5)
     members = [world.join(name) for name in NAMES[: dice.randint(1, 4)]]
     number = dice.choice([1, 1, 7])
     for group in dice.choice([[""], ["g"], ["g"], ["g", "h"]]):
         world.scopes.append(_scope(world, group, number, members))
         world.install(world.scopes[-1])
-    for _ in range(dice.randint(1, 4)):
-        _change(world, _talk(world))
+    for turn in range(dice.randint(1, 4)):
+        lost = _talk(world)
+        for scope in world.scopes:
+            world.rows += ballots(scope.group, world.members, dice, scope.view, 1 + 2 * turn)
+        _change(world, lost)
     _talk(world, is_last=True)
     world.rows += [Event(process=name, kind="stop", detail=QUIESCENT) for name in world.members]
     return world.rows
@@ -73,7 +85,10 @@ def changing_views(dice: Random) -> list[Event]:
 
 def _scope(world: _World, group: str, view: int, members: list[str]) -> Scope:
     delivered: dict[str, set[tuple[str, int]]] = {name: set() for name in members}
-    return Scope(group, view, members, delivered=delivered, orders=world.orders)
+    return Scope(
+        group, view, members, delivered=delivered, orders=world.orders, uniform=world.uniform,
+        tells=world.tells,
+    )  # fmt: skip
 
 
 def _talk(world: _World, *, is_last: bool = False) -> list[str]:

@@ -7,7 +7,7 @@ graph alone; "twin" that the order is causal still, but not the one of rescannin
 or later than it could be, which only the slow machine sees.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import ClassVar, Literal, NamedTuple
 
 import pytest
@@ -19,21 +19,21 @@ from antiphon.ordering import vector
 from antiphon.ordering.delay_queue import DelayQueue, Lack
 from antiphon.ordering.vector import VectorDomain
 
-_RIGHT_LACK = vector._Group.lack
+_RIGHT_LACK = vector.Clock.lack
 
 
-def _lacks_nothing(_group: vector._Group, _run: Run) -> Lack | None:
+def _lacks_nothing(_group: vector.Clock, _run: Run) -> Lack | None:
     """Deliver on receipt."""
     return None
 
 
-def _lacks_own_predecessor_only(group: vector._Group, run: Run) -> Lack | None:
+def _lacks_own_predecessor_only(group: vector.Clock, run: Run) -> Lack | None:
     """Ignore the stamp: FIFO order in place of causal order."""
     lack = _RIGHT_LACK(group, run)
     return lack if lack is not None and lack[1] == run.sender else None
 
 
-def _lacks_all_but_the_last(group: vector._Group, run: Run) -> Lack | None:
+def _lacks_all_but_the_last(group: vector.Clock, run: Run) -> Lack | None:
     """Wait for one message less than the stamp says."""
     lack = _RIGHT_LACK(group, run)
     if lack is None or lack[1] == run.sender:
@@ -41,7 +41,7 @@ def _lacks_all_but_the_last(group: vector._Group, run: Run) -> Lack | None:
     return lack if group.delivered[lack[1]] < lack[2] - 1 else None
 
 
-def _lacks_first_entry_only(group: vector._Group, run: Run) -> Lack | None:
+def _lacks_first_entry_only(group: vector.Clock, run: Run) -> Lack | None:
     """Look at the first entry of the stamp and never at the others."""
     short = Run(run.group, run.view, run.sender, run.first, run.order, run.stamp[:1], run.payloads)
     return _RIGHT_LACK(group, short)
@@ -70,10 +70,15 @@ class CopiesMessageClock(VectorDomain):
         return ready
 
     def multicast(
-        self, group: GroupNumber, payloads: list[bytes], order: Order, byte_count: int | None = None
+        self,
+        group: GroupNumber,
+        payloads: Sequence[bytes],
+        order: Order,
+        byte_count: int | None = None,
+        port: int = 0,
     ) -> Run:
         """Leave out entries that fell back to zero, which the wire cannot carry."""
-        run = super().multicast(group, payloads, order, byte_count)
+        run = super().multicast(group, payloads, order, byte_count, port)
         run.stamp = tuple(entry for entry in run.stamp if entry[1])
         return run
 
@@ -104,7 +109,12 @@ class StampsWhatWasReceived(VectorDomain):
     __slots__ = ()
 
     def multicast(
-        self, group: GroupNumber, payloads: list[bytes], order: Order, byte_count: int | None = None
+        self,
+        group: GroupNumber,
+        payloads: Sequence[bytes],
+        order: Order,
+        byte_count: int | None = None,
+        port: int = 0,
     ) -> Run:
         """Stamp with the counts of receipts."""
         mine = self._groups[group]
@@ -113,7 +123,7 @@ class StampsWhatWasReceived(VectorDomain):
         for rank, count in enumerate(mine.received):
             if count > delivered[rank] and rank != mine.rank:
                 mine.changed[rank] = None
-        run = super().multicast(group, payloads, order, byte_count)
+        run = super().multicast(group, payloads, order, byte_count, port)
         mine.delivered = delivered
         delivered[mine.rank] = mine.sent
         return run
@@ -125,10 +135,15 @@ class ForgetsStampOnFifoSend(VectorDomain):
     __slots__ = ()
 
     def multicast(
-        self, group: GroupNumber, payloads: list[bytes], order: Order, byte_count: int | None = None
+        self,
+        group: GroupNumber,
+        payloads: Sequence[bytes],
+        order: Order,
+        byte_count: int | None = None,
+        port: int = 0,
     ) -> Run:
         """Cross off too much."""
-        run = super().multicast(group, payloads, order, byte_count)
+        run = super().multicast(group, payloads, order, byte_count, port)
         self._groups[group].changed.clear()
         return run
 
@@ -155,10 +170,15 @@ class CarriesAnEntryOnce(VectorDomain):
         self.carried: dict[int, None] = {}
 
     def multicast(
-        self, group: GroupNumber, payloads: list[bytes], order: Order, byte_count: int | None = None
+        self,
+        group: GroupNumber,
+        payloads: Sequence[bytes],
+        order: Order,
+        byte_count: int | None = None,
+        port: int = 0,
     ) -> Run:
         """Drop what went out before."""
-        run = super().multicast(group, payloads, order, byte_count)
+        run = super().multicast(group, payloads, order, byte_count, port)
         run.stamp = tuple(entry for entry in run.stamp if entry[0] not in self.carried)
         self.carried.update((rank, None) for rank, _ in run.stamp)
         return run
@@ -279,7 +299,7 @@ class Planted(NamedTuple):
     judge: Literal["graph", "twin"]
 
 
-_LACK = "antiphon.ordering.vector._Group.lack"
+_LACK = "antiphon.ordering.vector.Clock.lack"
 _QUEUE = "antiphon.ordering.vector.DelayQueue"
 _CUT = "antiphon.ordering.vector._after"
 _MACHINE = "antiphon.stack.process.VectorDomain"

@@ -72,16 +72,17 @@ def facts_of(rows: Sequence[Event]) -> Facts:
             elif row.kind == "deliver":
                 surplus_count += (row.process, message) in facts.deliveries
                 facts.deliveries.setdefault((row.process, message), (line, place))
-    own = {(scope_of(row), row.process) for row in rows if is_own_delivery(row)}
+    own = {(scope_of(row), row.process) for row in rows if tells_of_own(row)}
     for (scope, sender, number), first in facts.multicasts.items():
         if (scope, sender) not in own:
             facts.deliveries[sender, (scope, sender, number)] = first
     return facts._replace(surplus_count=surplus_count)
 
 
-def is_own_delivery(row: Event) -> bool:
-    """Whether a process delivers what it multicast itself."""
-    return row.kind == "deliver" and row.sender == row.process
+def tells_of_own(row: Event) -> bool:
+    """Whether a process delivers its own, or would have to say so: it asks for more than causal."""
+    is_asked = row.kind == "multicast" and (row.order == "total" or row.uniform)
+    return is_asked or (row.kind == "deliver" and row.sender == row.process)
 
 
 def breaks_fifo(facts: Facts, process: str, message: Message) -> bool:

@@ -2,6 +2,7 @@
 
 from random import Random
 
+import msgspec
 from tests.trace.hand_written import crash, deliver, multicast, start, stop, view
 
 from antiphon.trace.schema import Event
@@ -14,7 +15,7 @@ def forged_trace(seed: int) -> list[Event]:
     dice = Random(seed)
     rows = right_trace(dice)
     for _ in range(dice.choice([0, 0, 1, 1, 2, 3, 6])):
-        dice.choice([swap, drop, repeat, alter, strew, relax])(rows, dice)
+        dice.choice([swap, drop, repeat, alter, strew, relax, ask, tangle, ballot])(rows, dice)
     return rows
 
 
@@ -100,6 +101,44 @@ def strew(rows: list[Event], dice: Random) -> None:
         ]
     )
     rows.insert(dice.randint(0, len(rows)), row)
+
+
+def ask(rows: list[Event], dice: Random) -> None:
+    """Ask for total order, or uniform delivery, in most rows, or in some."""
+    chance, uniform = dice.choice([0.3, 0.9, 1]), dice.choice([0, 0.5, 1])
+    for place, row in enumerate(rows):
+        if row.kind in {"multicast", "deliver"} and dice.random() < chance:
+            is_uniform = dice.random() < uniform
+            rows[place] = msgspec.structs.replace(row, order="total", uniform=is_uniform)
+
+
+def tangle(rows: list[Event], dice: Random) -> None:
+    """Let a process deliver two messages, one after the other, the other way round."""
+    places = [at for at, row in enumerate(rows) if row.kind == "deliver"]
+    pairs = [
+        (one, two) for one in places for two in places
+        if one < two and rows[one].process == rows[two].process
+        and rows[one].view == rows[two].view
+    ]  # fmt: skip
+    if pairs:
+        one, two = min(dice.sample(pairs, min(3, len(pairs))), key=lambda pair: pair[1] - pair[0])
+        rows[one], rows[two] = rows[two], rows[one]
+
+
+def ballot(rows: list[Event], dice: Random) -> None:
+    """Vote on a transaction, and decide it: rightly, for the most part."""
+    initiator, number, group = dice.choice("AB"), dice.choice([1, 1, 2]), dice.choice(["", "g"])
+    decision, vote = dice.choice([("commit", "yes"), ("commit", "yes"), ("abort", "no")])
+    is_wrong = dice.random() < 0.5
+    for process in dice.sample(NAMES, dice.randint(1, 3)):
+        if is_wrong and dice.random() < 0.2:
+            decision = "abort" if decision == "commit" else "commit"
+        for kind, detail in (("vote", vote), ("decide", decision)):
+            row = Event(
+                process=process, kind="vote" if kind == "vote" else "decide", group=group,
+                sender=initiator, first=number, detail=detail,
+            )  # fmt: skip
+            rows.insert(dice.randint(0, len(rows)), row)
 
 
 def relax(rows: list[Event], dice: Random) -> None:

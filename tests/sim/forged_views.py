@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 import msgspec
-from tests.sim.forged_traces import alter, drop, relax, repeat, strew, swap
+from tests.sim.forged_traces import alter, ask, ballot, drop, relax, repeat, strew, swap, tangle
 from tests.trace.hand_written import crash, deliver, multicast, start, stop, view
 
 from antiphon.trace.schema import LEFT, Event
@@ -47,6 +47,10 @@ def forged_views(seed: int) -> list[Event]:
     """Return a trace that may or may not be right, as a function of the seed."""
     dice = Random(f"views {seed}")
     rows = right_views(dice)
+    if dice.random() < 0.5:
+        ask(rows, dice)
+    if dice.random() < 0.5:
+        ballot(rows, dice)
     for _ in range(dice.choice([0, 0, 1, 1, 2, 3, 6])):
         dice.choice(SPOILERS)(rows, dice)
     return rows
@@ -174,5 +178,5 @@ Spoiler = Callable[[list[Event], Random], None]
 
 SPOILERS: list[Spoiler] = [
     misnumber, mislist, unlist, forget, forget, shift_view, end_otherwise,
-    swap, drop, repeat, alter, strew, relax,
+    swap, drop, repeat, alter, strew, relax, tangle, tangle, ballot,
 ]  # fmt: skip

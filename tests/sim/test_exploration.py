@@ -6,7 +6,7 @@ from antiphon.core.errors import PeerError
 from antiphon.sim.exploration import Finding, examine, explore
 from antiphon.sim.random_scenario import random_scenario
 from antiphon.sim.scenario import parse_scenario
-from antiphon.stack.member import FLUSHES
+from antiphon.stack.settings import FLUSHES
 
 SEEDS = 150
 MANY_SEEDS = 2_000

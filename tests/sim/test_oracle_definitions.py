@@ -5,6 +5,7 @@ from collections.abc import Callable
 from random import Random
 
 import pytest
+from tests.pipeline.scrambled_orders import scrambled_orders
 from tests.sim.definitions import FIVE, UNKNOWN
 from tests.sim.forged_traces import forged_trace
 from tests.sim.forged_views import forged_views, right_views
@@ -16,6 +17,21 @@ from antiphon.trace.schema import Event
 from antiphon.trace.verdict import Property, Status
 
 SEEDS = range(1_000)
+ORDERS = (
+    Property.FIFO,
+    Property.CAUSAL,
+    Property.NO_ORPHAN,
+    Property.TOTAL,
+    Property.TOTAL_CAUSAL,
+)
+
+
+IN_TOTAL_ORDER = (Property.TOTAL, Property.TOTAL_CAUSAL, Property.UNIFORM)
+
+
+def forged_orders(seed: int) -> list[Event]:
+    """Return a trace in which many disagree about the total order."""
+    return scrambled_orders(Random(f"orders {seed}"))
 
 
 def found(rows: list[Event]) -> dict[Property, int]:
@@ -28,8 +44,12 @@ def found(rows: list[Event]) -> dict[Property, int]:
 
 @pytest.mark.parametrize(
     ("forged", "asked"),
-    [(forged_trace, FIVE), (forged_views, tuple(Property))],
-    ids=["one view", "several views"],
+    [
+        (forged_trace, FIVE),
+        (forged_views, tuple(which for which in Property if which not in IN_TOTAL_ORDER)),
+        (forged_orders, IN_TOTAL_ORDER),
+    ],
+    ids=["one view", "several views", "several orders"],
 )
 def test_forged_traces_have_the_counts_of_the_definitions(
     forged: Callable[[int], list[Event]], asked: tuple[Property, ...]
@@ -89,7 +109,11 @@ def test_causal_pasts_are_the_transitive_closure_even_of_cycles() -> None:
     assert cycles >= 20
 
 
-@pytest.mark.parametrize("forged", [forged_trace, forged_views], ids=["one view", "several views"])
+@pytest.mark.parametrize(
+    "forged",
+    [forged_trace, forged_views, forged_orders],
+    ids=["one view", "several views", "several orders"],
+)
 def test_every_violation_is_explained_by_rows_of_the_trace(
     forged: Callable[[int], list[Event]],
 ) -> None:
@@ -105,7 +129,8 @@ def test_every_violation_is_explained_by_rows_of_the_trace(
                     assert link.file == "log"
                 assert violation.chain[-1].process == violation.process
                 assert violation.text.startswith(violation.process)
-                assert (violation.message is None) == (item.property is Property.VIEWS)
+                is_about_messages = item.property not in {Property.VIEWS, Property.COMMIT}
+                assert (violation.message is not None) == is_about_messages
                 assert violation.message is None or str(violation.message) in violation.text
-                if item.property in {Property.FIFO, Property.CAUSAL, Property.NO_ORPHAN}:
+                if item.property in ORDERS:
                     assert str(violation.earlier) in violation.text

@@ -17,7 +17,7 @@ from antiphon.sim.exploration import examine
 from antiphon.sim.random_scenario import random_scenario
 from antiphon.sim.scenario import Scenario, Step, parse_scenario
 from antiphon.sim.world import TIMING, Outcome, World
-from antiphon.stack.member import FLUSHES
+from antiphon.stack.settings import FLUSHES
 
 every_flush = pytest.mark.parametrize("flush", FLUSHES)
 

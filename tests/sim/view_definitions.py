@@ -16,6 +16,7 @@ from tests.sim.definitions import (
     scope_of,
     whole_members,
 )
+from tests.sim.total_definitions import new_counts, wrong_decision_count
 
 from antiphon.trace.schema import LEFT, Event
 from antiphon.trace.verdict import Property
@@ -24,7 +25,7 @@ from antiphon.trace.verdict import Property
 def all_counts(rows: Sequence[Event]) -> dict[Property, int]:
     """Return how often each property is broken; -1 for unknown."""
     if not any(row.kind == "deliver" for row in rows):
-        return dict.fromkeys(Property, UNKNOWN)
+        return dict.fromkeys(Property, UNKNOWN) | {Property.COMMIT: wrong_decision_count(rows)}
     facts = facts_of(rows)
     has_views = any(row.kind == "view" for row in rows)
     return counts(rows) | {
@@ -34,6 +35,7 @@ def all_counts(rows: Sequence[Event]) -> dict[Property, int]:
         Property.NO_ORPHAN: sum(is_orphan(facts, *delivery) for delivery in facts.deliveries),
         Property.SELF_DELIVERY: own_missing_count(rows, facts),
         Property.LIVENESS: stalled_count(rows, facts),
+        **new_counts(rows, facts),
     }
 
 

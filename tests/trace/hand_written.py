@@ -6,7 +6,7 @@ from typing import TypedDict, Unpack
 
 import msgspec
 
-from antiphon.trace.schema import QUIESCENT, Event
+from antiphon.trace.schema import QUIESCENT, Event, Order
 
 
 class Fields(TypedDict, total=False):
@@ -18,6 +18,8 @@ class Fields(TypedDict, total=False):
     group: str
     view: int
     detail: str
+    order: Order
+    uniform: bool
 
 
 def multicast(process: str, first: int = 1, count: int = 1, **fields: Unpack[Fields]) -> Event:
@@ -50,6 +52,20 @@ def crash(process: str) -> Event:
 def view(process: str, *members: str, **fields: Unpack[Fields]) -> Event:
     """Return a row in which ``process`` installs a view."""
     return Event(process=process, kind="view", members=list(members), **fields)
+
+
+def vote(process: str, detail: str, initiator: str, number: int = 1, *, group: str = "") -> Event:
+    """Return a row in which ``process`` votes."""
+    return Event(
+        process=process, kind="vote", sender=initiator, first=number, detail=detail, group=group
+    )
+
+
+def decide(process: str, detail: str, initiator: str, number: int = 1, *, group: str = "") -> Event:
+    """Return a row in which ``process`` decides."""
+    return Event(
+        process=process, kind="decide", sender=initiator, first=number, detail=detail, group=group
+    )
 
 
 def write_rows(path: Path, rows: Iterable[Event]) -> Path:

@@ -18,6 +18,8 @@ from antiphon.net.group import Group
 from antiphon.net.joining import join, run
 from antiphon.net.stream import Batch
 
+_ORDERS = {"antiphon-fifo": Order.FIFO, "antiphon-total": Order.TOTAL}
+
 BATCH_COUNT = 512
 """Messages per call of the batch form, for every system."""
 
@@ -109,16 +111,18 @@ async def _send(
 async def _run_antiphon(spec: Spec, name: str) -> None:
     addresses = [f"127.0.0.1:{port}" for port in spec.ports]
     members = dict(zip(spec.names, addresses, strict=True))
-    order = Order.FIFO if spec.system == "antiphon-fifo" else Order.CAUSAL
+    order = _ORDERS.get(spec.system, Order.CAUSAL)
+    uniform = spec.system == "antiphon-uniform"
     counter = Counter(spec, name)
-    async with join("bench", me=name, members=members, trace=spec.trace or None) as group:
+    trace = spec.trace or None
+    async with join("bench", me=name, members=members, trace=trace, token=spec.token) as group:
         await _begin(counter)
         reader = asyncio.ensure_future(_read(spec, group, counter))
         if name in spec.sender_names:
             await _send(
                 spec,
-                lambda payload: group.multicast(payload, order),
-                lambda payloads: group.multicast_many(payloads, order),
+                lambda payload: group.multicast(payload, order, uniform=uniform),
+                lambda payloads: group.multicast_many(payloads, order, uniform=uniform),
             )
         await _finish(counter, name)
     await reader

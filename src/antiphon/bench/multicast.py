@@ -36,10 +36,10 @@ def measure(spec: Spec) -> Rate:
     ]
     try:
         for member in members:
-            _read_line(member)
-        _tell(members)
-        reports = [msgspec.json.decode(_read_line(member), type=Report) for member in members]
-        _tell(members)
+            read_line(member)
+        tell(members)
+        reports = [msgspec.json.decode(read_line(member), type=Report) for member in members]
+        tell(members)
         for member in members:
             member.wait(_MEMBER_S)
     finally:
@@ -49,14 +49,16 @@ def measure(spec: Spec) -> Rate:
     return _rate(spec, reports)
 
 
-def _tell(members: list[subprocess.Popen[str]]) -> None:
+def tell(members: list[subprocess.Popen[str]]) -> None:
+    """Tell all members to go on."""
     for member in members:
         assert member.stdin is not None, "stdin is a pipe"
         member.stdin.write("go\n")
         member.stdin.flush()
 
 
-def _read_line(member: subprocess.Popen[str]) -> str:
+def read_line(member: subprocess.Popen[str]) -> str:
+    """Return what a member says next."""
     assert member.stdout is not None, "stdout is a pipe"
     line = member.stdout.readline()
     if not line:

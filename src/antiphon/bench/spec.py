@@ -8,11 +8,17 @@ from typing import Literal
 
 import msgspec
 
-System = Literal["antiphon", "antiphon-fifo", "antiphon-traced", "raw"]
+System = Literal[
+    "antiphon", "antiphon-fifo", "antiphon-total", "antiphon-uniform", "antiphon-traced", "raw"
+]
 Form = Literal["batch", "message"]
-Senders = Literal["one", "all"]
+Senders = Literal["one", "junior", "all"]
+"""The most senior member, which holds the token at first; the most junior one; or all."""
 
 MEMBER_COUNT = 4
+
+MESSAGES = {64: 600_000, 1000: 150_000}
+"""Messages of one sender at full scale, by their size."""
 
 
 class Spec(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,16 +32,17 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True):
     """Messages that each sender multicasts."""
     ports: tuple[int, ...]
     trace: str = ""
+    token: str = "follow"  # noqa: S105 - no secret
 
     @property
     def names(self) -> list[str]:
-        """The members; the first one sends when only one does."""
+        """The members, by seniority."""
         return [f"m{rank}" for rank in range(len(self.ports))]
 
     @property
     def sender_names(self) -> list[str]:
         """Who sends."""
-        return self.names[:1] if self.senders == "one" else self.names
+        return {"one": self.names[:1], "junior": self.names[-1:], "all": self.names}[self.senders]
 
     def expected_from_others(self, name: str) -> int:
         """How many messages a member gets from the others."""
@@ -52,3 +59,23 @@ class Report(msgspec.Struct, frozen=True):
     begin_ns: int
     end_ns: int
     cpu_s: float
+
+
+CallSystem = Literal["raw", "raw-protocol", "antiphon"]
+"""Streams or protocols: the two ways to write an echo with asyncio."""
+
+
+class CallSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """A series of calls by the first of four processes to the three others."""
+
+    system: CallSystem
+    payload_bytes: int
+    call_count: int
+    ports: tuple[int, ...]
+
+
+class CallReport(msgspec.Struct, frozen=True):
+    """How long each call took."""
+
+    name: str
+    latencies_ns: list[int]

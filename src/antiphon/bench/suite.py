@@ -10,36 +10,24 @@ import statistics
 import subprocess
 import sys
 from collections.abc import Callable
-from typing import Any
 
-import msgspec
-
+from antiphon.bench.calls import measure_calls
 from antiphon.bench.changes import measure_failover_ms, measure_joins, measure_load
+from antiphon.bench.figures import Figure, make_figure, median_ratio
 from antiphon.bench.headers import header_bytes_per_message
 from antiphon.bench.multicast import Rate, measure
+from antiphon.bench.orders import measure_orders
 from antiphon.bench.simulator import measure_kernel, measure_simulation
-from antiphon.bench.spec import Form, Senders, Spec, System
+from antiphon.bench.spec import MESSAGES, Form, Senders, Spec, System
 from antiphon.bench.view_cost import measure_view_cost
 
 OnStep = Callable[[str], None]
 
 _SYSTEMS: tuple[System, ...] = ("raw", "antiphon-fifo", "antiphon")
 _SIZES = (4, 8, 16, 32)
-_MESSAGES = {64: 600_000, 1000: 150_000}
 
 
-class Figure(msgspec.Struct, frozen=True, kw_only=True):
-    """One line of the report."""
-
-    what: str
-    value: float
-    bar: float | None = None
-    """What to reach; None where there is none."""
-    is_reached: bool | None = None
-    detail: dict[str, Any]
-
-
-PARTS = ("multicast", "simulator", "size", "views", "changes")
+PARTS = ("multicast", "orders", "calls", "simulator", "size", "views", "changes")
 """What can be measured by itself."""
 
 
@@ -51,6 +39,8 @@ def run_suite(
     if "multicast" in parts:
         figures += _all_multicast(repeats, scale, on_step)
     others: dict[str, tuple[str, Callable[[], list[Figure]]]] = {
+        "orders": ("total order and uniform delivery", lambda: measure_orders(repeats, scale)),
+        "calls": ("calls against a raw echo", lambda: measure_calls(repeats, scale)),
         "simulator": ("simulator against SimPy", lambda: _simulator(repeats, scale)),
         "size": ("headers and import", _sizes),
         "views": ("messages of view changes", _views),
@@ -77,7 +67,7 @@ def _sizes() -> list[Figure]:
     burst = header_bytes_per_message(512)
     detail = {f"run_of_{count}": header_bytes_per_message(count) for count in (1, 8, 64)}
     what = "header bytes per message, run of 512 messages of 64 B"
-    return [_figure(what, burst, 4.0, at_most=True, detail=detail), _import_ms()]
+    return [make_figure(what, burst, 4.0, at_most=True, detail=detail), _import_ms()]
 
 
 def _views() -> list[Figure]:
@@ -91,13 +81,13 @@ def _views() -> list[Figure]:
         value = costs[-1].flushing / costs[-1].size ** power
         what = f"flush {flush}: messages / {unit} when one of {_SIZES[-1]} crashes"
         figures.append(
-            _figure(what, value, 2.1 if power == 1 else 1.1, at_most=True, detail=detail)
+            make_figure(what, value, 2.1 if power == 1 else 1.1, at_most=True, detail=detail)
         )
     joins = [measure_view_cost("view-atomic", "join", size) for size in _SIZES]
     detail = {f"n_{cost.size}": cost.agreement + cost.flushing for cost in joins}
     value = (joins[-1].agreement + joins[-1].flushing) / joins[-1].size
     what = "messages / n to agree on a new member and install it (ISIS 7.4 counts 3)"
-    return [*figures, _figure(what, value, None, detail=detail)]
+    return [*figures, make_figure(what, value, None, detail=detail)]
 
 
 def _changes(repeats: int, scale: float) -> list[Figure]:
@@ -111,16 +101,16 @@ def _changes(repeats: int, scale: float) -> list[Figure]:
     p99 = ordered[min(len(ordered) - 1, int(0.99 * len(ordered)))]
     what = f"{load['seconds']:g} s of full load"
     return [
-        _figure(
+        make_figure(
             "ms from kill -9 to the new view at all others, slowest", max(deaths), 300.0,
             at_most=True, detail={"median": statistics.median(deaths), "count": len(deaths)},
         ),
-        _figure(
+        make_figure(
             "ms that traffic pauses for a join, p99", p99, 50.0, at_most=True,
             detail={"median": statistics.median(joins), "count": len(joins), "max": max(joins)},
         ),
-        _figure(f"wrong suspicions in {what}", suspicions, 0.0, at_most=True, detail=load),
-        _figure(
+        make_figure(f"wrong suspicions in {what}", suspicions, 0.0, at_most=True, detail=load),
+        make_figure(
             f"bytes kept, second half to first half of {what}", growth, 1.5, at_most=True,
             detail=load,
         ),
@@ -135,7 +125,7 @@ def step_count(parts: tuple[str, ...]) -> int:
 def _multicast(
     senders: Senders, payload_bytes: int, form: Form, repeats: int, scale: float
 ) -> list[Figure]:
-    count = int(_MESSAGES[payload_bytes] * scale * (1 if form == "batch" else 0.5))
+    count = int(MESSAGES[payload_bytes] * scale * (1 if form == "batch" else 0.5))
     count = max(1_000, count if senders == "one" else count // 4)
     rates: dict[System, list[Rate]] = {system: [] for system in _SYSTEMS}
     for _ in range(repeats):
@@ -152,12 +142,12 @@ def _multicast(
         for system in _SYSTEMS
     }
     causal, fifo, raw = rates["antiphon"], rates["antiphon-fifo"], rates["raw"]
-    to_raw = _median_ratio([rate.per_s for rate in causal], [rate.per_s for rate in raw])
-    to_fifo = _median_ratio([rate.cpu_us for rate in fifo], [rate.cpu_us for rate in causal])
-    in_time = _median_ratio([rate.per_s for rate in causal], [rate.per_s for rate in fifo])
+    to_raw = median_ratio([rate.per_s for rate in causal], [rate.per_s for rate in raw])
+    to_fifo = median_ratio([rate.cpu_us for rate in fifo], [rate.cpu_us for rate in causal])
+    in_time = median_ratio([rate.per_s for rate in causal], [rate.per_s for rate in fifo])
     return [
-        _figure(f"CBCAST to raw mesh: {name}", to_raw, 0.7 if has_bar else None, detail=detail),
-        _figure(
+        make_figure(f"CBCAST to raw mesh: {name}", to_raw, 0.7 if has_bar else None, detail=detail),
+        make_figure(
             f"CBCAST to FIFO: {name}", to_fifo, 0.95, detail={**detail, "ratio_in_time": in_time}
         ),
     ]
@@ -171,7 +161,7 @@ def _simulator(repeats: int, scale: float) -> list[Figure]:
     ):
         readings = [rate(max(2_000, int(count * scale))) for _ in range(repeats)]
         middle = sorted(readings, key=lambda reading: reading["ratio"])[len(readings) // 2]
-        figures.append(_figure(what, middle["ratio"], bar, detail=middle))
+        figures.append(make_figure(what, middle["ratio"], bar, detail=middle))
     return figures
 
 
@@ -188,15 +178,4 @@ def _import_ms() -> Figure:
         took_ms, has_spark = done.stdout.split()
         readings.append((float(took_ms), has_spark == "True"))
     detail = {"imports_pyspark": readings[0][1]}
-    return _figure("import antiphon, ms", min(readings)[0], 200.0, at_most=True, detail=detail)
-
-
-def _median_ratio(ours: list[float], theirs: list[float]) -> float:
-    return statistics.median(a / b for a, b in zip(ours, theirs, strict=True))
-
-
-def _figure(
-    what: str, value: float, bar: float | None, *, detail: dict[str, Any], at_most: bool = False
-) -> Figure:
-    is_reached = None if bar is None else (value <= bar if at_most else value >= bar)
-    return Figure(what=what, value=round(value, 3), bar=bar, is_reached=is_reached, detail=detail)
+    return make_figure("import antiphon, ms", min(readings)[0], 200.0, at_most=True, detail=detail)

@@ -9,7 +9,8 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from antiphon.bench.suite import PARTS, Figure, run_suite, step_count
+from antiphon.bench.figures import Figure
+from antiphon.bench.suite import PARTS, run_suite, step_count
 from antiphon.cli.screen import output, progress_bar
 from antiphon.core.errors import UsageError
 

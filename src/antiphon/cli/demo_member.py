@@ -14,14 +14,19 @@ from random import Random
 import msgspec
 
 from antiphon.core.errors import AntiphonError
+from antiphon.core.runs import Order
 from antiphon.net.group import Group
 from antiphon.net.joining import make_node, run
 from antiphon.net.node import Node
-from antiphon.net.stream import View
+from antiphon.net.stream import Message, View
 
 REPORT_S = 0.1
 
 _DONE = b"done"
+
+_TOTAL = 0.15
+_UNIFORM = 0.1
+"""How many calls ask for total order, and how many for uniform delivery."""
 
 
 class Config(msgspec.Struct, frozen=True):
@@ -82,6 +87,8 @@ class Singer:
             if isinstance(event, View):
                 self._view, self._view_ns = event, time.monotonic_ns()
                 self.tell()
+            elif not isinstance(event, Message):
+                continue
             elif event.payload == _DONE:
                 self._done[event.sender] = None
             else:
@@ -100,7 +107,10 @@ class Singer:
         while self._left:
             count = min(1 + self._random.randrange(8), self._left)
             self._left -= count
-            await self._group.cbcast_many([b"call %d" % self._left] * count)
+            payloads = [b"call %d" % self._left] * count
+            order = Order.TOTAL if self._random.random() < _TOTAL else Order.CAUSAL
+            uniform = self._random.random() < _UNIFORM
+            await self._group.multicast_many(payloads, order, uniform=uniform)
             await asyncio.sleep(pause_s * self._random.random())
         await self._group.cbcast(_DONE)
 

@@ -16,7 +16,7 @@ from antiphon.sim.exploration import Finding, examine, live
 from antiphon.sim.random_scenario import random_scenario
 from antiphon.sim.scenario import parse_scenario
 from antiphon.sim.shrinking import shrink
-from antiphon.stack.member import FLUSHES
+from antiphon.stack.settings import FLUSHES
 from antiphon.trace.run_folder import RunFolder
 
 _CHUNK = 50

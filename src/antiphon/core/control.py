@@ -9,6 +9,8 @@ and heartbeat, so the codec is chosen for safety and not for the last byte.
     changes      JoinRequest, JoinRefused, Ask, Out
     flush        Flush, Report, Install
     stability    Alive
+    uniform      Confirm
+    letters      LetterTaken, LetterAsked
     state        StateChunk, StateTaken
 """
 
@@ -135,6 +137,26 @@ class Alive(Struct, frozen=True, array_like=True, tag=True):
     """The last view that I know to be agreed on: who knows less can ask."""
 
 
+class Confirm(Struct, frozen=True, array_like=True, tag=True):
+    """The two phases of uniform multicast in view ``number`` (Uniform 4.1), both at once."""
+
+    number: Number
+    settled: Number
+    """Phase I: your messages up to this one are here, and everything in their past."""
+    marked: Number
+    """Phase II: my messages up to this one are so everywhere: deliver them."""
+
+
+class LetterTaken(Struct, frozen=True, array_like=True, tag=True):
+    """So many letters have come from you (ISIS 7.2)."""
+
+    count: Number
+
+
+class LetterAsked(Struct, frozen=True, array_like=True, tag=True):
+    """Tell me at once which of my letters have come: I have more to send."""
+
+
 class StateChunk(Struct, frozen=True, array_like=True, tag=True):
     """A piece of the group's state as of view ``number``."""
 
@@ -154,7 +176,8 @@ class StateTaken(Struct, frozen=True, array_like=True, tag=True):
 AnyMessage = (
     Prepare | Promise | Propose | Accept | Reject | Decide | Want
     | JoinRequest | JoinRefused | Ask | Out
-    | Flush | Report | Install | Alive | StateChunk | StateTaken
+    | Flush | Report | Install | Alive | Confirm | LetterTaken | LetterAsked
+    | StateChunk | StateTaken
 )  # fmt: skip
 
 _encoder = msgspec.msgpack.Encoder()

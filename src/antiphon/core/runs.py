@@ -8,11 +8,16 @@ per-message work shrinks to one slice. A single message is a run of one.
 multicast to the same group in the same view (ISIS 5.4; erratum 000-12), as ``(rank, count)``
 in order of rank. A missing entry is no constraint. The sender's own entry is ``first``.
 
+A token holder's sets-order list (ISIS 5.2) rides on its runs; if it has none to send, on a run of
+one empty message on a port of its own. So the list is an ordinary message: counted, kept and
+flushed like any other.
+
 Runs are shared between the processes of a simulation, so nobody may change one.
 """
 
 from collections.abc import Sequence
 from enum import IntEnum
+from typing import NamedTuple
 
 from antiphon.core.ids import GroupNumber, Rank, ViewNumber
 
@@ -27,6 +32,28 @@ class Order(IntEnum):
     TOTAL = 2
 
 
+_TOTAL = Order.TOTAL  # an attribute of an enum costs more to look up than a run to check
+
+
+class SetsOrder(NamedTuple):
+    """What comes next in the total order of a group's view, as its token holder says."""
+
+    number: int
+    """The number of the first of these turns; turns of a view are numbered from 1."""
+    turns: tuple[tuple[int, int], ...]
+    """Each names a sender and a number: it is the turn of that sender's messages up to there."""
+    successor: int = -1
+    """Who holds the token from here on, by rank; -1: who says this."""
+
+
+PORT_APPLICATION = 0
+PORT_CALLS = 1
+PORT_COMMIT = 2
+PORT_ORDER = 3
+"""Messages that only carry a sets-order list."""
+PORT_MAX = 255
+
+
 class Run:
     """Messages ``first`` to ``first + len(payloads) - 1`` of ``sender`` in a group's view.
 
@@ -34,7 +61,10 @@ class Run:
     as much to make.
     """
 
-    __slots__ = ("byte_count", "first", "group", "order", "payloads", "sender", "stamp", "view")
+    __slots__ = (
+        "byte_count", "first", "group", "is_gated", "order", "payloads", "port", "sender",
+        "sets_order", "stamp", "uniform", "view",
+    )  # fmt: skip
 
     def __init__(  # noqa: PLR0917 - a record of the wire has the fields it has
         self,
@@ -46,6 +76,9 @@ class Run:
         stamp: Stamp,
         payloads: Sequence[bytes],
         byte_count: int | None = None,
+        uniform: bool = False,  # noqa: FBT001, FBT002 - as above
+        port: int = PORT_APPLICATION,
+        sets_order: SetsOrder | None = None,
     ) -> None:
         """Take the fields as they are; the codec and the machines vouch for them.
 
@@ -59,6 +92,11 @@ class Run:
         self.stamp = stamp
         self.payloads = payloads
         self.byte_count = sum(map(len, payloads)) if byte_count is None else byte_count
+        self.uniform = uniform
+        self.port = port
+        self.sets_order = sets_order
+        self.is_gated = uniform or order is _TOTAL
+        # Whether it may have to wait although its past has been delivered.
 
     @property
     def count(self) -> int:
@@ -74,7 +112,10 @@ class Run:
         """Return the part of the run that follows message ``number``, with the same stamp."""
         assert self.first <= number < self.last, "the cut must leave something on both sides"
         rest = self.payloads[number + 1 - self.first :]
-        return Run(self.group, self.view, self.sender, number + 1, self.order, self.stamp, rest)
+        return Run(
+            self.group, self.view, self.sender, number + 1, self.order, self.stamp, rest,
+            None, self.uniform, self.port, self.sets_order,
+        )  # fmt: skip
 
     def __eq__(self, other: object) -> bool:
         """Runs are equal when the wire could not tell them apart."""
@@ -90,3 +131,13 @@ class Run:
             f"Run(group={self.group}, view={self.view}, sender={self.sender}, "
             f"numbers={self.first}..{self.last}, order={self.order.name}, stamp={self.stamp})"
         )
+
+
+class Letter(Run):
+    """A message to one member (ISIS 7.2): stamped like its sender's next multicast, not counted.
+
+    ``first`` is the number that the sender's next multicast would have had: a letter waits for
+    all the sender multicast before it.
+    """
+
+    __slots__ = ()

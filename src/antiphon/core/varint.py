@@ -11,6 +11,9 @@ _BYTES_MAX = 10
 
 def append_varint(out: bytearray, value: int) -> None:
     """Append ``value`` to ``out``."""
+    if 0 <= value < 0x80:  # nearly always
+        out.append(value)
+        return
     assert 0 <= value <= VALUE_MAX, "varints are unsigned 64-bit"
     while value > 0x7F:
         out.append(value & 0x7F | 0x80)

@@ -11,7 +11,7 @@ from typing import final
 
 from antiphon.core.control import Alive, AnyMessage
 from antiphon.core.ids import ProcessId
-from antiphon.core.runs import Run
+from antiphon.core.runs import Letter, Run
 from antiphon.core.views import View
 
 
@@ -36,6 +36,15 @@ class SendRun:
 
 @final
 @dataclass(slots=True)
+class SendLetter:
+    """Send a letter to one process."""
+
+    to: ProcessId
+    letter: Letter
+
+
+@final
+@dataclass(slots=True)
 class RelayRuns:
     """Send runs of other processes, unchanged, to each of these processes."""
 
@@ -46,7 +55,7 @@ class RelayRuns:
 @final
 @dataclass(slots=True)
 class DeliverRuns:
-    """Hand ``runs`` to the application, in this order."""
+    """Hand ``runs``, letters among them, to the application, in this order."""
 
     runs: list[Run]
 
@@ -92,7 +101,7 @@ class SuspectProcess:
 
 
 Effect = (
-    SendControl | SendRun | RelayRuns | DeliverRuns | InstallView
+    SendControl | SendRun | SendLetter | RelayRuns | DeliverRuns | InstallView
     | BlockGroup | ResumeGroup | LeaveGroup | SuspectProcess
 )  # fmt: skip
 

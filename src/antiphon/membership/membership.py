@@ -73,6 +73,7 @@ class Membership:
         self._agreement = Agreement(outbox, view)
         self._changes = Changes(outbox.me)
         self._detector = FailureDetector(timing, now_us)
+        self._copies = copies
         self._flush = make_flush(outbox, self.transition, copies)
         self._gone: dict[ProcessId, int] = {}
         self._left: dict[ProcessId, int] = {}
@@ -299,6 +300,8 @@ class Membership:
                 return
             if self._me in view.left:
                 self._left_us = now_us
+            if not self.transition.pending:
+                self._copies.say_last_words()  # ahead of anything the flush sends (000-10)
             self.transition.learn(view)
             self._watch(now_us)
             self._flush.learn()

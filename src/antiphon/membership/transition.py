@@ -109,6 +109,9 @@ class Transition:
 class Copies(Protocol):
     """What a flush needs to know of the runs that were received and are not stable."""
 
+    def say_last_words(self) -> None:
+        """The current view is about to be left: multicast what is still to be said in it."""
+
     def received(self) -> list[int]:
         """Return, for each member of the current view, how many of its messages were received."""
 

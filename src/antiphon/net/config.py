@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from antiphon.core.errors import UsageError
-from antiphon.core.frames import MEMBERS_MAX
 from antiphon.core.ids import GroupName, ProcessId, ViewNumber, check_name
+from antiphon.core.records import MEMBERS_MAX
 from antiphon.core.views import View
 from antiphon.net.address import Address, check_insecure, parse_address
 from antiphon.net.state_keeper import State
-from antiphon.stack.member import Settings
+from antiphon.stack.settings import Settings
 
 _EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - to refuse it
 

@@ -16,12 +16,18 @@ while one view is being left for the next: then it goes out in the next.
 """
 
 from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator
+from functools import partial
+from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Self
 
 from antiphon.core.errors import UsageError
-from antiphon.core.frames import PAYLOAD_BYTES_MAX
-from antiphon.core.runs import Order
-from antiphon.net.stream import Batch, Message, Stream, View
+from antiphon.core.records import PAYLOAD_BYTES_MAX
+from antiphon.core.runs import PORT_APPLICATION, Order
+from antiphon.net.calling import Calling, Handler
+from antiphon.net.outgoing import How
+from antiphon.net.request import Request
+from antiphon.net.stream import Batch, Event, Letter, Message, Stream, View
+from antiphon.toolkit.calls import Replies, Wanted
 
 if TYPE_CHECKING:
     from antiphon.net.node import Node
@@ -32,8 +38,8 @@ RUN_MESSAGES_MAX = 1_024
 RUN_BYTES_MAX = 128 * 1024
 """Payload bytes, likewise: a write costs much the same for 16 KiB and for 100."""
 
-_ORDERS = (Order.FIFO, Order.CAUSAL)
-"""What a group can give; nothing is given as something weaker."""
+_HOW = {(order, uniform): How(order, uniform) for order in Order for uniform in (False, True)}
+_CAUSAL = _HOW[Order.CAUSAL, False]
 
 
 class Group:
@@ -45,9 +51,11 @@ class Group:
         self._pending_bytes = 0
         self.pending: list[bytes] = []
         """Messages of the run that is being collected."""
-        self.pending_order = Order.CAUSAL
+        self.pending_how = _CAUSAL
         self.stream = Stream(node.flush)
         """Where deliveries and views go."""
+        self.calling = Calling(node)
+        """What is called, and answered."""
         self.name = name
 
     @property
@@ -89,80 +97,147 @@ class Group:
         """Leave the group."""
         await self._node.stop()
 
-    def __aiter__(self) -> AsyncIterator[Message | View]:
-        """Read messages, one by one, and views, in one stream, until the process has left."""
+    def __aiter__(self) -> AsyncIterator[Event]:
+        """Read everything in one stream, messages one by one, until the process has left.
+
+        Messages and views; letters and requests, where other members send such.
+        """
         return self.stream.events()
 
     def messages(self) -> AsyncIterator[Message]:
-        """Read messages, one by one, and pass over views."""
+        """Read messages, one by one, and pass over everything else."""
         return self.stream.messages()
 
-    def batches(self) -> AsyncIterator[Batch | View]:
-        """Read messages in batches of one sender, much faster for many small ones; and views."""
+    def batches(self) -> AsyncIterator[Batch | View | Letter | Request]:
+        """Read messages in batches of one sender, much faster for many small ones; and the rest."""
         return self.stream.batches()
 
     async def cbcast(self, payload: bytes) -> None:
         """Multicast one message in causal order (ISIS 5.1)."""
-        if (waiting := self._collect(payload, Order.CAUSAL)) is not None:
+        if (waiting := self._collect(payload, _CAUSAL)) is not None:
             await waiting
 
     async def cbcast_many(self, payloads: Iterable[bytes]) -> None:
         """Multicast messages in causal order, as runs: much faster for many small ones."""
         await self.multicast_many(payloads)
 
-    async def multicast(self, payload: bytes, order: Order = Order.CAUSAL) -> None:
-        """Multicast one message in the given order."""
-        if (waiting := self._collect(payload, order)) is not None:
+    async def abcast(self, payload: bytes) -> None:
+        """Multicast one message in total order, which extends causal order (ISIS 5.2)."""
+        await self.multicast(payload, Order.TOTAL)
+
+    async def abcast_many(self, payloads: Iterable[bytes]) -> None:
+        """Multicast messages in total order, as runs."""
+        await self.multicast_many(payloads, Order.TOTAL)
+
+    async def multicast(
+        self, payload: bytes, order: Order = Order.CAUSAL, *, uniform: bool = False
+    ) -> None:
+        """Multicast one message in the given order.
+
+        A ``uniform`` one is delivered by nobody, not even by a process that crashes right then,
+        unless all who stay in the group deliver it (Uniform 4): safe to act on, and later.
+        """
+        if (waiting := self._collect(payload, self._how(order, uniform=uniform))) is not None:
             await waiting
 
-    def _collect(self, payload: bytes, order: Order) -> Coroutine[None, None, None] | None:
+    async def multicast_many(
+        self, payloads: Iterable[bytes], order: Order = Order.CAUSAL, *, uniform: bool = False
+    ) -> None:
+        """Multicast messages in the given order, as runs; none of them if one is unfit."""
+        await self._collect_many(payloads, self._how(order, uniform=uniform))
+
+    def _how(self, order: Order, *, uniform: bool) -> How:
+        """Return how to multicast; refuse what this group cannot give."""
+        if uniform or type(order) is not Order:
+            self._node.config.settings.check(order, uniform=uniform)
+        return _HOW[order, uniform]
+
+    async def send(self, to: str, payload: bytes) -> None:
+        """Send a message to one member, in causal order with all multicasts (ISIS 7.2).
+
+        It costs two messages, however large the group. Until the other has it, this process
+        multicasts nothing; so a multicast right after it may have to wait for a round trip.
+        """
+        _checked_size([payload])
+        process = self._node.member_named(to)
+        if to == self.me:
+            message = "a process needs no letter to itself: send it to another member"
+            raise UsageError(message)
+        self._node.expect_flush()
+        if self._node.must_wait(self.stream):
+            await self._node.flush_and_wait(self.stream)
+        self._node.post_letter(process, payload, PORT_APPLICATION)
+
+    async def call(
+        self,
+        payload: bytes,
+        replies: str = "all",
+        *,
+        timeout_s: float | None = 10.0,
+        order: Order = Order.CAUSAL,
+    ) -> Replies:
+        """Ask all members something, in order with what is multicast, and return the replies.
+
+        ``replies`` says how many of the other members have to answer: none, first, majority or
+        all. Raises :class:`CallError` if fewer can: definite if nobody did what was asked,
+        indefinite if some may have. Do not wait for replies where requests are read.
+        """
+        _checked_size([payload])
+        self._node.config.settings.check(order, uniform=False)
+        return await self.calling.call(payload, _wanted(replies), timeout_s, order)
+
+    def answer_calls(self, handler: Handler) -> None:
+        """Have ``handler`` answer the calls of others, where the stream's reader comes to them.
+
+        It is given who calls and what, and returns the answer; what it raises is told to the
+        caller. A plain function is faster than a coroutine. Without a handler, the reader finds
+        each call as a :class:`Request` in the stream.
+        """
+        self.stream.on_request = partial(self.calling.answer, handler)
+        self.stream.is_answered_now = not iscoroutinefunction(handler)
+
+    def _collect(self, payload: bytes, how: How) -> Coroutine[None, None, None] | None:
         """Add a message to the run being collected; return what its sender has to wait for.
 
         Nearly always nothing: then a message costs one append.
         """
         if type(payload) is not bytes or len(payload) > RUN_BYTES_MAX:
-            return self.multicast_many([payload], order)
+            return self._collect_many([payload], how)
         pending = self.pending
-        if not pending or order is not self.pending_order:
-            if pending or order not in _ORDERS or self._node.must_wait(self.stream):
-                return self.multicast_many([payload], order)
+        if not pending or how is not self.pending_how:
+            if pending or self._node.must_wait(self.stream):
+                return self._collect_many([payload], how)
             self._node.expect_flush()
-            self.pending_order = order
+            self.pending_how = how
         pending.append(payload)
         self._pending_bytes += len(payload)
         if self._pending_bytes >= RUN_BYTES_MAX or len(pending) >= RUN_MESSAGES_MAX:
             return self._node.flush_and_wait(self.stream)
         return None
 
-    async def multicast_many(self, payloads: Iterable[bytes], order: Order = Order.CAUSAL) -> None:
-        """Multicast messages in the given order, as runs; none of them if one is unfit."""
+    async def _collect_many(self, payloads: Iterable[bytes], how: How) -> None:
         batch = list(payloads)
         for part, byte_count in _cut(batch, _checked_size(batch)):
-            if not self.pending or order is not self.pending_order:
-                await self._begin_run(order)
+            if not self.pending or how is not self.pending_how:
+                await self._begin_run(how)
             while self.pending and self._pending_bytes + byte_count > PAYLOAD_BYTES_MAX:
                 # No frame is larger than the largest message needs.
-                await self._begin_run(order, is_new=True)
+                await self._begin_run(how, is_new=True)
             self.pending += part
             self._pending_bytes += byte_count
             if self._pending_bytes >= RUN_BYTES_MAX or len(self.pending) >= RUN_MESSAGES_MAX:
                 await self._node.flush_and_wait(self.stream)
 
-    async def _begin_run(self, order: Order, *, is_new: bool = False) -> None:
+    async def _begin_run(self, how: How, *, is_new: bool = False) -> None:
         """Wait for room, once per run, so that not every message has to ask."""
-        if order not in _ORDERS:
-            name = order.name.lower() if isinstance(order, Order) else repr(order)
-            names = " or ".join(f"Order.{order.name}" for order in _ORDERS)
-            message = f"{name} order is not available yet: ask for {names}"
-            raise UsageError(message)
         if self._node.must_wait(self.stream):
             await self._node.flush_and_wait(self.stream)
-        while self.pending and (is_new or self.pending_order is not order):
+        while self.pending and (is_new or self.pending_how is not how):
             self._node.flush()
             if self.pending:  # between two views, perhaps only since this task waited
                 await self._node.flush_and_wait(self.stream)
         self._node.expect_flush()
-        self.pending_order = order
+        self.pending_how = how
 
     # What the node calls.
 
@@ -171,6 +246,14 @@ class Group:
         taken = self.pending, self._pending_bytes
         self.pending, self._pending_bytes = [], 0
         return taken
+
+
+def _wanted(replies: str) -> Wanted:
+    try:
+        return Wanted(replies)
+    except ValueError:
+        message = f"{replies!r} is no number of replies: ask for {', '.join(Wanted)}"
+        raise UsageError(message) from None
 
 
 def _checked_size(batch: list[bytes]) -> int:

@@ -6,7 +6,7 @@ from antiphon.core.greeting import Greeting
 from antiphon.core.ids import ProcessId
 from antiphon.core.views import View
 from antiphon.net.domain import domain_digest, founding_digest
-from antiphon.stack.member import Settings
+from antiphon.stack.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)

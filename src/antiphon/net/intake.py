@@ -7,11 +7,18 @@ here before something arrives does not depend on it, so it leaves first.
 
 from typing import TYPE_CHECKING
 
-from antiphon.core.control import Alive, AnyMessage, JoinRequest, StateChunk, StateTaken
+from antiphon.core.control import (
+    Alive,
+    AnyMessage,
+    JoinRequest,
+    LetterTaken,
+    StateChunk,
+    StateTaken,
+)
 from antiphon.core.errors import PeerError
-from antiphon.core.frames import Control, Frame, Relay, Runs
+from antiphon.core.frames import Control, Frame, Post, Relay, Runs
 from antiphon.core.ids import ProcessId
-from antiphon.core.runs import Run
+from antiphon.core.runs import Letter, Run
 from antiphon.net.backlog import Backlog
 from antiphon.net.peer import Peer, now_us
 from antiphon.stack.member import Member
@@ -40,6 +47,8 @@ class Intake:
         elif isinstance(frame, Relay):
             for run in frame.runs:
                 self._take_long_way(member, peer, run, relayed=True)
+        elif isinstance(frame, Post):
+            self._take_letter(member, peer, frame.letter)
 
     def _take_run(self, member: Member, peer: Peer, run: Run) -> None:
         life = self._life
@@ -55,9 +64,22 @@ class Intake:
         if not ready:
             self.backlog.hold(run)
             return
-        if len(ready) > 1:
-            self.backlog.release(ready[1:], life.held_runs)  # the first has just come
+        if ready[0] is run:
+            released = ready[1:]
+        else:  # it gave others their turn
+            released = [other for other in ready if other is not run]
+            if len(released) == len(ready):
+                self.backlog.hold(run)
+        if released:
+            self.backlog.release(released, life.held_runs)
         life.deliver(ready)
+
+    def _take_letter(self, member: Member, peer: Peer, letter: Letter) -> None:
+        ready = member.receive_letter(peer.process, letter)
+        if ready is None:
+            self._life.do(member.take_letter(peer.process, letter, now_us()))
+        elif ready:
+            self._life.deliver(ready)
 
     def _take_long_way(self, member: Member, peer: Peer, run: Run, *, relayed: bool) -> None:
         life = self._life
@@ -82,7 +104,7 @@ class Intake:
         if isinstance(message, Alive):
             life.outlet.credit.get(peer.process, life.outlet.rank, message)
         life.do(member.take_control(peer.process, message, now_us()))
-        if isinstance(message, Alive):
+        if isinstance(message, Alive | LetterTaken):
             self._life.on_room()
 
     def _is_doubtful(self, joiner: ProcessId) -> bool:

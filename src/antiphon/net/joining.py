@@ -11,7 +11,7 @@ from antiphon.net.config import Config, configure
 from antiphon.net.group import Group
 from antiphon.net.node import Node
 from antiphon.net.state_keeper import State
-from antiphon.stack.member import Settings
+from antiphon.stack.settings import Settings
 
 T = TypeVar("T")
 
@@ -26,6 +26,7 @@ def join(
     state: State | None = None,
     trace: str | PathLike[str] | None = None,
     flush: str = "view-atomic",
+    token: str = "follow",  # noqa: S107 - no secret
     timing: Timing | None = None,
     rejoin: bool = False,
     connect_s: float = 10.0,
@@ -50,13 +51,16 @@ def join(
     members must have one, or none.
 
     ``flush`` (how a view is left: view-atomic, coordinator or all-to-all) must be the same at all
-    members. ``timing`` says how soon silence is suspicious. ``trace`` is a run folder to journal
-    into (``antiphon verify`` judges it). Addresses beyond this machine need ``insecure=True``:
+    members. ``token`` says where the token of the total order goes while this process holds it: to
+    who sends most (follow), or nowhere (fixed). ``timing`` says how soon silence is suspicious.
+    ``trace`` is a run folder to journal into (``antiphon verify`` judges it). Addresses beyond this
+    machine need ``insecure=True``:
     connections are not authenticated yet.
     """
     return make_node(
         group, me, members=members, at=at, seeds=seeds, state=state, trace=trace, flush=flush,
-        timing=timing, rejoin=rejoin, connect_s=connect_s, drain_s=drain_s, insecure=insecure,
+        token=token, timing=timing, rejoin=rejoin, connect_s=connect_s, drain_s=drain_s,
+        insecure=insecure,
     ).group  # fmt: skip
 
 
@@ -69,13 +73,14 @@ def make_node(
     seeds: Sequence[str] = (),
     trace: str | PathLike[str] | None = None,
     flush: str = "view-atomic",
+    token: str = "follow",  # noqa: S107 - no secret
     timing: Timing | None = None,
     insecure: bool = False,
     **others: Any,  # noqa: ANN401 - the rest of Config
 ) -> Node:
     """Return what is behind a handle on a group: for programs that look into it."""
     founding, address, known = configure(group, me, members, at, seeds, insecure=insecure)
-    settings = Settings(flush=flush, timing=timing if timing is not None else Timing())
+    settings = Settings(flush=flush, timing=timing if timing is not None else Timing(), token=token)
     config = Config(
         group=group, me=me, address=address, founding=founding, seeds=known, settings=settings,
         trace=Path(trace) / "events" if trace is not None else None, insecure=insecure, **others,

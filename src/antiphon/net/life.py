@@ -15,6 +15,7 @@ An excluded process can come back only as another life.
 import asyncio
 import logging
 from collections import deque
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,7 +24,7 @@ from antiphon.core.errors import AntiphonError
 from antiphon.core.frames import Frame
 from antiphon.core.greeting import Greeting
 from antiphon.core.ids import ProcessId
-from antiphon.core.runs import Order, Run
+from antiphon.core.runs import Letter, Run
 from antiphon.core.views import View
 from antiphon.membership.effects import (
     BlockGroup,
@@ -34,6 +35,7 @@ from antiphon.membership.effects import (
     RelayRuns,
     ResumeGroup,
     SendControl,
+    SendLetter,
     SendRun,
     SuspectProcess,
 )
@@ -50,6 +52,7 @@ from antiphon.stack.member import Member
 from antiphon.trace.schema import LEFT
 
 if TYPE_CHECKING:
+    from antiphon.net.outgoing import How
     from antiphon.net.recorder import Recorder
 
 UNSTABLE_BYTES_MAX = 16 * 1024 * 1024
@@ -57,6 +60,12 @@ UNSTABLE_BYTES_MAX = 16 * 1024 * 1024
 
 HELD_BYTES_MAX = 16 * 1024 * 1024
 """Bytes held in the delay queue before receipts are no longer confirmed."""
+
+OWING_S_MAX = 0.005
+"""How long an acknowledgement may wait that nobody has asked for: so it serves several letters."""
+
+VIEWS_MAX = 64
+"""Views whose members are remembered, for letters that come late."""
 
 CONFIRM_BYTES = 4 * 1024 * 1024
 """Bytes received that are confirmed without waiting for the heartbeat."""
@@ -97,9 +106,12 @@ class Life:
         self.mesh = Mesh(self)
         self.outlet = Outlet(self.mesh, self.domain, self._is_behind)
         self._known: View | None = None
+        self._views: dict[int, View] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._effects: deque[Effect] = deque()
         self._is_working = False
+        self._is_pay_due = False
+        self._pay_timer: asyncio.TimerHandle | None = None
         self.intake = Intake(self)
         self.is_over = False
 
@@ -132,6 +144,20 @@ class Life:
     def may_multicast(self) -> bool:
         """Whether a multicast would go out now."""
         return self.member is not None and not self.is_over and self.member.may_multicast
+
+    def hurry(self) -> None:
+        """There is something to send: see to it that no letter holds it up for long."""
+        if self.member is not None and not self.is_over:
+            self.do(self.member.hurry())
+
+    def may_send(self, to: ProcessId) -> bool:
+        """Whether a letter would go out now."""
+        return self.member is not None and not self.is_over and self.member.may_send(to)
+
+    def has_member(self, process: ProcessId) -> bool:
+        """Whether a process is in the current view."""
+        view = self.member.view if self.member is not None else None
+        return view is not None and process in view.members
 
     @property
     def has_room(self) -> bool:
@@ -183,8 +209,9 @@ class Life:
     async def close(self, detail: str) -> None:
         """Stop for good; ``detail`` says how, in the journal."""
         self.is_over = True
-        if self._timer is not None:
-            self._timer.cancel()
+        for timer in (self._timer, self._pay_timer):
+            if timer is not None:
+                timer.cancel()
         if self.keeper is not None:
             self.keeper.close()
         try:
@@ -196,10 +223,42 @@ class Life:
 
     # Sending.
 
-    def multicast(self, payloads: list[bytes], order: Order, byte_count: int) -> None:
+    def multicast(self, payloads: Sequence[bytes], how: "How", byte_count: int) -> None:
         """Multicast a run; only while :attr:`may_multicast`."""
         assert self.member is not None, "the caller has looked"
-        self.do(self.member.multicast(payloads, order, now_us(), byte_count))
+        order, uniform, port = how
+        self.do(
+            self.member.multicast(payloads, order, now_us(), byte_count, uniform=uniform, port=port)
+        )
+        self._expect_pay(self.member)
+
+    def send_letter(self, to: ProcessId, payload: bytes, port: int) -> None:
+        """Send a letter; only while it :meth:`may_send`."""
+        assert self.member is not None, "the caller has looked"
+        self.do(self.member.send_letter(to, payload, port))
+
+    def _expect_pay(self, member: Member) -> None:
+        """If the others wait for a list or a confirmation, send it when all that came is taken."""
+        if self._is_pay_due:
+            return
+        if member.is_due:
+            self._is_pay_due = True
+            asyncio.get_running_loop().call_soon(self._pay)
+        elif member.is_owing and self._pay_timer is None:
+            loop = asyncio.get_running_loop()
+            self._pay_timer = loop.call_later(OWING_S_MAX, self._pay_late)
+
+    def _pay_late(self) -> None:
+        self._pay_timer = None
+        if self.member is not None and self.member.is_owing:
+            self._pay()
+
+    def _pay(self) -> None:
+        self._is_pay_due = False
+        if self.member is not None and not self.is_over:
+            self._owner.flush()  # a list can ride on what the application multicasts
+            self.do(self.member.pay(now_us()))
+            self._expect_pay(self.member)
 
     def _send_run(self, run: Run, alive: Alive | None) -> None:
         overhead_bytes = self.outlet.send_run(run, alive)
@@ -231,11 +290,17 @@ class Life:
             case SendRun(run, alive):
                 self._send_run(run, alive)
             case DeliverRuns(runs):
+                others = [run for run in runs if run.sender != self.outlet.rank]
+                self.intake.backlog.release(others, self.held_runs)
                 self.deliver(runs)
             case SendControl(to, message):
                 self.outlet.send(to, message)
             case RelayRuns(to, runs):
                 self.outlet.relay(to, runs)
+            case SendLetter(to, letter):
+                self.outlet.send_letter(to, letter)
+                if self.recorder is not None:
+                    self.recorder.letter("send", str(to), letter.byte_count)
             case _:
                 self._change(effect)
 
@@ -264,6 +329,9 @@ class Life:
         assert self.member is not None, "only a machine has effects"
         if self.recorder is not None:
             self.recorder.view(view)
+        self._views[view.number] = view
+        if len(self._views) > VIEWS_MAX:
+            del self._views[next(iter(self._views))]
         self.outlet.credit.begin(view.number)
         self.intake.backlog.clear()
         self.mesh.expect(list(self.member.membership.transition.everybody()))
@@ -299,8 +367,15 @@ class Life:
         """Hand runs to the application."""
         if self.recorder is not None:
             for run in runs:
-                self.recorder.run("deliver", run, self.held_runs)
+                if isinstance(run, Letter):
+                    self.recorder.letter("take", str(self.sender_of(run)), run.byte_count)
+                else:
+                    self.recorder.run("deliver", run, self.held_runs)
         self._owner.on_deliver(runs)
+
+    def sender_of(self, run: Run) -> ProcessId:
+        """Return who sent something that is being delivered; a letter may be of a past view."""
+        return self._views[run.view].members[run.sender]
 
     # Time.
 
@@ -318,6 +393,7 @@ class Life:
         self.intake.unconfirmed_bytes = 0
         self._owner.flush()
         self.do(self.member.tick(now_us()))
+        self._expect_pay(self.member)
         self._owner.on_room()
 
     # What the mesh calls.
@@ -370,6 +446,7 @@ class Life:
         member.hear(peer.process, heard_us)
         if peer.session.unsaid_bytes >= ACK_BYTES:
             self.mesh.acknowledge(peer)
+        self._expect_pay(member)
         if self.intake.unconfirmed_bytes >= CONFIRM_BYTES and member.is_alive_due:
             self._beat()
 

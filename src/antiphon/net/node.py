@@ -26,7 +26,7 @@ from antiphon.core.errors import (
     UsageError,
 )
 from antiphon.core.ids import ProcessId
-from antiphon.core.runs import Run
+from antiphon.core.runs import PORT_APPLICATION, PORT_CALLS, PORT_ORDER, Letter, Order, Run
 from antiphon.core.views import View as AgreedView
 from antiphon.net.asking import Answer
 from antiphon.net.config import Config
@@ -35,7 +35,10 @@ from antiphon.net.entering import Entrance, come_back, wait_for_state
 from antiphon.net.group import Group
 from antiphon.net.identity import Identity
 from antiphon.net.life import Life
+from antiphon.net.outgoing import How, Outgoing, WaitingLetter, WaitingRun
 from antiphon.net.peer import Peer
+from antiphon.net.service import Service
+from antiphon.net.stream import Letter as StreamLetter
 from antiphon.net.stream import Stream, View
 from antiphon.trace.schema import LEFT
 
@@ -64,6 +67,8 @@ class Node:
         self.ending = "", 0
         """How the current life ended: why, and the number for the next, if it was refused."""
         self._error: AntiphonError | None = None
+        self._outgoing = Outgoing()
+        self._services: dict[int, Service] = {PORT_CALLS: self.group.calling}
         self._is_flush_due = False
         self._waiting_senders = 0
         self._coming_back: asyncio.Task[None] | None = None
@@ -189,7 +194,7 @@ class Node:
                 await self.until(self._is_out)
 
     async def _leave(self) -> None:
-        await self.until(lambda: not self.group.pending or self._is_out())
+        await self.until(lambda: not (self.group.pending or self._outgoing) or self._is_out())
         self.life.leave()
         await self.until(self._is_out)
 
@@ -222,6 +227,9 @@ class Node:
                 "buffer: read it (`async for event in group`) in a task of its own"
             )
             raise BackPressureError(message)
+        self._flush_soon()
+
+    def _flush_soon(self) -> None:
         if not self._is_flush_due:
             self._is_flush_due = True
             asyncio.get_running_loop().call_soon(self._flush_on_turn)
@@ -232,10 +240,53 @@ class Node:
 
     def flush(self) -> None:
         """Make a run of what is pending, send it, and deliver it here; unless between views."""
-        if self.group.pending and self._life is not None and self._life.may_multicast:
-            order = self.group.pending_order
+        life = self._life
+        if life is None:
+            return
+        is_first = not self._outgoing or self._outgoing.send(life)
+        if is_first and self.group.pending and life.may_multicast:
+            how = self.group.pending_how
             payloads, byte_count = self.group.take_pending()
-            self._life.multicast(payloads, order, byte_count)
+            life.multicast(payloads, how, byte_count)
+        elif self._outgoing or self.group.pending:
+            life.hurry()
+
+    def post(self, payload: bytes, order: Order, *, uniform: bool, port: int) -> None:
+        """Multicast a message of a service, in its turn."""
+        self._post(WaitingRun(How(order, uniform, port), [payload], len(payload)))
+
+    def post_letter(self, to: ProcessId, payload: bytes, port: int) -> None:
+        """Send a message to one member, in its turn; dropped if that is gone by then."""
+        life = self._life
+        is_next = not self._outgoing and not self.group.pending and life is not None
+        if is_next and life is not None and life.has_member(to) and life.may_send(to):
+            life.send_letter(to, payload, port)
+        else:
+            self._post(WaitingLetter(to, payload, port))
+
+    def _post(self, item: WaitingRun | WaitingLetter) -> None:
+        if self.group.pending:  # it was multicast before
+            how = self.group.pending_how
+            self._outgoing.put(WaitingRun(how, *self.group.take_pending()))
+        self._outgoing.put(item)
+        self.flush()  # a service is not known to have more to say soon, and somebody may wait
+
+    def serve(self, port: int, service: Service) -> None:
+        """Hand what comes on ``port`` to ``service`` from now on."""
+        if port in self._services:
+            message = f"port {port} of group {self.group.name} is taken: one tool of a kind each"
+            raise UsageError(message)
+        self._services[port] = service
+
+    def member_named(self, name: str) -> ProcessId:
+        """Return the member of the current view with this name."""
+        member = self._life.member if self._life is not None else None
+        view = member.view if member is not None else None
+        for process in view.members if view is not None else ():
+            if str(process) == name:
+                return process
+        message = f"{name} is no member of the current view of group {self.group.name}"
+        raise UsageError(message)
 
     def must_wait(self, stream: Stream) -> bool:
         """Whether a sender has to wait for a view, a slow member or a slow reader."""
@@ -305,9 +356,22 @@ class Node:
         return self.group.stream.is_full and not self._waiting_senders and self._is_running
 
     def on_deliver(self, runs: list[Run]) -> None:
-        """Hand runs to the application."""
+        """Hand runs to the application, or to the service that they are for."""
         for run in runs:
-            self.group.stream.append(run)
+            if run.port == PORT_APPLICATION and type(run) is Run:
+                self.group.stream.append(run)
+            elif run.port != PORT_ORDER:
+                self._hand_over(run)
+
+    def _hand_over(self, run: Run) -> None:
+        """Hand over a letter, or what is for a service."""
+        sender = self.life.sender_of(run)
+        if run.port == PORT_APPLICATION:
+            self.group.stream.append_event(StreamLetter(str(sender), run.payloads[0]))
+        elif (service := self._services.get(run.port)) is not None:
+            take = service.on_letter if isinstance(run, Letter) else service.on_message
+            for payload in run.payloads:
+                take(sender, payload)
 
     def on_view(self, view: AgreedView) -> None:
         """A view has begun: say so, and send what has waited for it."""
@@ -318,7 +382,9 @@ class Node:
             tuple(map(str, view.left)),
             tuple(map(str, view.failed)),
         )
-        self.group.stream.append_view(self.view)
+        self.group.stream.append_event(self.view)
+        for service in self._services.values():
+            service.on_view(view)
         self.flush()
         self.changed.set()
 
@@ -329,12 +395,14 @@ class Node:
             return
         members = reachable if reachable is not None else member.view.members
         self.view = View(self.view.number, tuple(map(str, members)), primary=reachable is None)
-        self.group.stream.append_view(self.view)
+        self.group.stream.append_event(self.view)
         self.flush()
         self.changed.set()
 
     def on_room(self) -> None:
         """Senders may look again whether they have to wait."""
+        if self._outgoing:
+            self._flush_soon()
         self.changed.set()
 
     def on_answer(self, peer: Peer, answer: Answer) -> bool:
@@ -365,13 +433,17 @@ class Node:
         """The life has ended."""
         self.ending = why, next_life
         self.changed.set()
+        self._outgoing.drop_tools()
+        error = ExcludedError(f"{self.name} is out of the group: {why}: join again")
+        for service in self._services.values():
+            service.on_end(error if why else None)
         if not why or not self._is_running or self._coming_back is not None:
             return
         _log.warning("%s is out of group %s: %s", self.name, self.config.group, why)
         if self.config.rejoin:
             self._coming_back = asyncio.ensure_future(self._come_back(why))
         else:
-            self._fail(ExcludedError(f"{self.name} is out of the group: {why}: join again"))
+            self._fail(error)
 
     def _fail(self, error: AntiphonError) -> None:
         self._error = error

@@ -12,12 +12,13 @@ from antiphon.core.control import Alive, AnyMessage
 from antiphon.core.frames import (
     encode_ack,
     encode_control,
+    encode_letter,
     encode_relay,
     encode_runs,
     runs_parts,
 )
 from antiphon.core.ids import ProcessId
-from antiphon.core.runs import Run
+from antiphon.core.runs import Letter, Run
 from antiphon.net.credit import Credit
 from antiphon.net.framing import join_with_length, with_length
 from antiphon.net.mesh import Mesh
@@ -63,6 +64,10 @@ class Outlet:
     def send(self, to: tuple[ProcessId, ...], message: AnyMessage) -> None:
         """Send a control message to some processes."""
         self._send_each(to, self._encode(message))
+
+    def send_letter(self, to: ProcessId, letter: Letter) -> None:
+        """Send a letter."""
+        self._send_each((to,), with_length(encode_letter(self._domain, self.rank, letter)))
 
     def relay(self, to: tuple[ProcessId, ...], runs: list[Run]) -> None:
         """Send runs of other processes to some processes, in frames of moderate size."""

@@ -8,7 +8,9 @@ node stops, so that nobody takes the trace for whole.
 import asyncio
 import logging
 import time
+from collections import Counter
 from pathlib import Path
+from typing import Literal
 
 from antiphon.core.errors import AntiphonError
 from antiphon.core.ids import ProcessId
@@ -34,6 +36,7 @@ class Recorder:
         self._offset_ns = time.time_ns() - time.monotonic_ns()
         self._rows = Rows(process, group, self._append)
         self._timer: asyncio.TimerHandle | None = None
+        self._letters: Counter[tuple[str, str]] = Counter()
         self._rows.start(self._now_us())
         self._flush()
 
@@ -47,6 +50,21 @@ class Recorder:
     def run(self, kind: Kind, run: Run, queue_depth: int, overhead_bytes: int = 0) -> None:
         """Note that ``run`` was multicast, received or delivered."""
         self._rows.run(self._now_us(), kind, run, queue_depth, overhead_bytes)
+
+    def letter(self, kind: Literal["send", "take"], peer: str, byte_count: int) -> None:
+        """Note that a letter was sent to, or taken from, another process."""
+        self._letters[kind, peer] += 1
+        number = self._letters[kind, peer]
+        note = self._rows.send_letter if kind == "send" else self._rows.take_letter
+        note(self._now_us(), peer, number, byte_count)
+
+    def vote(self, initiator: str, number: int, *, is_yes: bool) -> None:
+        """Note how this process votes on a transaction."""
+        self._rows.vote(self._now_us(), initiator, number, is_yes=is_yes)
+
+    def decide(self, initiator: str, number: int, *, is_commit: bool) -> None:
+        """Note the fate of a transaction."""
+        self._rows.decide(self._now_us(), initiator, number, is_commit=is_commit)
 
     def suspect(self, name: str, why: str) -> None:
         """Note that a member is suspected."""

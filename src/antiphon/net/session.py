@@ -86,9 +86,9 @@ class Session:
         self.received += 1
         self.unsaid_bytes += byte_count
 
-    def acknowledgement(self) -> int | None:
-        """Return how many frames to acknowledge; None if that has been said."""
-        if self.received == self._said:
+    def acknowledgement(self, least: int = 1) -> int | None:
+        """Return how many frames to acknowledge; None if fewer than ``least`` have come since."""
+        if self.received - self._said < least:
             return None
         self._said, self.unsaid_bytes = self.received, 0
         return self.received

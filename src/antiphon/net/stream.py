@@ -9,12 +9,13 @@ up; it never drops anything.
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import NamedTuple, cast
 
 from antiphon.core.errors import AntiphonError, UsageError
 from antiphon.core.payloads import PackedPayloads
 from antiphon.core.runs import Run
+from antiphon.net.request import Request
 
 UNREAD_BYTES_MAX = 16 * 1024 * 1024
 """Delivered and unread bytes, overhead included, at which receipts are no longer confirmed."""
@@ -60,7 +61,17 @@ class View(NamedTuple):
     another one, is primary again."""
 
 
-_Entry = Run | View
+class Letter(NamedTuple):
+    """A message to this process alone."""
+
+    sender: str
+    payload: bytes
+
+
+Event = Message | View | Letter | Request
+"""What a stream consists of."""
+
+_Entry = Run | View | Letter | Request
 
 
 class Stream:
@@ -84,6 +95,10 @@ class Stream:
         self._is_held = False
         self.on_view_read: Callable[[int], None] = lambda _number: None
         """Called when the reader comes to a view: it has read everything before."""
+        self.on_request: Callable[[Request], Awaitable[None] | None] | None = None
+        """Answers requests where the reader comes to them; without it they are read."""
+        self.is_answered_now = False
+        """Whether what answers requests needs no task: it may be called from anywhere."""
         self.unread_bytes = 0
         self.reader: asyncio.Task[object] | None = None
         """The task that read last."""
@@ -104,21 +119,30 @@ class Stream:
         self.unread_bytes += weight(run)
         self._wake()
 
-    def append_view(self, view: View) -> None:
-        """Add a view that has just begun, or whose standing has changed."""
-        self._unread.append(view)
+    def append_event(self, event: View | Letter | Request) -> None:
+        """Add a view that has just begun, or whose standing has changed; a letter; a request."""
+        self._unread.append(event)
+        self.unread_bytes += _event_weight(event)
         self._wake()
+
+    def offer(self, request: Request) -> None:
+        """Add a request; or have it answered at once, if the reader waits for just that."""
+        waiter = self._waiter
+        is_next = waiter is not None and not waiter.done() and not self._unread
+        if is_next and self.is_answered_now and self.on_request is not None and not self._is_held:
+            self.on_request(request)
+        else:
+            self.append_event(request)
 
     def hold(self, number: int) -> None:
         """Let nothing be read until :meth:`release`, and never what is before view ``number``."""
         self._is_held, self._head = True, None
         while self._unread:
             entry = self._unread[0]
-            if not isinstance(entry, Run) and entry.number >= number:
+            if isinstance(entry, View) and entry.number >= number:
                 break
             self._unread.popleft()
-            if isinstance(entry, Run):
-                self._note_read(entry)
+            self._note_read(entry)
 
     def release(self) -> None:
         """Let the reader go on."""
@@ -156,8 +180,8 @@ class Stream:
         finally:
             reader.remove_done_callback(leave)
 
-    def _note_read(self, run: Run) -> None:
-        self.unread_bytes -= weight(run)
+    def _note_read(self, entry: _Entry) -> None:
+        self.unread_bytes -= weight(entry) if isinstance(entry, Run) else _event_weight(entry)
         if self._on_room and self.unread_bytes < UNREAD_BYTES_MAX // 2:
             self._call_on_room()
 
@@ -170,7 +194,7 @@ class Stream:
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
 
-    async def batches(self) -> AsyncIterator[Batch | View]:
+    async def batches(self) -> AsyncIterator[Batch | View | Letter | Request]:
         """Read batch by batch: what is left of a run that was read in part comes first."""
         while await self._wait():
             run, read = self._head, self._head_read
@@ -183,25 +207,36 @@ class Stream:
             if isinstance(entry, Run):
                 payloads = cast("list[bytes]", _opened(entry).payloads)
                 yield Batch(self._names[entry.sender], entry.first, payloads)
-            else:
+            elif not await self._is_answered(entry, is_read=True):
                 yield entry
 
-    def events(self) -> AsyncIterator[Message | View]:
-        """Read message by message, and views."""
-        return self._read(with_views=True)
+    def events(self) -> AsyncIterator[Event]:
+        """Read message by message, and everything else."""
+        return self._read(with_others=True)
 
     def messages(self) -> AsyncIterator[Message]:
-        """Read message by message, and pass over views."""
-        return cast("AsyncIterator[Message]", self._read(with_views=False))
+        """Read message by message, and pass over everything else."""
+        return cast("AsyncIterator[Message]", self._read(with_others=False))
 
-    async def _read(self, *, with_views: bool) -> AsyncIterator[Message | View]:
+    async def _is_answered(self, entry: View | Letter | Request, *, is_read: bool) -> bool:
+        """Whether the reader need not see an entry: a request that has been answered, say."""
+        if isinstance(entry, Request) and self.on_request is not None:
+            waiting = self.on_request(entry)
+            if waiting is not None:
+                await waiting
+            return True
+        if isinstance(entry, Request) and not is_read:
+            entry.refuse("nobody answers calls here")
+        return not is_read
+
+    async def _read(self, *, with_others: bool) -> AsyncIterator[Event]:
         new = tuple.__new__  # what a named tuple does in the end, for half the price
         while await self._wait():
             run = self._head
             if run is None:
                 entry = self._take()
                 if not isinstance(entry, Run):
-                    if with_views:
+                    if not await self._is_answered(entry, is_read=with_others):
                         yield entry
                     continue
                 run = self._head = _opened(entry)
@@ -215,9 +250,8 @@ class Stream:
 
     def _take(self) -> _Entry:
         entry = self._unread.popleft()
-        if isinstance(entry, Run):
-            self._note_read(entry)
-        elif entry.number != self._number:
+        self._note_read(entry)
+        if isinstance(entry, View) and entry.number != self._number:
             self._number, self._names = entry.number, entry.members
             self.on_view_read(entry.number)
         return entry
@@ -271,6 +305,10 @@ def _opened(run: Run) -> Run:
         run.group, run.view, run.sender, run.first, run.order, run.stamp,
         packed.unpack(), run.byte_count,
     )  # fmt: skip
+
+
+def _event_weight(event: View | Letter | Request) -> int:
+    return 0 if isinstance(event, View) else _MESSAGE_BYTES + len(event.payload)
 
 
 def weight(run: Run) -> int:

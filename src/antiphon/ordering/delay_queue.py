@@ -41,6 +41,11 @@ class DelayQueue:
         """Held runs by the group and sender of the message that each waits for."""
         self._ready: list[tuple[int, Run]] = []
 
+    def arrive(self) -> int:
+        """Return the place, in the order of receipt, of what has just been received."""
+        self._arrivals += 1
+        return self._arrivals
+
     def hold(self, run: Run, lack: Lack) -> None:
         """File a run that has just been received under what it lacks."""
         self._arrivals += 1

@@ -24,18 +24,19 @@ after whatever its sender had delivered, also FIFO messages, but a FIFO message 
 before what its sender had delivered.
 """
 
+from collections.abc import Sequence
+
 from antiphon.core.errors import PeerError, UsageError
 from antiphon.core.ids import GroupNumber, Rank
-from antiphon.core.runs import Order, Run, Stamp
+from antiphon.core.runs import PORT_APPLICATION, Order, Run, Stamp
 from antiphon.core.views import View
 from antiphon.ordering.delay_queue import DelayQueue, Lack
 
-_TOTAL = Order.TOTAL  # an attribute of an enum costs more to look up than a run to check
-NO_TOTAL_ORDER = "total order is not available yet: multicast in causal or fifo order"
+NO_TOTAL_ORDER = "a static group has no total order: multicast in causal or fifo order"
 
 
-class _Group:
-    """What a process knows of one of its groups, in the current view."""
+class Clock:
+    """What a process has sent, received and delivered in one of its groups, in one view."""
 
     __slots__ = ("changed", "delivered", "rank", "received", "sent", "size", "view", "view_number")
 
@@ -50,6 +51,17 @@ class _Group:
         # Ranks whose delivered count changed since the last stamped multicast: the next stamp.
         # A dict, because sets have no order that a second run would repeat.
         self.changed: dict[int, None] = {}
+
+    def stamp(self) -> Stamp:
+        """Return the counts that changed since the last multicast with a stamp."""
+        delivered = self.delivered
+        return tuple([(rank, delivered[rank]) for rank in sorted(self.changed)])
+
+    def take_stamp(self) -> Stamp:
+        """Return the stamp of the next multicast."""
+        stamp = self.stamp()
+        self.changed.clear()
+        return stamp
 
     def say_out_of_turn(self, run: Run) -> str:
         """Say what is wrong with the number of a run's first message."""
@@ -90,7 +102,7 @@ class VectorDomain:
     def __init__(self, *, fifo_channels: bool = True) -> None:
         """Start in no group."""
         self._fifo_channels = fifo_channels
-        self._groups: dict[int, _Group] = {}
+        self._groups: dict[int, Clock] = {}
         self._queue = DelayQueue()
 
     @property
@@ -109,7 +121,7 @@ class VectorDomain:
                 "across groups is not available yet: give each group a domain of its own"
             )
             raise UsageError(message)
-        self._groups[group] = _Group(view, rank)
+        self._groups[group] = Clock(view, rank)
 
     def advance(self, group: GroupNumber, view: View, rank: Rank) -> list[Run]:
         """Enter the next view of a group, with all counts at zero; return what is discarded.
@@ -118,7 +130,7 @@ class VectorDomain:
         (ISIS 5.5 (3)). They are the same everywhere.
         """
         orphans = self._queue.drop(group)
-        self._groups[group] = _Group(view, rank)
+        self._groups[group] = Clock(view, rank)
         return orphans
 
     def received(self, group: GroupNumber) -> list[int]:
@@ -142,7 +154,12 @@ class VectorDomain:
         return self._queue.waiting()
 
     def multicast(
-        self, group: GroupNumber, payloads: list[bytes], order: Order, byte_count: int | None = None
+        self,
+        group: GroupNumber,
+        payloads: Sequence[bytes],
+        order: Order,
+        byte_count: int | None = None,
+        port: int = PORT_APPLICATION,
     ) -> Run:
         """Stamp a run of own messages and deliver it here, at once (ISIS 5.1)."""
         assert payloads, "a run has at least one message"
@@ -152,15 +169,14 @@ class VectorDomain:
         if mine is None:
             message = f"this process is in no group with number {group}: join it first"
             raise UsageError(message)
-        stamp: Stamp = ()
-        if mine.changed and order is not Order.FIFO:
-            delivered = mine.delivered
-            stamp = tuple([(rank, delivered[rank]) for rank in sorted(mine.changed)])
-            mine.changed.clear()
+        stamp = mine.take_stamp() if mine.changed and order is not Order.FIFO else ()
         first = mine.sent + 1
         mine.sent += len(payloads)
         mine.delivered[mine.rank] = mine.sent
-        return Run(group, mine.view_number, mine.rank, first, order, stamp, payloads, byte_count)
+        return Run(
+            group, mine.view_number, mine.rank, first, order, stamp, payloads, byte_count,
+            False, port,  # noqa: FBT003 - not uniform
+        )  # fmt: skip
 
     def receive(self, run: Run) -> list[Run]:
         """Take a run from another member; return what can be delivered now, in order.
@@ -176,7 +192,7 @@ class VectorDomain:
             or run.view != group.view_number
             or sender >= group.size
             or sender == group.rank
-            or run.order is _TOTAL
+            or run.is_gated
         ):
             raise PeerError(self._say_misplaced(run))
         if not self._fifo_channels:
@@ -208,16 +224,20 @@ class VectorDomain:
             return f"a run is for group number {run.group}, of which this process is no member"
         if run.view != group.view_number:
             return f"a run is for view {run.view} of {group.view.group}, not {group.view_number}"
-        if run.order is Order.TOTAL:
-            return "a run asks for total order, which this domain does not have"
+        if run.is_gated:
+            return "a run asks for total order or uniform delivery, which a static group has not"
         if run.sender == group.rank:
             return "a run claims to be of this process itself"
         return f"a run claims sender number {run.sender} in a view of {group.size}"
 
     def _cascade(self, ready: list[Run]) -> None:
         """Extend ``ready``, one delivered run, with what that unblocks, in order of receipt."""
-        queue, groups = self._queue, self._groups
         self._wake(ready[0])
+        self._drain(ready)
+
+    def _drain(self, ready: list[Run]) -> None:
+        """Deliver what is ready, in order of receipt, and what that unblocks."""
+        queue, groups = self._queue, self._groups
         while (run := queue.take_ready()) is not None:
             group = groups[run.group]
             # A copy of the run may have been ready too, and have been delivered just now.

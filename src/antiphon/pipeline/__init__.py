@@ -5,16 +5,18 @@
     verify    a trace's verdict: the door to all that follows
 
     sources   which files, and which task reads which
-    reading   one file, turned into numbers where a task reads it
+    reading   one file, turned into numbers where a task reads it; ballots: its votes and decisions
     ingest    all files: a trace in Spark
     views     who installed which view, and when
     scopes    what is judged together, and who is held to what
     matrix    one row per run of messages, one column per process: where it was delivered
     orders    fifo and causal order, from the matrix
+    total     total order, from the matrix
     promises  no-duplicate, no-creation, and all that must be delivered, from the matrix
     borders   views, and messages that cross their borders, from the view rows
+    commit    transactions, from the votes and decisions
     findings  what is wrong, added up, the smallest picked as examples
-    evidence  what an explanation needs to know
+    evidence  what an explanation needs to know; rivals: who delivered in another order
     story     an explanation in the making
     explain   examples in words, with the lines of the trace; explain_views: those about views
     conclude  from findings to a verdict

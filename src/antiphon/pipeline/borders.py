@@ -13,7 +13,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from antiphon.pipeline.chunks import column, numbers, unpacked
-from antiphon.pipeline.cutting import Numbers, Truths
+from antiphon.pipeline.cutting import MULTICAST, Numbers, Truths
 from antiphon.pipeline.findings import (
     EXAMPLES_MAX,
     FINDING_COLUMNS,
@@ -109,8 +109,8 @@ def _is_astray(rows: Numbers, of_file: dict[int, list[Stay]]) -> Truths:
 
 def _finding_batch(rows: Numbers, strands: Numbers) -> pa.RecordBatch:
     strand, first, count, position, _, _ = rows
-    scope, sender, process, is_multicast, _ = strands[:, strand]
-    what = np.where(is_multicast > 0, What.MULTICAST_ASTRAY, What.DELIVERED_ASTRAY)
+    scope, sender, process, bits, _ = strands[:, strand]
+    what = np.where(bits & MULTICAST > 0, What.MULTICAST_ASTRAY, What.DELIVERED_ASTRAY)
     columns = [
         scope.astype(np.int32),
         what.astype(np.int32),

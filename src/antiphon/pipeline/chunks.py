@@ -75,6 +75,12 @@ def vectors(batch: pa.RecordBatch, name: str) -> np.ndarray[Any, Any]:
     return _values(batch.column(name).flatten()).reshape(batch.num_rows, -1)
 
 
+def lists(batch: pa.RecordBatch, name: str) -> list[np.ndarray[Any, Any]]:
+    """Return a column of lists, of any lengths, one array each."""
+    offsets = _values(batch.column(name).offsets)
+    return np.split(_values(batch.column(name).flatten()), offsets[1:-1] - offsets[0])
+
+
 def column(values: np.ndarray[Any, Any]) -> pa.Array:
     """Return numbers or truth values as a column."""
     buffer = np.packbits(values, bitorder="little") if values.dtype == bool else values

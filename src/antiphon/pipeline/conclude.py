@@ -8,6 +8,7 @@ Definitions in docs/properties.md; the oracle says the same in the same words.
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from antiphon.pipeline.commit import Outcome, commit_verdict
 from antiphon.pipeline.findings import EXAMPLES_MAX, PROPERTY_OF, Finding, Findings, What
 from antiphon.pipeline.scopes import Scope, Survey
 from antiphon.trace import words
@@ -65,13 +66,15 @@ def case_of_all(name: str, survey: Survey, findings: Sequence[Findings]) -> Case
     return Case(name, sorted(survey.records), survey.scopes, list(findings), survey)
 
 
-def conclude(case: Case, explained: Explained) -> Verdict:
+def conclude(case: Case, explained: Explained, outcomes: dict[str, Outcome]) -> Verdict:
     """Return the verdict."""
     parts = [part for scope in case.scopes for part in scope.parts.values()]
     records = [record for run in case.runs for record in case.survey.records[run].values()]
     delivery_count = sum(part.delivery_count for part in parts)
     surplus = sum(item.count for item in case.of(What.MULTICAST_AGAIN))
     judge = _judged(case, explained) if delivery_count else _nothing_to_judge
+    verdicts = {which: judge(which) for which in Property}
+    verdicts[Property.COMMIT] = commit_verdict(case.runs, outcomes)
     return Verdict(
         run=case.name,
         engine=ENGINE,
@@ -79,7 +82,7 @@ def conclude(case: Case, explained: Explained) -> Verdict:
         event_count=sum(record.row_count for record in records),
         message_count=sum(part.multicast_count for part in parts) - surplus,
         delivery_count=delivery_count,
-        properties=tuple(judge(which) for which in Property),
+        properties=tuple(verdicts[which] for which in Property),
     )
 
 
@@ -94,13 +97,16 @@ def _judged(case: Case, explained: Explained) -> Callable[[Property], PropertyVe
         Property.NO_ORPHAN: causes,
         Property.SELF_DELIVERY: _senders_not_held(case),
         Property.LIVENESS: _members_not_held(case),
+        Property.TOTAL: _held_to_uniform(case),
+        Property.TOTAL_CAUSAL: _left_out_of_orders(case),
+        Property.UNIFORM: _not_held_to_uniform(case),
     }
-    has_views = any(key[0] in case.runs for key in case.survey.views.rows)
+    not_applicable = _not_applicable(case)
 
     def judge(which: Property) -> PropertyVerdict:
         found = [item for item in case.findings if PROPERTY_OF[item.what] is which]
-        if which in _ABOUT_VIEWS and not has_views:
-            return PropertyVerdict(which, Status.UNKNOWN, reason=words.NO_VIEW)
+        if which in not_applicable:
+            return PropertyVerdict(which, Status.UNKNOWN, reason=not_applicable[which])
         if found and all(item.what is What.IN_DOUBT for item in found):
             return PropertyVerdict(which, Status.UNKNOWN, reason=_in_doubt(case))
         return PropertyVerdict(
@@ -112,6 +118,17 @@ def _judged(case: Case, explained: Explained) -> Callable[[Property], PropertyVe
         )
 
     return judge
+
+
+def _not_applicable(case: Case) -> dict[Property, str]:
+    """Return what the trace has nothing to say about, and why."""
+    has_views = any(key[0] in case.runs for key in case.survey.views.rows)
+    reasons = {} if has_views else dict.fromkeys(_ABOUT_VIEWS, words.NO_VIEW)
+    if not any(scope.asks_total for scope in case.scopes):
+        reasons |= dict.fromkeys((Property.TOTAL, Property.TOTAL_CAUSAL), words.NO_TOTAL)
+    if not any(scope.asks_uniform for scope in case.scopes):
+        reasons[Property.UNIFORM] = words.NO_UNIFORM
+    return reasons
 
 
 def _nothing_to_judge(which: Property) -> PropertyVerdict:
@@ -147,7 +164,27 @@ def _senders_not_held(case: Case) -> str:
         name
         for scope in case.scopes
         for name, part in scope.parts.items()
-        if part.multicast_count and not (part.is_whole or part.is_left_behind)
+        if part.multicast_count and not part.is_bound
+    )
+
+
+def _held_to_uniform(case: Case) -> str:
+    return words.held_to_uniform(
+        name
+        for scope in case.scopes
+        if (True, False) in scope.asks
+        for name, part in scope.parts.items()
+        if part.delivery_count and not part.is_bound
+    )
+
+
+def _not_held_to_uniform(case: Case) -> str:
+    return words.not_held(
+        name
+        for scope in case.scopes
+        if scope.asks_uniform
+        for name in set(scope.members()) - set(scope.movers())
+        if not scope.parts[name].is_whole
     )
 
 

@@ -43,8 +43,8 @@ class Layout(NamedTuple):
     """Ranks of members that went on from this view to the next."""
     is_whole: list[bool]
     """By rank."""
-    is_self_held: list[bool]
-    """By rank: whether it must deliver its own messages, for it is whole, or went on."""
+    is_bound: list[bool]
+    """By rank: whether it owes its own messages, and total order, for it is whole, or went on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,18 +53,18 @@ class Pieces:
 
     sender: Numbers
     process: Numbers
-    is_multicast: Numbers
-    """1; 2 in fifo order; 0 for deliveries."""
+    what: Numbers
+    """Bits: ``MULTICAST``, and what is asked for."""
     first: Numbers
     count: Numbers
     position: Numbers
     after: Numbers
 
 
-IN_FIFO_ORDER = 2
+MULTICAST, IN_FIFO_ORDER, IN_TOTAL_ORDER, UNIFORM = 1, 2, 4, 8
 PIECE_LINES = tuple(field.name for field in fields(Pieces))
-STRAND_LINES = ("scope", "sender", "process", "is_multicast", "width")
-"""Of a matrix with a column per strand; ``is_multicast`` as in ``Pieces``."""
+STRAND_LINES = ("scope", "sender", "process", "what", "width")
+"""Of a matrix with a column per strand; ``what`` as in ``Pieces``."""
 
 
 class Again(NamedTuple):
@@ -86,8 +86,8 @@ class Cut:
     count: Numbers
     multicast: Numbers
     """Position of the first multicast, or NEVER."""
-    is_fifo: Truths
-    """Whether that multicast is in fifo order."""
+    asks: Numbers
+    """What that multicast asks for, or without one, the deliveries: bits, as in ``Pieces``."""
     positions: Numbers
     """Position of the first delivery, or NEVER: (processes, runs)."""
     afters: Numbers
@@ -115,11 +115,11 @@ def cut_at_buckets(rows: Numbers, strands: Numbers) -> tuple[Numbers, Numbers, N
     low = np.maximum(first[row], bucket * width)
     # Counted from the border: with the largest numbers its successor would be out of range.
     high = np.minimum(first[row] + count[row] - 1 - bucket * width, width - 1) + bucket * width
-    scope, sender, process, is_multicast, _ = strands[:, strand[row]]
+    scope, sender, process, what, _ = strands[:, strand[row]]
     pieces = (
         sender,
         process,
-        is_multicast,
+        what,
         low,
         high - low + 1,
         position[row] + (low - first[row]),
@@ -192,13 +192,13 @@ def _matrix(pieces: Pieces, layout: Layout, spans: _Spans, borders: Numbers) -> 
     layer = _Layer(
         (np.cumsum(is_covered) - 1)[run], pieces.process[piece], position, pieces.after[piece]
     )
-    what = pieces.is_multicast[piece]
-    is_multicast = what > 0
+    what = pieces.what[piece]
+    is_multicast = what & MULTICAST > 0
     sender, run_count = address >> _SENDER_SHIFT, len(address)
-    # What a multicast comes after is of no interest; in what order it is, is.
+    # What a multicast comes after is of no interest; what it asks for, is.
     sent = layer._replace(after=what).only(is_multicast)
     delivered = layer.only(~is_multicast)
-    multicast, order, sent_again = _earliest((1, run_count), sent.run, sent)
+    multicast, asks, sent_again = _earliest((1, run_count), sent.run, sent)
     positions, afters, delivered_again = _earliest(
         (layout.column_count, run_count), delivered.process * run_count + delivered.run, delivered
     )
@@ -209,11 +209,21 @@ def _matrix(pieces: Pieces, layout: Layout, spans: _Spans, borders: Numbers) -> 
         first=(address & (2**_SENDER_SHIFT - 1)) + spans.lowest[sender],
         count=end - address,
         multicast=multicast[0],
-        is_fifo=order[0] == IN_FIFO_ORDER,
+        asks=_asks(multicast[0], asks[0], delivered.run, what[~is_multicast]),
         positions=positions,
         afters=afters,
         again=_again(sent_again, delivered_again),
     )
+
+
+def _asks(multicast: Numbers, asks: Numbers, run: Numbers, what: Numbers) -> Numbers:
+    """Return what is asked of each run: by its multicast, or else by any of its deliveries."""
+    is_lost = multicast == NEVER
+    asks[is_lost] = 0
+    tells = is_lost[run] & (what > 0)
+    if tells.any():
+        np.bitwise_or.at(asks, run[tells], what[tells])
+    return asks
 
 
 def _earliest(

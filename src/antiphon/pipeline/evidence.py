@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from antiphon.pipeline.chunks import column, numbers, unpacked
-from antiphon.pipeline.cutting import Numbers
+from antiphon.pipeline.cutting import MULTICAST, Numbers
 from antiphon.pipeline.findings import Finding, What
 from antiphon.pipeline.position import NEVER
 from antiphon.pipeline.reading import LINES
@@ -32,6 +32,7 @@ class Message(NamedTuple):
     """Position of its multicast, or NEVER."""
     positions: list[int]
     """By rank: position of its first delivery, or NEVER."""
+    is_uniform: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +69,10 @@ def messages_of(
     rows = (
         matrix.join(F.broadcast(wanted), on=["scope", "sender"], how="inner")
         .where("number >= first and number - first < count")
-        .select("id", "sender", "number", "first", "multicast", "positions")
+        .select("id", "sender", "number", "first", "multicast", "positions", "is_uniform")
     )
     return {
-        findings[row["id"]]: _message(row, row["number"] - row["first"])
+        findings[row["id"]]: message_of(row, row["number"] - row["first"])
         for row in rows.toArrow().to_pylist()
     }
 
@@ -95,12 +96,13 @@ def predecessors_of(
         ],
         limit=[messages[finding].multicast for finding in findings],
         is_own_order=[finding.what is What.NOT_FIFO for finding in findings],
+        is_total_order=[finding.what is What.NOT_TOTAL_CAUSAL for finding in findings],
     )
-    run = F.struct("sender", "first", "count", "multicast", "positions")
+    run = F.struct("sender", "first", "count", "multicast", "positions", "is_uniform")
     rows = (
         matrix.where(F.col("multicast") != NEVER)
         .join(F.broadcast(questions), on="scope", how="inner")
-        .where("get(positions, process) > deadline")
+        .where("get(positions, process) > deadline and (is_total or not is_total_order)")
         .withColumn("sent", F.expr("if(sender = owner and multicast < `limit`, multicast, -1)"))
         .withColumn("got", F.expr("get(positions, owner)"))
         .withColumn("got", F.expr("if(got < `limit`, got, -1)"))
@@ -110,7 +112,7 @@ def predecessors_of(
         .select("id", "run.*")
     )
     return {
-        findings[row["id"]]: _message(row, row["count"] - 1) for row in rows.toArrow().to_pylist()
+        findings[row["id"]]: message_of(row, row["count"] - 1) for row in rows.toArrow().to_pylist()
     }
 
 
@@ -124,7 +126,7 @@ def places_of(
     wanted: dict[int, dict[tuple[int, int], Act]] = {}
     for segment, table in strands.items():
         for strand, (*whose, what) in enumerate(zip(*table[:4].tolist(), strict=True)):
-            for act in by_strand.get((*whose, what > 0), ()):
+            for act in by_strand.get((*whose, what & MULTICAST > 0), ()):
                 wanted.setdefault(segment, {})[strand, act.position] = act
     keys = {segment: sorted(acts) for segment, acts in wanted.items()}
     rows = packs.mapInArrow(partial(_find, wanted=keys), _PLACE_SCHEMA)
@@ -156,7 +158,9 @@ def _table(spark: SparkSession, **columns: list[int] | list[str] | list[bool]) -
     return spark.createDataFrame(pa.table(columns))
 
 
-def _message(row: dict[str, Any], place: int) -> Message:
+def message_of(row: dict[str, Any], place: int) -> Message:
+    """Return the message at a place in a run."""
+
     def moved(position: int) -> int:
         return position if position == NEVER else position + place
 
@@ -165,4 +169,5 @@ def _message(row: dict[str, Any], place: int) -> Message:
         row["first"] + place,
         moved(row["multicast"]),
         [moved(position) for position in row["positions"]],
+        row["is_uniform"],
     )

@@ -10,18 +10,19 @@ from collections.abc import Iterable
 
 from pyspark.sql import DataFrame, SparkSession
 
-from antiphon.pipeline.cutting import Numbers
+from antiphon.pipeline.cutting import Layout, Numbers
 from antiphon.pipeline.evidence import Message, messages_of, places_of, predecessors_of
 from antiphon.pipeline.explain_views import explain_view
 from antiphon.pipeline.findings import PROPERTY_OF, Finding, What
 from antiphon.pipeline.ingest import Trace
 from antiphon.pipeline.position import NEVER
+from antiphon.pipeline.rivals import Rival, rivals_of
 from antiphon.pipeline.scopes import Survey
 from antiphon.pipeline.story import Story, written
 from antiphon.trace import words
 from antiphon.trace.verdict import Property, Violation
 
-_ORDERS = (What.NOT_FIFO, What.NOT_CAUSAL, What.ORPHAN)
+_ORDERS = (What.NOT_FIFO, What.NOT_CAUSAL, What.ORPHAN, What.NOT_TOTAL_CAUSAL)
 
 
 def explain(
@@ -29,6 +30,7 @@ def explain(
     trace: Trace,
     survey: Survey,
     strands: dict[int, Numbers],
+    layouts: dict[int, Layout],
     matrix: DataFrame,
     findings: Iterable[Finding],
 ) -> dict[Finding, Violation]:
@@ -44,18 +46,25 @@ def explain(
     messages = messages_of(spark, matrix, of_messages)
     out_of_order = {finding: messages[finding] for finding in messages if finding.what in _ORDERS}
     predecessors = predecessors_of(spark, matrix, out_of_order) if out_of_order else {}
+    in_two_orders = {
+        finding: messages[finding] for finding in messages if finding.what is What.NOT_TOTAL
+    }
+    rivals = rivals_of(matrix, layouts, in_two_orders) if in_two_orders else {}
     stories = [
-        _tell(Story(survey, finding, message), predecessors.get(finding))
+        _tell(Story(survey, finding, message), predecessors.get(finding) or rivals.get(finding))
         for finding, message in messages.items()
     ]
     places = places_of(trace.packs, strands, (act for story in stories for act in story.acts))
     return explained | {story.finding: written(story, places, trace.files) for story in stories}
 
 
-def _tell(story: Story, predecessor: Message | None) -> Story:
+def _tell(story: Story, why: Message | Rival | None) -> Story:
     if story.finding.what in _ORDERS:
-        assert predecessor is not None, "something had to come first"
-        _tell_order(story, predecessor)
+        assert isinstance(why, Message), "something had to come first"
+        _tell_order(story, why)
+    elif story.finding.what is What.NOT_TOTAL:
+        assert isinstance(why, Rival), "somebody delivered something first"
+        _tell_two_orders(story, why)
     else:
         _TELLERS[story.finding.what](story)
     return story
@@ -77,6 +86,19 @@ def _tell_order(story: Story, earlier: Message) -> None:
     wrong = story.say(rank, "delivered", message)
     story.add_wrong(f"{wrong}, but {story.earlier} {fault}")
     story.text = f"{wrong}, but {fault} {story.earlier}, which {how}{story.where()}"
+
+
+def _tell_two_orders(story: Story, rival: Rival) -> None:
+    """Tell of two messages that two processes delivered in different orders."""
+    message, earlier, rank = story.message, rival.earlier, story.finding.process
+    story.earlier = story.name(earlier)
+    name, other = str(story.name(message)), str(story.earlier)
+    story.add_delivery(rival.process, earlier)
+    story.add_delivery(rival.process, message)
+    story.add_delivery(rank, message)
+    story.add_delivery(rank, earlier, words.only_after(story.process, other, name))
+    there = story.scope.names[rival.process]
+    story.text = words.in_two_orders(story.process, name, other, there) + story.where()
 
 
 def _tell_again(story: Story) -> None:
@@ -151,13 +173,9 @@ def _tell_not_atomic(story: Story) -> None:
 
 def _tell_own_missing(story: Story) -> None:
     """Tell of a message that its own sender never delivered."""
-    name, successor = str(story.name(story.message)), story.successor(story.finding.process)
-    text = words.never(story.process, name)
+    text = words.never(story.process, str(story.name(story.message)))
     story.add_multicast(story.message)
-    if successor is None:
-        story.add_end(words.at_end(text))
-    else:
-        story.steps.append((successor, words.went_on(story.process, successor.view, name)))
+    story.add_fork(story.successor(story.finding.process))
     story.text = f"{text}, which it had multicast itself{story.where()}"
 
 
@@ -168,6 +186,25 @@ def _tell_stalled(story: Story) -> None:
     story.add_multicast(message)
     story.add_end(words.at_end(text))
     story.text = f"{text}, which {story.scope.names[message.sender]} multicast{story.where()}"
+
+
+def _tell_not_uniform(story: Story) -> None:
+    """Tell of a uniform message that somebody delivered, and another did without."""
+    message, layout = story.message, story.scope.layout()
+    has_it = _first_with(message, list(range(layout.column_count)))
+    is_mover = story.finding.process in layout.movers
+    successor = story.successor(story.finding.process) if is_mover else None
+    story.add_origin(has_it, message)
+    story.add_fork(successor)
+    story.text = (
+        words.not_uniform(
+            story.process,
+            str(story.name(message)),
+            story.scope.names[has_it],
+            successor.view if successor else None,
+        )
+        + story.where()
+    )
 
 
 def _first_with(message: Message, ranks: list[int]) -> int:
@@ -187,4 +224,5 @@ _TELLERS = {
     What.NOT_ATOMIC: _tell_not_atomic,
     What.OWN_MISSING: _tell_own_missing,
     What.STALLED: _tell_stalled,
+    What.NOT_UNIFORM: _tell_not_uniform,
 }

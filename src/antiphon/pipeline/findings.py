@@ -65,6 +65,11 @@ class What(IntEnum):
     OWN_MISSING = 16
     STALLED = 17
     """Never delivered, though its sender is there to the end."""
+    NOT_TOTAL = 18
+    """Delivered before what another process delivered first."""
+    NOT_TOTAL_CAUSAL = 19
+    NOT_UNIFORM = 20
+    """Delivered by anybody, but not here."""
 
 
 PROPERTY_OF = {
@@ -85,9 +90,18 @@ PROPERTY_OF = {
     What.ORPHAN: Property.NO_ORPHAN,
     What.OWN_MISSING: Property.SELF_DELIVERY,
     What.STALLED: Property.LIVENESS,
+    What.NOT_TOTAL: Property.TOTAL,
+    What.NOT_TOTAL_CAUSAL: Property.TOTAL_CAUSAL,
+    What.NOT_UNIFORM: Property.UNIFORM,
 }
 
-NOT_DONE = (What.NOT_DELIVERED, What.NOT_ATOMIC, What.OWN_MISSING, What.STALLED)
+NOT_DONE = (
+    What.NOT_DELIVERED,
+    What.NOT_ATOMIC,
+    What.OWN_MISSING,
+    What.STALLED,
+    What.NOT_UNIFORM,
+)
 """What did not happen has no position."""
 
 

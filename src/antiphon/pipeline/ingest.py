@@ -34,6 +34,8 @@ class Trace:
 
     packs: "DataFrame"
     """Multicast and deliver rows: ``segment``, and thousands of ``rows`` in one value."""
+    ballots: "DataFrame"
+    """Vote and decide rows, likewise."""
     reports: list[Report]
     """By file."""
     files: list[str]
@@ -63,8 +65,9 @@ def ingest(spark: "SparkSession", sources: Sequence[Source]) -> Trace:
     except BaseException:
         kept.unpersist()
         raise
-    packs = kept.where("report is null").select("segment", "rows")
-    return Trace(packs, reports, [str(source.segment.path) for source in sources], kept)
+    packs = kept.where("rows is not null").select("segment", "rows")
+    ballots = kept.where("ballots is not null").select("segment", "ballots")
+    return Trace(packs, ballots, reports, [str(source.segment.path) for source in sources], kept)
 
 
 def named(spark: "SparkSession", trace: Trace) -> "DataFrame":

@@ -12,16 +12,19 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 
 from antiphon.pipeline.borders import astray, suspects, wrong_views
+from antiphon.pipeline.commit import judge_decisions
 from antiphon.pipeline.conclude import Case, conclude
 from antiphon.pipeline.cutting import Layout
 from antiphon.pipeline.explain import explain
-from antiphon.pipeline.findings import Findings, collected, together, totals
+from antiphon.pipeline.findings import Findings, What, collected, together, totals
 from antiphon.pipeline.grain import Grain
 from antiphon.pipeline.ingest import Trace
 from antiphon.pipeline.matrix import pieces, position_matrix
 from antiphon.pipeline.orders import block_length, block_starts, disorders, is_long, timeline
 from antiphon.pipeline.promises import creations, duplicates, early_deliveries, omissions
 from antiphon.pipeline.scopes import Survey, strand_tables, survey
+from antiphon.pipeline.total import block_ends, disagreements, sequence, yardsticks
+from antiphon.pipeline.total import suspects as total_suspects
 from antiphon.trace.verdict import Property, Verdict
 
 Cases = Callable[[Survey, list[Findings]], list[Case]]
@@ -44,6 +47,10 @@ def judge(
         matrix.count()
         begin("orders")
         findings = _find_disorders(matrix, layouts, grain, partition_count)
+        if any(scope.asks_total for scope in found.scopes):
+            findings += _find_two_orders(matrix, found, layouts, grain, partition_count)
+            if any(item.what is What.NOT_CAUSAL for item in findings):
+                findings += _find_total_disorders(matrix, layouts, grain, partition_count)
         begin("agreement")
         broken = [
             duplicates(matrix),
@@ -55,13 +62,16 @@ def judge(
         broken += [astray(trace.packs, strands, of_suspects)] if of_suspects else []
         findings += collected(totals(together(broken)))
         findings += wrong_views(found)
+        outcomes = judge_decisions(trace, found)
         begin("explain")
         cases = cases_of(found, findings)
         examples = [
             example for case in cases for which in Property for example in case.examples(which)
         ]
-        explained = explain(spark, trace, found, strands, matrix, examples) if examples else {}
-        return [conclude(case, explained) for case in cases]
+        explained = (
+            explain(spark, trace, found, strands, layouts, matrix, examples) if examples else {}
+        )
+        return [conclude(case, explained, outcomes) for case in cases]
 
 
 def _find_disorders(
@@ -74,6 +84,45 @@ def _find_disorders(
     with _kept(steps):
         starts = block_starts(steps, layouts, length)
         return collected(totals(disorders(steps, layouts, starts)))
+
+
+def _find_total_disorders(
+    matrix: DataFrame, layouts: dict[int, Layout], grain: Grain, partition_count: int
+) -> list[Findings]:
+    """Find what breaks causal order among messages in total order: it breaks causal order, too.
+
+    So this is only asked if something does.
+    """
+    in_total_order = matrix.where("is_total")
+    what = What.NOT_TOTAL_CAUSAL
+    return [
+        Findings(
+            item.scope,
+            what,
+            item.count,
+            item.senders,
+            [example._replace(what=what) for example in item.examples],
+        )
+        for item in _find_disorders(in_total_order, layouts, grain, partition_count)
+        if item.what is What.NOT_CAUSAL
+    ]
+
+
+def _find_two_orders(
+    matrix: DataFrame,
+    found: Survey,
+    layouts: dict[int, Layout],
+    grain: Grain,
+    partition_count: int,
+) -> list[Findings]:
+    """Find messages in total order that two processes delivered in different orders."""
+    by_yardstick = sequence(matrix, layouts, yardsticks(found.scopes), grain, partition_count)
+    suspected = total_suspects(by_yardstick)
+    if not suspected:
+        return []
+    with _kept(sequence(matrix, layouts, suspected, grain, partition_count)) as of_suspects:
+        ends = block_ends(of_suspects)
+        return collected(totals(disagreements(of_suspects, suspected, ends)))
 
 
 def _partition_count(spark: SparkSession, found: Survey, grain: Grain) -> int:

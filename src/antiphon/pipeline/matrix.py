@@ -8,6 +8,8 @@ table it yields, every property follows without going back to the trace. Columns
     first, count       the run: numbers first to first + count - 1
     multicast          position of the first one's multicast at the sender, or NEVER
     is_fifo            whether it was multicast in fifo order
+    is_total           whether it is in total order
+    is_uniform         whether it is uniform
     positions          by rank: position of the first one's first delivery there, or NEVER
     afters             by rank: a position before it, with no multicast by that rank in between
     is_doubtful        whether it may have been multicast where the sender's record is lost
@@ -34,7 +36,10 @@ from antiphon.pipeline.chunks import (
     unpacked,
 )
 from antiphon.pipeline.cutting import (
+    IN_FIFO_ORDER,
+    IN_TOTAL_ORDER,
     PIECE_LINES,
+    UNIFORM,
     Again,
     Cut,
     Layout,
@@ -56,6 +61,8 @@ _TYPES = {
     "count": "bigint",
     "multicast": "bigint",
     "is_fifo": "boolean",
+    "is_total": "boolean",
+    "is_uniform": "boolean",
     "positions": "array<bigint>",
     "afters": "array<bigint>",
     "is_doubtful": "boolean",
@@ -133,7 +140,7 @@ def _table(matrix: Cut, layout: Layout, scope: int, bucket: int) -> pa.RecordBat
         column(matrix.first),
         column(matrix.count),
         column(matrix.multicast),
-        column(matrix.is_fifo),
+        *(column(matrix.asks & bit > 0) for bit in (IN_FIFO_ORDER, IN_TOTAL_ORDER, UNIFORM)),
         list_column(matrix.positions.T),
         list_column(matrix.afters.T),
         column((matrix.multicast == NEVER) & (matrix.first > doubt_above)),
@@ -169,8 +176,13 @@ def _missing(matrix: Cut, layout: Layout) -> Iterator[tuple[What, Numbers, Numbe
     place, run = np.nonzero(is_missing[layout.held] & is_alive)
     yield What.STALLED, np.array(layout.held, dtype=np.int64)[place], run
     is_own = is_missing[sender, np.arange(len(sender))]
-    run = np.flatnonzero(is_own & is_sent & np.array(layout.is_self_held)[sender])
+    run = np.flatnonzero(is_own & is_sent & np.array(layout.is_bound)[sender])
     yield What.OWN_MISSING, sender[run], run
+    is_uniform = matrix.asks & UNIFORM > 0
+    if is_uniform.any():
+        ranks = sorted({*layout.held, *layout.movers})
+        place, run = np.nonzero(is_missing[ranks] & is_uniform & ~is_missing.all(axis=0))
+        yield What.NOT_UNIFORM, np.array(ranks, dtype=np.int64)[place], run
 
 
 def _again_column(again: Again, row_count: int) -> pa.ListArray:

@@ -4,9 +4,9 @@ Law: names are left behind. All multicasts, or all deliveries from one sender, o
 scope and in one order are a strand; a file's strands are numbered, its rows say which they belong
 to, and a report after the rows says who that is and what else the file had to tell: which records
 it holds, how they end, which views they install. So rows are six integers each, and whatever is
-to be known about names and totals is known before the rows are looked at again. Errors are part
-of the report: what cannot be read must reach the driver as the reader's sentence, not as a stack
-trace.
+to be known about names and totals is known before the rows are looked at again. Votes and decisions
+go by themselves (``ballots``). Errors are part of the report: what cannot be read must reach the
+driver as the reader's sentence, not as a stack trace.
 
 Rows travel packed, thousands in one value: Spark then only carries them, and numpy takes them
 apart where they are needed. The lines of a packed matrix:
@@ -28,6 +28,7 @@ import numpy as np
 import pyarrow as pa
 
 from antiphon.core.errors import TraceError
+from antiphon.pipeline.ballots import Ballots, Pile
 from antiphon.pipeline.chunks import column
 from antiphon.pipeline.position import STRIDE, row_position
 from antiphon.pipeline.sources import Source
@@ -41,14 +42,16 @@ ROWS_PER_PACK = 16_384
 LINES = ("strand", "first", "count", "position", "after", "line")
 """Of a packed matrix."""
 
-SQL_SCHEMA = "segment int, rows binary, report binary"
-_SCHEMA = pa.schema([("segment", pa.int32()), ("rows", pa.binary()), ("report", pa.binary())])
+SQL_SCHEMA = "segment int, rows binary, ballots binary, report binary"
+_SCHEMA = pa.schema(
+    [("segment", pa.int32()), *((name, pa.binary()) for name in ("rows", "ballots", "report"))]
+)
 
 ScopeKey = tuple[str, str, int]
 """Run, group, view."""
 
-_StrandKey = tuple[str, str, str, int, str]
-"""Kind, sender, group, view, order."""
+_StrandKey = tuple[str, str, str, int, str, bool]
+"""Kind, sender, group, view, order, whether it is uniform."""
 
 
 class Strand(msgspec.Struct):
@@ -63,6 +66,9 @@ class Strand(msgspec.Struct):
     is_multicast: bool
     is_relaxed: bool = False
     """Whether these are multicasts in fifo order, which are not held to causal order."""
+    is_total: bool = False
+    is_uniform: bool = False
+    """What else the rows ask for."""
     row_count: int = 0
     message_count: int = 0
     highest: int = 0
@@ -121,6 +127,7 @@ class Report(msgspec.Struct):
     strands: list[Strand]
     records: list[RecordPart]
     views: list[ViewRow]
+    piles: list[Pile]
     spans: list[Span]
     truncated: list[Truncation]
     error: str
@@ -130,18 +137,22 @@ def read_source(source: Source) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a file, packed, then the report on it."""
     file, error = _File(source), ""
     try:
-        for pack in file.packs():
-            yield _batch(source, rows=pack)
+        for name, pack in file.packs():
+            yield _batch(source, **{name: pack})
     except TraceError as refusal:
         error = str(refusal)
     yield _batch(source, report=msgspec.json.encode(file.report(error)))
 
 
 def _batch(
-    source: Source, rows: bytes | None = None, report: bytes | None = None
+    source: Source,
+    rows: bytes | None = None,
+    ballots: bytes | None = None,
+    report: bytes | None = None,
 ) -> pa.RecordBatch:
     number = column(np.array([source.number], dtype=np.int32))
-    return pa.RecordBatch.from_arrays([number, _binary(rows), _binary(report)], schema=_SCHEMA)
+    values = [_binary(value) for value in (rows, ballots, report)]
+    return pa.RecordBatch.from_arrays([number, *values], schema=_SCHEMA)
 
 
 def _binary(value: bytes | None) -> pa.Array:
@@ -182,9 +193,10 @@ class _File:
         self._pasts: dict[tuple[str, str, str, int], list[int]] = {}
         self._strands: list[Strand] = []
         self._views: list[ViewRow] = []
+        self._ballots = Ballots()
 
-    def packs(self) -> Iterator[bytes]:
-        """Yield what multicast and deliver rows say. Every row of every trace passes here.
+    def packs(self) -> Iterator[tuple[str, bytes]]:
+        """Yield what multicast and deliver rows say, and ballots. Every row of every trace passes.
 
         Arrays of machine integers, not tuples: Python's garbage collector has nothing to do.
         """
@@ -199,7 +211,9 @@ class _File:
             if kind == "deliver" or kind == "multicast":  # noqa: PLR1714  faster than a set
                 index, count = event.index, event.count
                 position = (index if index >= 0 else line) * STRIDE
-                key = (kind, event.sender, event.group, event.view, event.order)
+                key = (
+                    kind, event.sender, event.group, event.view, event.order, event.uniform,
+                )  # fmt: skip
                 strand, past = record.strands.get(key) or self._begin_strand(record, key, position)
                 strands.append(strand.number)
                 firsts.append(event.first)
@@ -214,13 +228,19 @@ class _File:
                     strand.highest = max(strand.highest, event.first + count - 1)
                     past[0] = position + STRIDE - 1
                 if len(lines) == ROWS_PER_PACK:
-                    yield b"".join(pack)
+                    yield "rows", b"".join(pack)
                     for column_of_pack in pack:
                         del column_of_pack[:]
             elif kind != "receive":
                 self._note(record, event, line)
+                yield from self._packed_ballots(ROWS_PER_PACK)
         if lines:
-            yield b"".join(pack)
+            yield "rows", b"".join(pack)
+        yield from self._packed_ballots(1)
+
+    def _packed_ballots(self, at_least: int) -> Iterator[tuple[str, bytes]]:
+        if len(self._ballots) >= at_least:
+            yield "ballots", self._ballots.packed()
 
     def report(self, error: str) -> Report:
         """Say what there is to say, once the rows have been read."""
@@ -229,6 +249,7 @@ class _File:
             strands=self._strands,
             records=[record.closed() for record in self._records.values()],
             views=self._views,
+            piles=list(self._ballots.piles.values()),
             spans=self._tally.spans,
             truncated=self._tally.truncated,
             error=error,
@@ -242,7 +263,7 @@ class _File:
     def _begin_strand(
         self, record: _Record, key: _StrandKey, position: int
     ) -> tuple[Strand, list[int]]:
-        kind, sender, group, view, order = key
+        kind, sender, group, view, order, is_uniform = key
         run, process = record.part.run, record.part.process
         strand = Strand(
             number=len(self._strands),
@@ -253,6 +274,8 @@ class _File:
             sender=sender or process,
             is_multicast=kind == "multicast",
             is_relaxed=kind == "multicast" and order == "fifo",
+            is_total=order == "total",
+            is_uniform=is_uniform,
             first_position=position,
         )
         past = self._pasts.setdefault((run, process, group, view), [position - 1])
@@ -266,6 +289,8 @@ class _File:
             record.part.has_start = True
         elif event.kind == "crash":
             record.part.has_crash = True
+        elif event.kind == "vote" or event.kind == "decide":  # noqa: PLR1714  as above
+            self._ballots.add(record.part.run, event, line)
         elif event.kind == "view":
             row = ViewRow(
                 run=record.part.run,

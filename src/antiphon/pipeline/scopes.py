@@ -16,7 +16,15 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from antiphon.pipeline.cutting import WIDTH_MAX, Layout, Numbers
+from antiphon.pipeline.cutting import (
+    IN_FIFO_ORDER,
+    IN_TOTAL_ORDER,
+    MULTICAST,
+    UNIFORM,
+    WIDTH_MAX,
+    Layout,
+    Numbers,
+)
 from antiphon.pipeline.grain import Grain
 from antiphon.pipeline.position import NEVER
 from antiphon.pipeline.reading import RecordPart, Report, ScopeKey, Strand
@@ -52,7 +60,7 @@ class Part:
     last_multicast: int = -1
     """Position of the row that it multicast last."""
     delivers_own: bool = False
-    """Whether it records deliveries of its own messages."""
+    """Whether it records deliveries of its own messages, or would: some are total, or uniform."""
     is_viewed: bool = False
     """Whether a view row lists it."""
     is_installed: bool = False
@@ -60,6 +68,11 @@ class Part:
     is_left_behind: bool = False
     """Whether it has a view row of the next view."""
     is_whole: bool = False
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether it was there to the end of the view."""
+        return self.is_whole or self.is_left_behind
 
 
 @dataclass(slots=True)
@@ -70,6 +83,8 @@ class Scope:
     key: ScopeKey
     parts: dict[str, Part]
     """By name, in order of rank."""
+    asks: set[tuple[bool, bool]] = field(default_factory=set)
+    """What its rows ask for: (total order, uniform delivery)."""
     names: list[str] = field(default_factory=list)
     """By rank."""
     ranks: dict[str, int] = field(default_factory=dict)
@@ -93,6 +108,16 @@ class Scope:
             if part.is_viewed and part.is_installed and part.is_left_behind
         ]
 
+    @property
+    def asks_total(self) -> bool:
+        """Whether anything is in total order."""
+        return any(is_total for is_total, _ in self.asks)
+
+    @property
+    def asks_uniform(self) -> bool:
+        """Whether anything is uniform."""
+        return any(is_uniform for _, is_uniform in self.asks)
+
     def layout(self) -> Layout:
         """Return what workers must know."""
         held = [name for name in self.members() if self.parts[name].is_whole]
@@ -105,7 +130,7 @@ class Scope:
             last_multicasts=[part.last_multicast for part in parts],
             movers=[self.ranks[name] for name in self.movers()],
             is_whole=[part.is_whole for part in parts],
-            is_self_held=[part.is_whole or part.is_left_behind for part in parts],
+            is_bound=[part.is_bound for part in parts],
         )
 
     def widths(self, grain: Grain) -> list[int]:
@@ -140,8 +165,10 @@ def survey(reports: Sequence[Report]) -> Survey:
     """Bring together what the reports say."""
     records, views = _records(reports), Views(reports)
     parts: dict[ScopeKey, dict[str, Part]] = {}
+    asks: dict[ScopeKey, set[tuple[bool, bool]]] = {}
     for report in reports:
         for strand in report.strands:
+            asks.setdefault(strand.scope, set()).add((strand.is_total, strand.is_uniform))
             scope = parts.setdefault(strand.scope, {})
             _add(scope.setdefault(strand.process, Part()), strand)
             sender = scope.setdefault(strand.sender, Part())
@@ -156,7 +183,10 @@ def survey(reports: Sequence[Report]) -> Survey:
         for name, part in scope.items():
             part.is_whole = name in of_run and of_run[name].is_whole
     _note_views(parts, views)
-    scopes = [Scope(number, key, parts[key]) for number, key in enumerate(sorted(parts))]
+    scopes = [
+        Scope(number, key, parts[key], asks.get(key, set()))
+        for number, key in enumerate(sorted(parts))
+    ]
     return Survey(records, scopes, views)
 
 
@@ -181,13 +211,23 @@ def strand_tables(
         scope = by_key[strand.scope]
         sender = scope.ranks[strand.sender]
         width = widths[strand.scope][sender]
-        what = strand.is_multicast + strand.is_relaxed
-        return scope.number, sender, scope.ranks[strand.process], what, width
+        return scope.number, sender, scope.ranks[strand.process], _bits(strand), width
 
     return {
         report.number: np.array([lines(strand) for strand in report.strands], dtype=np.int64).T
         for report in reports
     }
+
+
+def _bits(strand: Strand) -> int:
+    """Return what a strand is, as in ``cutting.Pieces``."""
+    bits = {
+        MULTICAST: strand.is_multicast,
+        IN_FIFO_ORDER: strand.is_relaxed,
+        IN_TOTAL_ORDER: strand.is_total,
+        UNIFORM: strand.is_uniform,
+    }
+    return sum(bit for bit, is_set in bits.items() if is_set)
 
 
 def _records(reports: Sequence[Report]) -> dict[str, dict[str, Record]]:
@@ -214,6 +254,7 @@ def _add(part: Part, strand: Strand) -> None:
         part.fifo_count += strand.message_count if strand.is_relaxed else 0
         part.highest = max(part.highest, strand.highest)
         part.last_multicast = max(part.last_multicast, strand.last_position)
+        part.delivers_own |= strand.is_total or strand.is_uniform
     else:
         part.delivery_count += strand.message_count
         part.delivers_own |= strand.sender == strand.process

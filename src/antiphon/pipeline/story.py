@@ -58,11 +58,11 @@ class Story:
         act = self._act(message.sender, message, message.multicast, is_multicast=True)
         self.steps.append((act, self.say(message.sender, "multicast", message)))
 
-    def add_delivery(self, rank: int, message: Message) -> None:
+    def add_delivery(self, rank: int, message: Message, text: str = "") -> None:
         """Add the first delivery of a message to the chain."""
         position = message.positions[rank]
         act = self._act(rank, message, position, is_multicast=is_implied(rank, message))
-        self.steps.append((act, self.say(rank, "delivered", message)))
+        self.steps.append((act, text or self.say(rank, "delivered", message)))
 
     def add_wrong(self, text: str) -> None:
         """Add what was found to be wrong to the chain."""
@@ -78,6 +78,14 @@ class Story:
         if message.multicast != NEVER and not is_implied(has_it, message):
             self.add_multicast(message)
         self.add_delivery(has_it, message)
+
+    def add_fork(self, successor: ViewRow | None) -> None:
+        """Add that the process went on to the next view, or ended, without the message."""
+        name = str(self.name(self.message))
+        if successor is None:
+            self.add_end(words.at_end(words.never(self.process, name)))
+        else:
+            self.steps.append((successor, words.went_on(self.process, successor.view, name)))
 
     def add_end(self, text: str) -> None:
         """Add the end of the record of the process."""

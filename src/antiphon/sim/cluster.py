@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from antiphon.core.errors import UsageError
-from antiphon.core.frames import MEMBERS_MAX, encode_runs
+from antiphon.core.frames import encode_runs
 from antiphon.core.ids import GroupName, GroupNumber, ProcessId, ViewNumber
+from antiphon.core.records import MEMBERS_MAX
 from antiphon.core.runs import Order, Run
 from antiphon.core.views import View
 from antiphon.sim.network import Network, NetworkOptions

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from antiphon.core.errors import UsageError
+from antiphon.trace import words
 from antiphon.trace.schema import LEFT, QUIESCENT, Event
 
 Message = tuple[str, int]
@@ -65,6 +66,23 @@ class Scope:
     """Processes that view rows list."""
     bits: dict[Message, int] = field(default_factory=dict)
     """Messages as sets of one; only what was multicast has a bit."""
+    told: dict[Message, list[Event]] = field(default_factory=lambda: defaultdict(list))
+    """The deliver rows that ask for total order or uniform delivery, by message."""
+    asks: dict[tuple[bool, bool], None] = field(default_factory=dict)
+    """What is asked for in its rows about messages: (total order, uniform delivery)."""
+
+    def is_total(self, message: Message) -> bool:
+        """Whether a message is in total order."""
+        return any(row.order == "total" for row in self._asked_in(message))
+
+    def is_uniform(self, message: Message) -> bool:
+        """Whether a message is uniform."""
+        return any(row.uniform for row in self._asked_in(message))
+
+    def _asked_in(self, message: Message) -> list[Event]:
+        """Return the row of a message's multicast; without one, those of its deliveries."""
+        multicast = self.multicasts.get(message)
+        return [multicast.event] if multicast else self.told.get(message, [])
 
     @property
     def members(self) -> list[str]:
@@ -113,9 +131,7 @@ def history_of(rows: Iterable[Event | tuple[Event, str, int]], run: str) -> Hist
     records = _records_of(rows, run)
     scopes: dict[tuple[str, str, int], Scope] = {}
     entries = [entry for record in records.values() for entry in record]
-    own = {
-        (*_scope_key(entry), entry.event.process) for entry in entries if _is_own_delivery(entry)
-    }
+    own = {(*_scope_key(entry), entry.event.process) for entry in entries if _tells_of_own(entry)}
     for entry in entries:
         key = _scope_key(entry)
         if entry.event.kind in {"view", "multicast", "deliver"} and key not in scopes:
@@ -126,6 +142,8 @@ def history_of(rows: Iterable[Event | tuple[Event, str, int]], run: str) -> Hist
             _add_multicasts(scopes[key], entry, delivers=(*key, entry.event.process) not in own)
         elif entry.event.kind == "deliver":
             _add_deliveries(scopes[key], entry)
+        if entry.event.kind in {"multicast", "deliver"}:
+            scopes[key].asks[entry.event.order == "total", entry.event.uniform] = None
     for scope in scopes.values():
         scope.bits = {message: 1 << place for place, message in enumerate(scope.multicasts)}
     delivery_count = sum(entry.event.count for entry in entries if entry.event.kind == "deliver")
@@ -199,6 +217,17 @@ def without_past(scope: Scope, before: dict[Message, int]) -> Iterator[tuple[Act
                 yield act, missing
 
 
+def left_out_of_orders(history: History) -> str:
+    """Say what the orders do not judge: messages whose multicast is not in the trace."""
+    count = sum(
+        message not in scope.multicasts
+        for scope in history.scopes
+        for deliveries in scope.deliveries.values()
+        for message in deliveries
+    )
+    return words.without_multicast(count)
+
+
 def _records_of(
     rows: Iterable[Event | tuple[Event, str, int]], run: str
 ) -> dict[tuple[str, str], list[Entry]]:
@@ -243,8 +272,12 @@ def _add_views(history: History, entries: Iterable[Entry]) -> None:
             history.installed.setdefault(_scope_key(entry), {}).setdefault(process, entry)
 
 
-def _is_own_delivery(entry: Entry) -> bool:
-    return entry.event.kind == "deliver" and entry.event.sender == entry.event.process
+def _tells_of_own(entry: Entry) -> bool:
+    """Whether a row shows that its process records deliveries of its own, or would have to."""
+    row = entry.event
+    if row.kind == "multicast":
+        return row.order == "total" or row.uniform
+    return row.kind == "deliver" and row.sender == row.process
 
 
 def acts_of(entry: Entry, *, is_multicast: bool) -> Iterator[Act]:
@@ -273,7 +306,10 @@ def _add_multicasts(scope: Scope, entry: Entry, *, delivers: bool) -> None:
 
 
 def _add_deliveries(scope: Scope, entry: Entry) -> None:
+    asks = entry.event.order == "total" or entry.event.uniform
     for act in acts_of(entry, is_multicast=False):
+        if asks:
+            scope.told[act.message].append(entry.event)
         first = scope.deliveries[act.process].setdefault(act.message, act)
         if first is act:
             scope.acts[act.process].append(act)

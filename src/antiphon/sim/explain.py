@@ -78,6 +78,37 @@ def explain_stall(scope: Scope, process: str, multicast: Act, end: Entry) -> Vio
     return violation_of(Property.LIVENESS, scope, wrong, chain, why)
 
 
+def explain_two_orders(scope: Scope, here: tuple[Act, Act], there: tuple[Act, Act]) -> Violation:
+    """Explain that one process delivered two messages in one order, another in the other."""
+    wrong, late = here
+    message, earlier = name(wrong.message), name(late.message)
+    chain = [
+        *map(link, there),
+        link(wrong),
+        link(late, words.only_after(late.process, earlier, message)),
+    ]
+    text = words.in_two_orders(wrong.process, message, earlier, there[0].process) + where(scope)
+    return violation_of(Property.TOTAL, scope, wrong, chain, text, late.message)
+
+
+def explain_not_uniform(
+    scope: Scope, delivered: Act, successor: Entry | None, end: Entry
+) -> Violation:
+    """Explain that a process went on, or ended, without a uniform message somebody delivered."""
+    message, process = name(delivered.message), (successor or end).event.process
+    multicast = scope.multicasts.get(delivered.message)
+    if successor is None:
+        last = link_to(end, words.at_end(words.never(process, message)))
+    else:
+        last = link_to(successor, words.went_on(process, scope.view + 1, message))
+    chain = [link(multicast)] if multicast else []
+    chain += [link(delivered), last]
+    view = None if successor is None else scope.view + 1
+    text = words.not_uniform(process, message, delivered.process, view) + where(scope)
+    wrong = delivered._replace(process=process)
+    return violation_of(Property.UNIFORM, scope, wrong, chain, text)
+
+
 def violation_of(
     which: Property,
     scope: Scope,

@@ -2,15 +2,17 @@
 
 Law: the definitions of docs/properties.md, read off message by message, sharing no idea with
 the Spark verifier or the protocols: it exists to disagree with them. What is about views is in
-``view_checks``. Causal order is judged by the whole "happened before" relation; its count is of
-deliveries that break it directly, and the two are never at odds (a chain breaks at some link
-first). Cost: 2,000 messages at 5 processes take about a tenth of a second; it grows with the
-square of the messages.
+``view_checks``, what is about total order and uniform delivery in ``total_checks``, transactions
+are in ``commit_checks``. Causal order is judged by the whole "happened before" relation; its
+count is of deliveries that break it directly, and the two are never at odds (a chain breaks at
+some link first). Cost: 2,000 messages at 5 processes take about a tenth of a second; it grows
+with the square of the messages.
 """
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
+from antiphon.sim.commit_checks import judge_commit
 from antiphon.sim.event_graph import (
     Act,
     History,
@@ -20,6 +22,7 @@ from antiphon.sim.event_graph import (
     direct_predecessors,
     fifo_predecessors,
     history_of,
+    left_out_of_orders,
     out_of_order,
     without_past,
 )
@@ -31,6 +34,7 @@ from antiphon.sim.explain import (
     explain_stall,
 )
 from antiphon.sim.findings import Finding, concluded, unknown
+from antiphon.sim.total_checks import judge_total, judge_total_causal, judge_uniform
 from antiphon.sim.view_checks import (
     judge_self_delivery,
     judge_sending_view,
@@ -56,11 +60,15 @@ def judge(rows: Iterable[Event | tuple[Event, str, int]], run: str = "") -> Verd
         event_count=sum(map(len, history.records.values())),
         message_count=sum(len(scope.multicasts) for scope in history.scopes),
         delivery_count=history.delivery_count,
-        properties=tuple(
-            _CHECKS[which](history) if history.delivery_count else unknown(which, words.NO_DELIVERY)
-            for which in Property
-        ),
+        properties=tuple(_judged(history, which) for which in Property),
     )
+
+
+def _judged(history: History, which: Property) -> PropertyVerdict:
+    """Judge one property; but for transactions, there is nothing to judge without deliveries."""
+    if history.delivery_count or which is Property.COMMIT:
+        return _CHECKS[which](history)
+    return unknown(which, words.NO_DELIVERY)
 
 
 def _fifo(history: History) -> PropertyVerdict:
@@ -69,7 +77,7 @@ def _fifo(history: History) -> PropertyVerdict:
         for scope in history.scopes
         for act, missing in out_of_order(scope, fifo_predecessors(scope))
     ]
-    return concluded(Property.FIFO, findings, _left_out_of_orders(history))
+    return concluded(Property.FIFO, findings, left_out_of_orders(history))
 
 
 def _causal(history: History) -> PropertyVerdict:
@@ -186,19 +194,8 @@ def _may_be_lost(history: History, scope: Scope, act: Act) -> bool:
     return (scope.run, sender) not in history.whole and number > scope.highest.get(sender, 0)
 
 
-def _left_out_of_orders(history: History) -> str:
-    """Say what the orders do not judge: messages whose multicast is not in the trace."""
-    count = sum(
-        message not in scope.multicasts
-        for scope in history.scopes
-        for deliveries in scope.deliveries.values()
-        for message in deliveries
-    )
-    return words.without_multicast(count)
-
-
 def _left_out_of_causes(history: History) -> str:
-    return words.together(_left_out_of_orders(history), _in_fifo_order(history))
+    return words.together(left_out_of_orders(history), _in_fifo_order(history))
 
 
 def _in_fifo_order(history: History) -> str:
@@ -222,4 +219,8 @@ _CHECKS: dict[Property, Callable[[History], PropertyVerdict]] = {
     Property.NO_ORPHAN: _no_orphan,
     Property.SELF_DELIVERY: judge_self_delivery,
     Property.LIVENESS: _liveness,
+    Property.TOTAL: judge_total,
+    Property.TOTAL_CAUSAL: judge_total_causal,
+    Property.UNIFORM: judge_uniform,
+    Property.COMMIT: judge_commit,
 }

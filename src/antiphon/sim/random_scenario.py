@@ -4,11 +4,15 @@ Law: the scenario is a function of the seed and the flush alone. Faults come in 
 milliseconds, about as long as a view change takes, because that is where protocols break: a
 second crash during the flush for the first, a join between two failures, a message still under
 way on a slow channel when its sender dies.
+
+Between the faults there are scenes (``scenes``), with dice of their own, so that the faults of a
+seed are the same whatever is played.
 """
 
 from random import Random
 
 from antiphon.sim.scenario import Scenario, Step, Verb
+from antiphon.sim.scenes import Scenes
 
 _TIMEOUT_US = 100_000
 
@@ -16,7 +20,7 @@ _FAULTS = {
     "crash": 16,
     "last_words": 16,
     "chain_of_deaths": 8,
-    "deaf_senior": 6,
+    "deaf_senior": 10,
     "pause": 8,
     "partition": 8,
     "slow_channel": 12,
@@ -24,6 +28,8 @@ _FAULTS = {
     "leave": 12,
 }
 """What can happen, each a method of the author, and how often."""
+
+_SCENE_MESSAGES = 80
 
 
 def random_scenario(seed: int, flush: str = "view-atomic") -> Scenario:
@@ -45,22 +51,37 @@ class _Author:
 
     def write(self) -> Scenario:
         random = self._random
-        time_us = random.randint(500, 8_000)
+        scenes = Scenes(self._seed, self._flush, self._names[:])
+        time_us = scenes.quiet_us + random.randint(500, 8_000)
         for _ in range(random.choice([1, 1, 2, 2, 3])):
             time_us = self._cluster(time_us)
         last_us = time_us
         for _ in range(random.randint(4, 24)):
             when_us = random.randint(0, last_us)
             self._add(when_us, "multicast", self._somebody(), amount=random.randint(1, 3))
-        self._steps.sort(key=lambda step: step.time_us)
+        messages = random.choice([15, 30, 60])
+        answers = random.choice([0.0, 0.2, 0.4])
+        delay_us = random.choice([100, 1_000, 1_000, 4_000])
+        played = scenes.play(last_us, delay_us)
+        if played:  # let the scenes be heard: answers to answers use up all messages
+            messages, answers = messages + _SCENE_MESSAGES, answers * scenes.answers
         return Scenario(
             seed=self._seed,
             founders=self._founders,
             flush=self._flush,
-            messages=random.choice([15, 30, 60]),
-            answers=random.choice([0.0, 0.2, 0.4]),
-            delay_us=random.choice([100, 1_000, 1_000, 4_000]),
-            steps=tuple(self._steps),
+            messages=messages,
+            answers=answers,
+            delay_us=delay_us,
+            # Only the view-atomic flush gives uniform delivery.
+            orders="mixed" if self._flush == "view-atomic" else "ordered",
+            letters=random.choice([0, 1]),
+            # The decision is a uniform multicast.
+            transactions=int(
+                (random.random() < 0.5 and self._flush == "view-atomic")
+                or any(step.verb == "begin" for step in played)
+            ),
+            token=random.choice(["follow", "follow", "fixed"]),
+            steps=tuple(sorted(self._steps + played, key=lambda step: step.time_us)),
         )
 
     def _cluster(self, time_us: int) -> int:

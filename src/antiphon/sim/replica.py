@@ -1,15 +1,17 @@
-"""A simulated application: its state is everything delivered, whatever the order.
+"""A simulated application: its state is everything delivered, and the order of the total messages.
 
-Law: two replicas that delivered the same messages are in the same state. So after a world has
+Law: two replicas that delivered the same messages, those in total order in the same order, are in
+the same state, and no others. So after a world has
 come to rest all replicas must be equal, those of joiners included: a message missing in, or
 counted twice by, a transferred state shows.
 """
 
 from zlib import crc32
 
-from antiphon.core.runs import Run
+from antiphon.core.runs import Order, Run
 
 _MASK = (1 << 64) - 1
+_FACTOR = 6364136223846793005
 _PIECE = 2
 
 
@@ -21,7 +23,7 @@ class Replica:
     def __init__(self, *, has_state: bool) -> None:
         """Start empty; without the state, wait for it."""
         self.has_state = has_state
-        self.state = 0
+        self.state = 0, 0
         self._waiting: list[tuple[int, Run]] = []
         self._since = 0
         self._loaded = b""
@@ -36,12 +38,17 @@ class Replica:
         if not self.has_state:
             self._waiting.append((run.view, run))
             return
+        order, total = self.state
         for number in range(run.first, run.last + 1):
-            self.state = (self.state + crc32(f"{run.view}/{run.sender}/{number}".encode())) & _MASK
+            value = crc32(f"{run.view}/{run.sender}/{number}".encode())
+            total = (total + value) & _MASK
+            if run.order is Order.TOTAL:
+                order = (order * _FACTOR + value) & _MASK
+        self.state = order, total
 
     def save(self) -> list[bytes]:
         """Return the state in a few pieces."""
-        data = self.state.to_bytes(8, "little")
+        data = b"".join(part.to_bytes(8, "little") for part in self.state)
         return [data[at : at + _PIECE] for at in range(0, len(data), _PIECE)]
 
     def expect(self, number: int) -> None:
@@ -56,7 +63,8 @@ class Replica:
 
     def finish(self) -> None:
         """The state is complete: apply what was delivered since."""
-        self.state = int.from_bytes(self._loaded, "little")
+        order, total = self._loaded[:8], self._loaded[8:]
+        self.state = int.from_bytes(order, "little"), int.from_bytes(total, "little")
         self.has_state = True
         waiting, self._waiting = self._waiting, []
         for view, run in waiting:

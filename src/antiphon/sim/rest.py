@@ -13,7 +13,7 @@ STATES_DIFFER = "states differ"
 
 def unrest(lives: list[Life]) -> str:
     """Say what is not as it must be in the end; empty if all is well."""
-    living = [life for life in lives if life.is_up and not _is_castaway(life, lives)]
+    living = [life for life in lives if life.is_up and not is_castaway(life, lives)]
     numbers = sorted({life.view.number if life.view is not None else 0 for life in living})
     if len(numbers) > 1:
         return f"views {numbers} at the same time"
@@ -40,11 +40,12 @@ def _restless(life: Life) -> str:
         (life.machine.ordering.queue_depth, "holds messages back"),
         (life.pending or not life.machine.may_multicast, "cannot multicast"),
         (not life.transfer.has_state, "has not got the state"),
+        (life.transactions.machine.open_count, "has not decided a transaction"),
     )
     return next((said for is_so, said in checks if is_so), "")
 
 
-def _is_castaway(life: Life, lives: list[Life]) -> bool:
+def is_castaway(life: Life, lives: list[Life]) -> bool:
     """Whether all whom a blocked process knows are gone: nobody can tell it that it is out."""
     membership = life.machine.membership
     if not membership.is_blocked or membership.latest is None:

@@ -17,9 +17,18 @@ from dataclasses import dataclass
 from typing import Literal, cast, get_args
 
 from antiphon.core.errors import UsageError
+from antiphon.ordering.total import POLICIES
 
 Verb = Literal[
-    "multicast",  # p, how many messages
+    "multicast",  # p, how many messages, in the mixture of orders of the world
+    "fifo",       # p, how many messages, in this order; likewise
+    "causal",
+    "total",
+    "uniform",    # p, how many messages, causal and uniform; likewise
+    "uniform-fifo",
+    "uniform-total",
+    "send",       # p, a letter to q
+    "begin",      # p, a transaction
     "crash",      # p; amount 1: the others can tell at once, as from a refused connection
     "pause",      # p does nothing, and what arrives waits
     "resume",     # p
@@ -59,22 +68,36 @@ class Scenario:
     """How likely a process answers what it delivers."""
     delay_us: int = 1_000
     """Mean delay of a channel."""
+    orders: str = "causal"
+    """The mixture of orders in which messages are multicast."""
+    letters: int = 0
+    """1: some answers are letters."""
+    transactions: int = 0
+    """1: some answers begin transactions."""
+    token: str = "follow"  # noqa: S105 - no secret
+    """Where the token of the total order goes."""
     steps: tuple[Step, ...] = ()
 
     def __str__(self) -> str:
         """As text that reads back to the same scenario."""
-        head = ["seed", "founders", "flush", "messages", "answers", "delay_us"]
+        head = [
+            "seed", "founders", "flush", "messages", "answers", "delay_us", "orders", "letters",
+            "transactions", "token",
+        ]  # fmt: skip
         lines = [f"{name} {getattr(self, name)}" for name in head]
         return "\n".join([*lines, *map(str, self.steps)]) + "\n"
 
 
 _VERBS = get_args(Verb)
 
+MIXTURES = ("causal", "ordered", "mixed")
+"""Mixtures of orders: causal only, any order, any order and uniform or not."""
+
 FOUNDERS_MAX = 1_000
 MESSAGES_MAX = 10_000
 TIME_US_MAX = 10**10
 
-_NAMES = {"slow": (2, 2), "heal": (0, 0), "partition": (1, FOUNDERS_MAX)}
+_NAMES = {"slow": (2, 2), "send": (2, 2), "heal": (0, 0), "partition": (1, FOUNDERS_MAX)}
 """How many processes a verb is about, the fewest and the most, if it is not one."""
 
 
@@ -104,6 +127,10 @@ def parse_scenario(text: str) -> Scenario:
                 messages=int(values.pop("messages", "60")),
                 answers=float(values.pop("answers", "0.5")),
                 delay_us=int(values.pop("delay_us", "1000")),
+                orders=values.pop("orders", "causal"),
+                letters=int(values.pop("letters", "0")),
+                transactions=int(values.pop("transactions", "0")),
+                token=values.pop("token", "follow"),
                 steps=tuple(steps),
             ),
             values,
@@ -121,6 +148,8 @@ def _checked(scenario: Scenario, left_over: dict[str, str]) -> Scenario:
         f"messages are from 0 to {MESSAGES_MAX}": 0 <= scenario.messages <= MESSAGES_MAX,
         "answers is a probability": 0.0 <= scenario.answers <= 1.0,
         f"delay_us is from 0 to {TIME_US_MAX}": 0 <= scenario.delay_us <= TIME_US_MAX,
+        f"orders is one of {', '.join(MIXTURES)}": scenario.orders in MIXTURES,
+        f"token is one of {', '.join(POLICIES)}": scenario.token in POLICIES,
     }
     for said, is_right in checks.items():
         if not is_right:

@@ -92,7 +92,7 @@ def judge_view_atomic(history: History) -> PropertyVerdict:
     findings: list[Finding] = []
     is_left_by_two = False
     for scope in history.scopes:
-        movers = _movers(history, scope)
+        movers = movers_of(history, scope)
         is_left_by_two |= len(movers) > 1
         delivered: dict[Message, Act] = {}
         for mover in movers:
@@ -110,7 +110,7 @@ def judge_view_atomic(history: History) -> PropertyVerdict:
     return concluded(Property.VIEW_ATOMIC, findings, reason)
 
 
-def _movers(history: History, scope: Scope) -> dict[str, Entry]:
+def movers_of(history: History, scope: Scope) -> dict[str, Entry]:
     """Return the members that installed a view and its successor, with the successor's rows."""
     installed = history.installed.get((scope.run, scope.group, scope.view), {})
     return {

@@ -13,20 +13,31 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from antiphon.core.ids import ProcessId, ViewNumber
+from antiphon.core.runs import Order
 from antiphon.core.views import View
 from antiphon.membership.failure_detector import Timing
 from antiphon.sim.channels import Channels
-from antiphon.sim.life import GROUP, Life, Surroundings
-from antiphon.sim.rest import STATES_DIFFER, is_hopeless, unrest
+from antiphon.sim.life import GROUP, WAYS, How, Life, Surroundings
+from antiphon.sim.rest import STATES_DIFFER, is_castaway, is_hopeless, unrest
 from antiphon.sim.scenario import Scenario, Step
 from antiphon.sim.scheduler import Scheduler
-from antiphon.stack.member import Member, Settings
+from antiphon.stack.member import Member
+from antiphon.stack.settings import Settings
 from antiphon.trace.schema import QUIESCENT, Event
 
 TIMING = Timing(heartbeat_us=20_000, timeout_us=100_000, timeout_us_max=400_000)
 SETTLE_US = 6_000_000
 LIVES_MAX = 4
+BLOCKED = "blocked: too few members are left"
 _JOIN_RETRY_US = 60_000
+_SAYINGS = {
+    "fifo": How(Order.FIFO),
+    "causal": How(Order.CAUSAL),
+    "total": How(Order.TOTAL),
+    "uniform": How(Order.CAUSAL, uniform=True),
+    "uniform-fifo": How(Order.FIFO, uniform=True),
+    "uniform-total": How(Order.TOTAL, uniform=True),
+}
 _QUIET_BEATS = 3
 """Heartbeats for which nothing may change: something could be on its way."""
 
@@ -50,11 +61,14 @@ class World:
     def __init__(self, scenario: Scenario) -> None:
         """Found the group; nothing happens before ``run``."""
         self._scenario = scenario
-        self._settings = Settings(flush=scenario.flush, timing=TIMING)
+        self._settings = Settings(flush=scenario.flush, timing=TIMING, token=scenario.token)
         self.scheduler = Scheduler()
         self.channels = Channels(self.scheduler, scenario.seed, scenario.delay_us, self._arrive)
         self._around = Surroundings(self.scheduler, self.channels, scenario.messages)
         self._around.answers = scenario.answers
+        self._around.ways = WAYS[scenario.orders]
+        self._around.has_letters = bool(scenario.letters)
+        self._around.has_transactions = bool(scenario.transactions)
         self._around.heartbeat_us = TIMING.heartbeat_us
         self._around.on_end = self._on_end
         self.lives: dict[ProcessId, Life] = {}
@@ -95,7 +109,9 @@ class World:
         detail = QUIESCENT if stuck in {"", STATES_DIFFER} else stuck
         for life in lives:
             if life.is_up:
-                life.rows.stop(self.now_us, detail)
+                # Who is blocked for good may hold back what it will never deliver.
+                is_cast_away = is_castaway(life, lives)
+                life.rows.stop(self.now_us, BLOCKED if is_cast_away else detail)
         return Outcome(
             [event for life in lives for event in life.events],
             "" if is_hopeless(lives) else stuck,
@@ -137,13 +153,19 @@ class World:
         match step.verb:
             case "multicast":
                 life.say(max(1, step.amount))
+            case _ if step.verb in _SAYINGS:
+                life.say(max(1, step.amount), _SAYINGS[step.verb])
+            case "send":
+                life.write(step.who[1])
+            case "begin":
+                life.begin()
             case "crash":
                 self._crash(life, is_seen=bool(step.amount))
             case "pause":
                 life.is_paused = True
             case "resume":
                 life.resume()
-            case _:
+            case _:  # leave
                 life.is_leaving = True
                 life.act(lambda: life.machine.leave(self.now_us))
 
@@ -193,4 +215,5 @@ class World:
             self.scheduler.at(self.now_us + 5_000, lambda _: self._join(name), None)
 
     def _has_faults(self) -> bool:
-        return any(step.verb not in {"multicast", "join", "leave"} for step in self._scenario.steps)
+        harmless = {"multicast", "join", "leave", "send", "begin", *_SAYINGS}
+        return any(step.verb not in harmless for step in self._scenario.steps)

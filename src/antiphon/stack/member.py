@@ -1,71 +1,51 @@
 """A member: one process in one dynamic group, composed.
 
-    application   MulticastRequested   LeaveRequested          DeliverRuns  InstallView  BlockGroup
-                         |                   |                      ^            ^
-    order          VectorDomain  <-----------|------- runs ---------+            |
-    copies         Stability                 |                                   |
-    views                           Membership: detector, agreement, flush ------+
-                         |                   |                      ^
-    transport         SendRun      SendControl, RelayRuns     RunReceived, ControlReceived
+    application    multicast, send       leave             DeliverRuns  InstallView  BlockGroup
+                         |                 |                    ^            ^
+    order           MixedDomain  <---------|------- runs -------+            |
+    letters         Letters                |                                 |
+    copies          Stability              |                                 |
+    views                         Membership: detector, agreement, flush ----+
+                         |                 |                    ^
+    transport    SendRun, SendLetter   SendControl, RelayRuns   runs, letters, control messages
 
 Law: virtual synchrony. Messages and views come in one stream of effects; a message is delivered
-in the view in which it was multicast, and nothing is multicast while a view is being left.
+in the view in which it was multicast, and nothing is multicast while a view is being left, but
+the token holder's last list; nor while a letter is not acknowledged.
 
 A run is taken if it is of the current view, from a process that has not failed in a view agreed
 on since; kept if of a later view; dropped otherwise. What is received twice, from its sender and
 from a relay, is cut to what is new.
 """
 
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 
-from antiphon.core.control import Alive, AnyMessage
+from antiphon.core.control import Alive, AnyMessage, Confirm, LetterAsked, LetterTaken
 from antiphon.core.errors import PeerError, UsageError
 from antiphon.core.ids import GroupNumber, ProcessId
-from antiphon.core.runs import Order, Run
+from antiphon.core.runs import PORT_APPLICATION, PORT_CALLS, Letter, Order, Run
 from antiphon.core.views import View
-from antiphon.membership.all_to_all_flush import AllToAllFlush
-from antiphon.membership.coordinator_flush import CoordinatorFlush
-from antiphon.membership.effects import DeliverRuns, Effect, InstallView, Outbox, SendRun
-from antiphon.membership.failure_detector import Timing
-from antiphon.membership.membership import FlushMaker, Membership
-from antiphon.membership.view_atomic_flush import ViewAtomicFlush
+from antiphon.membership.effects import (
+    DeliverRuns,
+    Effect,
+    InstallView,
+    Outbox,
+    SendLetter,
+    SendRun,
+)
+from antiphon.membership.membership import Membership
+from antiphon.ordering.letters import Letters
+from antiphon.ordering.mixed import MixedDomain
 from antiphon.ordering.stability import Stability
-from antiphon.ordering.vector import VectorDomain
-
-FLUSHES: dict[str, FlushMaker] = {
-    "view-atomic": ViewAtomicFlush,
-    "coordinator": CoordinatorFlush,
-    "all-to-all": AllToAllFlush,
-}
-"""Ways to leave a view, by name; the first is the default."""
+from antiphon.stack.early import Early
+from antiphon.stack.past import Past
+from antiphon.stack.settings import FLUSHES, Settings
 
 ALIVE_BYTES = 1024 * 1024
 """Bytes received after which the senders are told, without waiting for the heartbeat."""
 
-EARLY_BYTES_MAX = 64 * 1024 * 1024
-"""Bytes of one process kept of views that are not installed yet: more is no correct process."""
-
-EARLY_ALIVE_MAX = 10_000
-
-_EARLY_RUN_BYTES = 256
-
 GROUP = GroupNumber(0)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
-    """What all members of a group must have in common."""
-
-    flush: str = "view-atomic"
-    timing: Timing = field(default_factory=Timing)
-
-    def __post_init__(self) -> None:
-        """Refuse what does not exist."""
-        if self.flush not in FLUSHES:
-            message = f"there is no flush {self.flush!r}: choose one of {', '.join(FLUSHES)}"
-            raise UsageError(message)
 
 
 class Member:
@@ -75,12 +55,12 @@ class Member:
         """Begin in ``view``, agreed on beforehand by all its members, or outside."""
         self.me = me
         self._out = Outbox(me)
-        self._ordering = VectorDomain()
+        self._settings = settings
+        self._ordering = MixedDomain(settings.token)
+        self._letters = Letters()
         self._stability = Stability(1, 0)
-        self._past: list[tuple[View, Stability]] = []
-        self._early: list[tuple[ProcessId, Run, bool]] = []
-        self._early_bytes: dict[ProcessId, int] = {}
-        self._early_alive: dict[ProcessId, list[Alive]] = {}
+        self._past = Past()
+        self._early = Early()
         self._received_bytes = self._sent_bytes = 0
         self._alive_us = now_us
         self._members: tuple[ProcessId, ...] = ()
@@ -102,11 +82,22 @@ class Member:
 
     @property
     def may_multicast(self) -> bool:
-        """Whether a multicast would go out now; if not, wait for the next view."""
-        return self.membership.may_multicast
+        """Whether a multicast would go out now; if not, wait for a view, or for a letter."""
+        return self.membership.may_multicast and self._letters.waiting_for is None
+
+    def may_send(self, to: ProcessId) -> bool:
+        """Whether a letter would go out now."""
+        return self.membership.may_multicast and self._letters.waiting_for in {None, to}
 
     @property
-    def ordering(self) -> VectorDomain:
+    def is_due(self) -> bool:
+        """Whether others wait for a list, a confirmation or an acknowledgement: :meth:`pay`."""
+        return self._letters.is_due or (
+            self.membership.may_multicast and self._ordering.is_due(GROUP)
+        )
+
+    @property
+    def ordering(self) -> MixedDomain:
         """The ordering machine, to look into: clocks, what is held and why."""
         return self._ordering
 
@@ -118,7 +109,7 @@ class Member:
     @property
     def kept_bytes(self) -> int:
         """Payload bytes of copies kept, of this view and earlier ones."""
-        return self._stability.kept_bytes + sum(past.kept_bytes for _, past in self._past)
+        return self._stability.kept_bytes + self._past.kept_bytes
 
     @property
     def is_alive_due(self) -> bool:
@@ -142,42 +133,105 @@ class Member:
     def unstable_elsewhere(self, staying: Container[ProcessId]) -> list[Run]:
         """Return the runs kept of other views, of senders that are not ``staying``."""
         later = {view.number: view.members for view in self.membership.transition.pending}
+        early = (run for _, run, _ in self._early.runs if type(run) is Run and run.view in later)
         return [
-            run
-            for view, past in self._past
-            for rank, copies in past.copies.items()
-            if view.members[rank] not in staying
-            for run in copies
-        ] + [
-            run
-            for _, run, _ in self._early
-            if run.view in later
-            and run.sender < len(later[run.view])
-            and later[run.view][run.sender] not in staying
+            *self._past.runs(staying),
+            *(
+                run
+                for run in early
+                if run.sender < len(later[run.view]) and later[run.view][run.sender] not in staying
+            ),
         ]
 
     # What happens: the application.
 
     def multicast(
-        self, payloads: list[bytes], order: Order, now_us: int, byte_count: int | None = None
+        self,
+        payloads: Sequence[bytes],
+        order: Order,
+        now_us: int,
+        byte_count: int | None = None,
+        *,
+        uniform: bool = False,
+        port: int = PORT_APPLICATION,
     ) -> list[Effect]:
-        """Multicast a run and deliver it here; only while ``may_multicast``."""
-        if not self.membership.may_multicast:
+        """Multicast a run, and deliver it here in its turn; only while ``may_multicast``."""
+        if not self.may_multicast:
             message = "the group is between two views, or blocked: wait for the next view"
             raise UsageError(message)
-        run = self._ordering.multicast(GROUP, payloads, order, byte_count)
-        self._stability.keep(run)
-        alive = None
+        if uniform or order is Order.TOTAL or not self._ordering.is_clear(GROUP):
+            self._settings.check(order, uniform=uniform)
+            run, ready = self._ordering.multicast_any(
+                GROUP, payloads, order, byte_count, uniform=uniform, port=port
+            )
+        else:
+            run = self._ordering.multicast(GROUP, payloads, order, byte_count, port)
+            ready = [run]
         self._sent_bytes += run.byte_count
         is_due = (
             self._sent_bytes >= ALIVE_BYTES
             or now_us - self._alive_us >= self.membership.heartbeat_us // 2
         )
+        effects: list[Effect] = [self._send_run(run, now_us, is_alive_due=is_due)]
+        if ready:
+            effects.append(DeliverRuns(ready))
+        return effects
+
+    def _send_run(self, run: Run, now_us: int, *, is_alive_due: bool) -> SendRun:
+        """Keep a copy of an own run; return the effect that sends it."""
+        self._stability.keep(run)
+        alive = None
         if len(self._members) == 1:
             self._stability.release_alone()
-        elif is_due and len(self.membership.transition.everybody()) == len(self._members):
+        elif is_alive_due and len(self.membership.transition.everybody()) == len(self._members):
             alive = self._say_alive(now_us)  # all whom it concerns get the run
-        return [SendRun(run, alive), DeliverRuns([run])]
+        return SendRun(run, alive)
+
+    def send_letter(self, to: ProcessId, payload: bytes, port: int) -> list[Effect]:
+        """Send a message to one member; only while ``may_send``."""
+        if not self.may_send(to) or to == self.me or to not in self._ranks:
+            message = f"a letter to {to} cannot go out now: it must be another member of the view"
+            raise UsageError(message)
+        self._letters.send(to)
+        return [SendLetter(to, self._ordering.write_letter(GROUP, payload, port))]
+
+    def pay(self, now_us: int) -> list[Effect]:
+        """Tell the others what they wait for: lists, confirmations, marks, acknowledgements.
+
+        Called when a burst of arrivals is over, so that one message serves many.
+        """
+        for sender, count in self._letters.say():
+            self._out.send(sender, LetterTaken(count))
+        if self.is_due:
+            said = self._ordering.multicast_order(GROUP)
+            if said is not None:
+                self._say(*said, now_us)
+            for rank, confirm in self._ordering.confirmations(GROUP):
+                self._out.send(self._members[rank], confirm)
+        return self._settled(now_us)
+
+    @property
+    def is_owing(self) -> bool:
+        """Whether acknowledgements are owed that nobody waits for: :meth:`pay` sooner or later."""
+        return self._letters.is_owing
+
+    def hurry(self) -> list[Effect]:
+        """There is something to send: see to it that no letter holds it up for long."""
+        to = self._letters.hurry()
+        if to is not None:
+            self._out.send(to, LetterAsked())
+        return self._out.take()
+
+    def say_last_words(self) -> None:
+        """The current view is about to be left: say which turns were given in it."""
+        said = self._ordering.stop(GROUP)
+        if said is not None:
+            self._say(*said, self._alive_us)
+
+    def _say(self, run: Run, ready: list[Run], now_us: int) -> None:
+        self._out.put(self._send_run(run, now_us, is_alive_due=False))
+        if ready:
+            self._out.put(DeliverRuns(ready))
 
     def leave(self, now_us: int) -> list[Effect]:
         """Ask to leave the group."""
@@ -255,7 +309,7 @@ class Member:
             message = f"a run of member {run.sender} comes from another process, {peer}"
             raise PeerError(message)
         if run.view > transition.number:
-            self._keep_early(peer, run, relayed=relayed)
+            self._early.keep(peer, run, relayed=relayed)
         elif run.view == transition.number:
             fresh = self._take_fresh(run)
             if fresh is not None and transition.pending:
@@ -265,15 +319,6 @@ class Member:
     def _is_of(self, peer: ProcessId, run: Run) -> bool:
         """Whether ``peer`` is the sender that a run of the current view names."""
         return run.sender < len(self._members) and self._members[run.sender] == peer
-
-    def _keep_early(self, peer: ProcessId, run: Run, *, relayed: bool) -> None:
-        """Keep a run of a later view; who it is from is checked when the view begins."""
-        kept = self._early_bytes.get(peer, 0) + run.byte_count + _EARLY_RUN_BYTES
-        if kept > EARLY_BYTES_MAX:
-            message = f"{peer} sends ever more of a view that is not installed here"
-            raise PeerError(message)
-        self._early_bytes[peer] = kept
-        self._early.append((peer, run, relayed))
 
     def _take_fresh(self, run: Run) -> Run | None:
         """Take what is new in a run; return it."""
@@ -300,9 +345,67 @@ class Member:
         if isinstance(message, Alive):
             self.membership.hear_alive(peer, message, now_us)
             self._take_alive(peer, message)
-            return self._settled(now_us)
-        self.membership.receive(peer, message, now_us)
+        elif isinstance(message, Confirm):
+            self.membership.hear(peer, now_us)
+            self._take_confirm(peer, message)
+        elif isinstance(message, LetterTaken):
+            self.membership.hear(peer, now_us)
+            self._letters.acknowledge(peer, message.count)
+        elif isinstance(message, LetterAsked):
+            self.membership.hear(peer, now_us)
+            self._letters.hear_hurry(peer)
+        else:
+            self.membership.receive(peer, message, now_us)
         return self._settled(now_us)
+
+    def _take_confirm(self, peer: ProcessId, confirm: Confirm) -> None:
+        """Take what a member confirms; while the view is being left, that is not needed.
+
+        Of a later view it cannot be: nothing is marked there before this process confirms it.
+        """
+        transition = self.membership.transition
+        if confirm.number != transition.number or transition.pending or peer not in self._ranks:
+            return
+        ready = self._ordering.confirm(GROUP, self._ranks[peer], confirm)
+        if ready:
+            self._out.put(DeliverRuns(ready))
+
+    def receive_letter(self, peer: ProcessId, letter: Letter) -> list[Run] | None:
+        """Take a letter in the common case, as :meth:`receive` takes a run."""
+        if (
+            letter.view != self._plain_view
+            or letter.group != GROUP
+            or not self._is_of(peer, letter)
+        ):
+            return None
+        ready = self._ordering.receive_letter(letter)
+        self._letters.receive(peer, is_reply=letter.port == PORT_CALLS)
+        return ready
+
+    def take_letter(self, peer: ProcessId, letter: Letter, now_us: int) -> list[Effect]:
+        """Take a letter; it is acknowledged when all that came with it has been taken."""
+        membership = self.membership
+        if peer == self.me or letter.group != GROUP or letter.view < 1:
+            message = f"{peer} sends a letter that cannot be for this process"
+            raise PeerError(message)
+        membership.hear(peer, now_us)
+        if membership.is_over or not membership.takes_from(peer, letter.view):
+            return []
+        if letter.view > membership.transition.number:
+            self._early.keep(peer, letter, relayed=False)
+        else:
+            self._read_letter(peer, letter)
+        self._letters.receive(peer, is_reply=letter.port == PORT_CALLS)
+        return self._settled(now_us)
+
+    def _read_letter(self, peer: ProcessId, letter: Letter) -> None:
+        """Deliver a letter, or hold it; one of an earlier view lacks nothing any more."""
+        if not self._letters.is_known(peer, letter):
+            return  # of long ago, or of before this process came
+        is_current = letter.view == self.membership.transition.number
+        ready: list[Run] = self._ordering.receive_letter(letter) if is_current else [letter]
+        if ready:
+            self._out.put(DeliverRuns(ready))
 
     # Stability.
 
@@ -319,11 +422,7 @@ class Member:
     def _take_alive(self, peer: ProcessId, alive: Alive) -> None:
         number = self.membership.transition.number
         if alive.number > number:
-            kept = self._early_alive.setdefault(peer, [])
-            if len(kept) >= EARLY_ALIVE_MAX:
-                message = f"{peer} speaks ever more of a view that is not installed here"
-                raise PeerError(message)
-            kept.append(alive)
+            self._early.keep_alive(peer, alive)
         elif alive.number == number and (rank := self._ranks.get(peer)) is not None:
             is_fair = alive.stable <= self._ordering.received_of(GROUP, rank)
             sent = self._ordering.received_of(GROUP, self._stability.rank)
@@ -331,19 +430,9 @@ class Member:
                 message = f"{peer} claims to have received what was never multicast"
                 raise PeerError(message)
         if self._past:
-            self._drop_past()
-
-    def _drop_past(self) -> None:
-        """Drop the copies of views that every member is known to have left."""
-        self._past = [
-            (view, past)
-            for view, past in self._past
-            if any(
-                member != self.me and self.membership.view_of(member) <= view.number
-                for member in self.membership.transition.everybody()
-                if member in view.members
-            )
-        ]
+            everybody = self.membership.transition.everybody()
+            others = (member for member in everybody if member != self.me)
+            self._past.drop(others, self.membership.view_of)
 
     # Views.
 
@@ -359,8 +448,12 @@ class Member:
     def _install(self, view: View, now_us: int) -> None:
         membership = self.membership
         before = membership.transition.current
-        if before is not None and membership.flush.keeps_copies:
-            self._past.append((before, self._stability))
+        if before is not None:
+            left_over = self._ordering.finish(GROUP)
+            if left_over:
+                self._out.put(DeliverRuns(left_over))
+            if membership.flush.keeps_copies:
+                self._past.keep(before, self._stability)
         membership.enter()
         self._out.put(InstallView(view))
         if self.me in view.members:
@@ -373,7 +466,9 @@ class Member:
 
     def _begin(self, view: View) -> None:
         rank = view.rank_of(self.me)
-        self._ordering.advance(GROUP, view, rank)
+        has_holder = not self.membership.transition.pending
+        self._ordering.advance(GROUP, view, rank, has_holder=has_holder)
+        self._letters.enter(view)
         self._stability = Stability(len(view.members), rank)
         self._members = view.members
         self._ranks = {member: place for place, member in enumerate(view.members)}
@@ -381,16 +476,17 @@ class Member:
 
     def _take_early(self, view: View) -> None:
         """Take what came too early, in the order in which it came."""
-        early, self._early, self._early_bytes = self._early, [], {}
-        for peer, run, relayed in early:
+        for peer, run, relayed in self._early.take_runs():
             if run.view > view.number:
-                self._keep_early(peer, run, relayed=relayed)
+                self._early.keep(peer, run, relayed=relayed)
             elif run.view == view.number and (relayed or self._is_of(peer, run)):
                 # Whoever sent nonsense earlier must not spoil what others did right.
                 with suppress(PeerError):
-                    self._take_fresh(run)
-        alive, self._early_alive = self._early_alive, {}
-        for peer, messages in alive.items():
+                    if isinstance(run, Letter):
+                        self._read_letter(peer, run)
+                    else:
+                        self._take_fresh(run)
+        for peer, messages in self._early.take_alive():
             with suppress(PeerError):
                 for message in messages:
                     self._take_alive(peer, message)

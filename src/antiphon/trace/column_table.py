@@ -61,7 +61,8 @@ def _described_fields() -> list[tuple[str, str, str]]:
     for field, meaning in zip(row.body, row.body[1:], strict=False):
         if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name):
             words = ast.literal_eval(meaning.value) if isinstance(meaning, ast.Expr) else ""
-            described.append((field.target.id, ast.unparse(field.annotation), str(words)))
+            meant = " ".join(str(words).split())
+            described.append((field.target.id, ast.unparse(field.annotation), meant))
     return described
 
 

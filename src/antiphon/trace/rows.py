@@ -6,7 +6,7 @@ write them through here. Names, not ranks, go into the trace: a trace must be re
 
 from collections.abc import Callable
 
-from antiphon.core.runs import Order, Run
+from antiphon.core.runs import PORT_ORDER, Order, Run
 from antiphon.core.views import View
 from antiphon.trace import schema
 from antiphon.trace.schema import Event
@@ -19,6 +19,8 @@ _ORDER_NAMES: dict[Order, schema.Order] = {
     Order.CAUSAL: "causal",
     Order.TOTAL: "total",
 }
+
+_PORT_DETAILS = {PORT_ORDER: schema.SETS_ORDER}
 
 
 class Rows:
@@ -59,11 +61,29 @@ class Rows:
             Event(
                 process=self._process, time_us=time_us, kind=kind, group=self._group,
                 view=run.view, sender=self._names[run.sender], first=run.first,
-                count=len(run.payloads), order=_ORDER_NAMES[run.order],
+                count=len(run.payloads), order=_ORDER_NAMES[run.order], uniform=run.uniform,
                 bytes=run.byte_count, overhead_bytes=overhead_bytes,
-                queue_depth=queue_depth,
+                queue_depth=queue_depth, detail=_PORT_DETAILS.get(run.port, ""),
             )
         )  # fmt: skip
+
+    def vote(self, time_us: int, initiator: str, number: int, *, is_yes: bool) -> None:
+        """Note how the process votes on transaction ``number`` of ``initiator``."""
+        detail = schema.YES if is_yes else schema.NO
+        self._note("vote", time_us, initiator, detail, number)
+
+    def decide(self, time_us: int, initiator: str, number: int, *, is_commit: bool) -> None:
+        """Note what the process learns, or decides, to be the fate of a transaction."""
+        detail = schema.COMMIT if is_commit else schema.ABORT
+        self._note("decide", time_us, initiator, detail, number)
+
+    def send_letter(self, time_us: int, to: str, number: int, byte_count: int = 0) -> None:
+        """Note that the process sends its letter ``number`` to ``to``."""
+        self._note("send", time_us, self._process, to, number, byte_count)
+
+    def take_letter(self, time_us: int, sender: str, number: int, byte_count: int = 0) -> None:
+        """Note that letter ``number`` of ``sender`` to this process is read."""
+        self._note("take", time_us, sender, "", number, byte_count)
 
     def suspect(self, time_us: int, who: str, why: str) -> None:
         """Note that a process is suspected."""
@@ -77,11 +97,19 @@ class Rows:
         """Note that the group goes on."""
         self._note("resume", time_us, "", "")
 
-    def _note(self, kind: schema.Kind, time_us: int, who: str, detail: str) -> None:
+    def _note(
+        self,
+        kind: schema.Kind,
+        time_us: int,
+        who: str,
+        detail: str,
+        number: int = 0,
+        byte_count: int = 0,
+    ) -> None:
         self._sink(
             Event(
                 process=self._process, time_us=time_us, kind=kind, group=self._group,
-                view=max(self._view, 1), sender=who, detail=detail,
+                view=max(self._view, 1), sender=who, first=number, bytes=byte_count, detail=detail,
             )
         )  # fmt: skip
 

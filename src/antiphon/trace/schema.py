@@ -12,7 +12,7 @@ from msgspec import Meta, Struct
 
 Kind = Literal[
     "start", "view", "multicast", "receive", "deliver", "send_frame",
-    "suspect", "block", "resume", "crash", "stop",
+    "suspect", "block", "resume", "vote", "decide", "send", "take", "crash", "stop",
 ]  # fmt: skip
 Order = Literal["", "fifo", "causal", "total"]
 
@@ -21,6 +21,15 @@ QUIESCENT = "quiescent"
 
 LEFT = "left"
 """``detail`` of a ``stop`` row: the process left its group and took part until the end."""
+
+YES, NO = "yes", "no"
+"""``detail`` of a ``vote`` row."""
+
+COMMIT, ABORT = "commit", "abort"
+"""``detail`` of a ``decide`` row."""
+
+SETS_ORDER = "sets-order"
+"""``detail`` of rows about a message that only tells the total order of others."""
 
 RUN_COUNT_MAX = 1_000_000
 """Messages in one row: keeps (index, place in the row) inside one 64-bit position."""
@@ -55,9 +64,11 @@ class Event(Struct, kw_only=True, omit_defaults=True):
     view: Number = 1
     """The view of the group in which it happened."""
     sender: str = ""
-    """Who multicast the messages; may be left out in `multicast` rows, where it is `process`."""
+    """Who multicast the messages, sent the letter, or began the transaction; may be left out in
+    `multicast` and `send` rows, where it is `process`."""
     first: Number = 0
-    """Number of the first message of the row; per sender, group and view, from 1."""
+    """Number of the first message of the row; per sender, group and view, from 1. Letters and
+    transactions are numbered per sender and group."""
     count: Count = 1
     """How many messages of that sender the row stands for: first, first + 1, ..."""
     order: Order = ""
@@ -75,4 +86,5 @@ class Event(Struct, kw_only=True, omit_defaults=True):
     members: list[Name] | None = None
     """In `view` rows: the members, in order of seniority."""
     detail: str = ""
-    """Anything a person may want to know; in `stop` rows, `quiescent` and `left` have a meaning."""
+    """Anything a person may want to know; in `stop` rows, `quiescent` and `left` have a meaning, a
+    `vote` is `yes` or `no`, a `decide` is `commit` or `abort`, a `send` names the addressee."""

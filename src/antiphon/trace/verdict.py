@@ -32,6 +32,10 @@ class Property(StrEnum):
     NO_ORPHAN = "no-orphan"
     SELF_DELIVERY = "self-delivery"
     LIVENESS = "liveness"
+    TOTAL = "total"
+    TOTAL_CAUSAL = "total-causal"
+    UNIFORM = "uniform"
+    COMMIT = "commit"
 
 
 class MessageId(msgspec.Struct, frozen=True, order=True):
@@ -66,7 +70,7 @@ class Violation(msgspec.Struct, frozen=True):
     message: MessageId | None
     """The message that should not have been delivered yet, or at all; or was not delivered.
 
-    None where it is about a view itself."""
+    None where it is about a view itself, or a transaction."""
     earlier: MessageId | None
     """For orders and pasts: the message that had to come first, or along."""
     chain: tuple[Link, ...]

@@ -12,6 +12,12 @@ NAMES_MAX = 10
 NO_DELIVERY = "the trace has no delivery, so there is nothing to judge"
 NO_VIEW = "the trace has no view row, so nothing is known about views"
 NO_VIEW_LEFT = "no two processes went on together from one view to the next"
+NO_TOTAL = "nothing was multicast in total order"
+NO_UNIFORM = "nothing was multicast with uniform delivery"
+NO_DECISION = "no transaction was decided"
+NOT_ASKED = (NO_TOTAL, NO_UNIFORM, NO_DECISION)
+"""Why something is unknown that nobody wanted to know."""
+
 IN_FIFO_ORDER = "messages in fifo order are not held to it"
 
 
@@ -52,6 +58,17 @@ def not_held(names: Iterable[str]) -> str:
     return (
         f"{counted(len(names), 'process is', 'processes are')} not held to it, as the record "
         f"ends early or is missing: {listed(names)}"
+    )
+
+
+def held_to_uniform(names: Iterable[str]) -> str:
+    """Say who is held to total order in uniform messages only."""
+    names = set(names)
+    if not names:
+        return ""
+    return (
+        f"{counted(len(names), 'process is', 'processes are')} held to it in uniform messages "
+        f"only, as the record ends early: {listed(names)}"
     )
 
 
@@ -117,6 +134,56 @@ def in_wrong_view(said: str, group: str, view: int, current: int | None) -> str:
     """Say that a message of one view was multicast, or delivered, in another."""
     when = "before it had installed a view" if current is None else f"while in view {current}"
     return f"{said}, of {view_of(group, view)}, {when}"
+
+
+def in_two_orders(process: str, message: str, earlier: str, other: str) -> str:
+    """Say that two processes delivered two messages in different orders."""
+    return (
+        f"{process} delivered {message} before {earlier}, "
+        f"but {other} delivered {earlier} before {message}"
+    )
+
+
+def only_after(process: str, message: str, earlier: str) -> str:
+    """Say that a process delivered a message later than another."""
+    return f"{process} delivered {message} only after {earlier}"
+
+
+def not_uniform(process: str, message: str, other: str, successor: int | None) -> str:
+    """Say that a process did without a uniform message that another delivered."""
+    how = "" if successor is None else f", and went on to view {successor}"
+    return f"{never(process, message)}, which is uniform and which {other} delivered{how}"
+
+
+def transaction(initiator: str, number: int) -> str:
+    """Return what people call a transaction."""
+    return f"transaction {number} of {initiator}"
+
+
+def decided(process: str, decision: str, of: str) -> str:
+    """Say what a process decided about a transaction."""
+    return f"{process} decided to {decision} {of}"
+
+
+def voted(process: str, vote: str, of: str) -> str:
+    """Say how a process voted on a transaction."""
+    return f"{process} voted {vote} on {of}"
+
+
+def decided_otherwise(process: str, said: str, other: str, decision: str) -> str:
+    """Say that another process, or the same one before, decided otherwise."""
+    who = "had" if other == process else other
+    return f"{said}, but {who} decided to {decision} it"
+
+
+def decided_against(said: str, voter: str) -> str:
+    """Say that a transaction was committed that somebody refused."""
+    return f"{said}, on which {voter} voted no"
+
+
+def in_group(group: str) -> str:
+    """Say in which group, if it has a name."""
+    return f" (group {group})" if group else ""
 
 
 def never(process: str, message: str) -> str:

@@ -1,0 +1,274 @@
+"""Records: a run on the wire.
+
+    record  = flags [group view sender first] count [port] [order] [stamp] lengths payloads
+    order   = number successor+1 turn-count (rank last)*      what a token holder says (ISIS 5.2)
+    stamp   = entry-count (rank count)*    ranks ascending
+    lengths = one varint if all are equal, else count fixed-width numbers of 1, 2 or 4 bytes
+
+Everything but the table of lengths is a varint. A record with CONTINUES goes on where the record
+before it in the frame ended: same group, view and sender, next number.
+
+Law: everything that arrives is untrusted: a count or length is bounded by what is really there
+before anything is allocated for it, and malformed bytes raise :class:`PeerError`, nothing else.
+
+Cost: a record 7 bytes and up (3 when it continues), two and up per stamp entry and per turn,
+nothing per message when lengths are equal, else 1, 2 or 4 bytes each.
+"""
+
+import struct
+from collections.abc import Sequence
+
+from antiphon.core.errors import PeerError
+from antiphon.core.ids import GroupNumber, Rank, ViewNumber
+from antiphon.core.payloads import PackedPayloads
+from antiphon.core.runs import PORT_MAX, Order, Run, SetsOrder, Stamp
+from antiphon.core.varint import append_varint, read_varint
+
+PAYLOAD_BYTES_MAX = 16 * 1024 * 1024
+"""The largest message. Larger things are files: send a reference."""
+
+MESSAGES_MAX = 65_536
+"""Messages in one frame: a few bytes can announce many empty messages, so they are limited."""
+
+MEMBERS_MAX = 4_096
+"""Members in one view, hence entries in one stamp."""
+
+NUMBER_MAX = 1 << 62
+"""The highest number of a message: the trace's columns are signed 64-bit."""
+
+# flags: bits 0-1 order, then; those of a plain run fit into one byte
+_CONTINUES = 0x04
+_STAMPED = 0x08
+_EQUAL_LENGTHS = 0x10
+_WIDTH_SHIFT = 5  # bits 5-6: width of the lengths, as an index into _WIDTHS
+_WIDTHS = ("B", "H", "I")
+_WIDTH_LIMITS = (0x100, 0x1_0000, 0x1_0000_0000)
+
+_UNIFORM = 0x80
+_SETS_ORDER = 0x100
+_PORT = 0x200
+_FLAGS_MAX = 0x3FF
+
+_FEW = 4
+"""So few payloads are cut out at once: they are no more objects than a frame and its table."""
+
+
+def append_record_head(out: bytearray, run: Run, previous: Run | None) -> None:
+    """Append all of a record but its payloads."""
+    payloads = run.payloads
+    lengths = set(map(len, payloads))  # one pass: nearly always a set of one
+    continues = (
+        previous is not None
+        and previous.group == run.group
+        and previous.view == run.view
+        and previous.sender == run.sender
+        and previous.last + 1 == run.first
+    )
+    flags = int(run.order)
+    if continues:
+        flags |= _CONTINUES
+    if run.stamp:
+        flags |= _STAMPED
+    if len(lengths) == 1:
+        flags |= _EQUAL_LENGTHS
+        table = b""
+    else:
+        longest = max(lengths)
+        width = next(i for i, limit in enumerate(_WIDTH_LIMITS) if longest < limit)
+        flags |= width << _WIDTH_SHIFT
+        table = struct.pack(f"<{len(payloads)}{_WIDTHS[width]}", *map(len, payloads))
+    append_varint(out, flags | _more_flags(run))
+    if not continues:
+        for value in (run.group, run.view, run.sender, run.first):
+            append_varint(out, value)
+    append_varint(out, len(payloads))
+    _append_extras(out, run)
+    if run.stamp:
+        _append_stamp(out, run.stamp)
+    if table:
+        out += table
+    else:
+        append_varint(out, lengths.pop())
+
+
+def _more_flags(run: Run) -> int:
+    if not (run.uniform or run.port or run.sets_order is not None):
+        return 0
+    return (
+        (_UNIFORM if run.uniform else 0)
+        | (_PORT if run.port else 0)
+        | (_SETS_ORDER if run.sets_order is not None else 0)
+    )
+
+
+def _append_extras(out: bytearray, run: Run) -> None:
+    if run.port:
+        append_varint(out, run.port)
+    order = run.sets_order
+    if order is None:
+        return
+    for value in (order.number, order.successor + 1, len(order.turns)):
+        append_varint(out, value)
+    for rank, last in order.turns:
+        append_varint(out, rank)
+        append_varint(out, last)
+
+
+def _append_stamp(out: bytearray, stamp: Stamp) -> None:
+    append_varint(out, len(stamp))
+    for rank, count in stamp:
+        append_varint(out, rank)
+        append_varint(out, count)
+
+
+def decode_runs(data: bytes, offset: int, make: type[Run] = Run) -> tuple[list[Run], int]:
+    """Return the records that begin at ``offset``, and the offset behind them."""
+    record_count, offset = read_varint(data, offset)
+    if not 0 < record_count <= MESSAGES_MAX:
+        message = f"a frame announces {record_count} records"
+        raise PeerError(message)
+    runs: list[Run] = []
+    allowed = MESSAGES_MAX
+    previous: Run | None = None
+    for _ in range(record_count):
+        previous, offset = _decode_record(data, offset, previous, allowed, make)
+        allowed -= len(previous.payloads)
+        runs.append(previous)
+    return runs, offset
+
+
+def _decode_record(
+    data: bytes, offset: int, previous: Run | None, allowed: int, make: type[Run]
+) -> tuple[Run, int]:
+    flags, offset = read_varint(data, offset)
+    order = flags & 0x03
+    if flags > _FLAGS_MAX or order > Order.TOTAL or (flags & _EQUAL_LENGTHS and flags & 0x60):
+        message = f"a record has flags {flags:#x} that this version does not know"
+        raise PeerError(message)
+    if not flags & _CONTINUES:
+        (group, view, sender), offset = _decode_place(data, offset)
+        first, offset = read_varint(data, offset)
+    elif previous is None:
+        message = "the first record of a frame continues nothing"
+        raise PeerError(message)
+    else:
+        group, view, sender = previous.group, previous.view, previous.sender
+        first = previous.last + 1
+    count, offset = read_varint(data, offset)
+    if not 0 < count <= allowed or not 0 < first <= NUMBER_MAX or sender >= MEMBERS_MAX:
+        message = f"a record announces {count} messages from number {first} of sender {sender}"
+        raise PeerError(message)
+    port, sets_order = 0, None
+    if flags >= _UNIFORM:  # rare: one test for all that is
+        port, sets_order, offset = _decode_extras(data, offset, flags)
+    stamp: Stamp = ()
+    if flags & _STAMPED:
+        stamp, offset = _decode_stamp(data, offset, sender)
+    payloads, byte_count, offset = _decode_payloads(data, offset, flags, count)
+    run = make(
+        GroupNumber(group), ViewNumber(view), Rank(sender), first,
+        _ORDERS[order], stamp, payloads, byte_count, flags & _UNIFORM != 0, port, sets_order,
+    )  # fmt: skip
+    return run, offset
+
+
+def _decode_place(data: bytes, offset: int) -> tuple[Sequence[int], int]:
+    """Return group, view and sender: nearly always three small numbers."""
+    place = data[offset : offset + 3]
+    if len(place) == 3 and place.isascii():  # no byte has its high bit set
+        return place, offset + 3
+    group, offset = read_varint(data, offset)
+    view, offset = read_varint(data, offset)
+    sender, offset = read_varint(data, offset)
+    return (group, view, sender), offset
+
+
+def _decode_extras(data: bytes, offset: int, flags: int) -> tuple[int, SetsOrder | None, int]:
+    """Return the port, the sets-order list, and the offset behind them."""
+    port = 0
+    sets_order: SetsOrder | None = None
+    if flags & _PORT:
+        port, offset = read_varint(data, offset)
+        if not 0 < port <= PORT_MAX:
+            message = f"a record is for port {port}"
+            raise PeerError(message)
+    if flags & _SETS_ORDER:
+        sets_order, offset = _decode_order(data, offset)
+    return port, sets_order, offset
+
+
+def _decode_order(data: bytes, offset: int) -> tuple[SetsOrder, int]:
+    number, offset = read_varint(data, offset)
+    successor, offset = read_varint(data, offset)
+    turn_count, offset = read_varint(data, offset)
+    if (
+        turn_count > (len(data) - offset) // 2
+        or not 0 < number <= NUMBER_MAX
+        or successor > MEMBERS_MAX
+    ):
+        message = f"a sets-order list announces {turn_count} turns from number {number}"
+        raise PeerError(message)
+    turns: list[tuple[int, int]] = []
+    for _ in range(turn_count):
+        rank, offset = read_varint(data, offset)
+        last, offset = read_varint(data, offset)
+        if rank >= MEMBERS_MAX or not 0 < last <= NUMBER_MAX:
+            message = f"a sets-order list names message {last} of sender {rank}"
+            raise PeerError(message)
+        turns.append((rank, last))
+    return SetsOrder(number, tuple(turns), successor - 1), offset
+
+
+_ORDERS = tuple(Order)  # indexing is faster than Order(value)
+
+
+def _decode_stamp(data: bytes, offset: int, sender: int) -> tuple[Stamp, int]:
+    entry_count, offset = read_varint(data, offset)
+    if not 0 < entry_count <= min(MEMBERS_MAX, (len(data) - offset) // 2):
+        message = f"a stamp announces {entry_count} entries"
+        raise PeerError(message)
+    entries: list[tuple[int, int]] = []
+    lowest = 0
+    for _ in range(entry_count):
+        rank, offset = read_varint(data, offset)
+        count, offset = read_varint(data, offset)
+        if rank < lowest or rank >= MEMBERS_MAX or rank == sender or count < 1:
+            message = f"a stamp has entry ({rank}, {count}) out of order or out of range"
+            raise PeerError(message)
+        lowest = rank + 1
+        entries.append((rank, count))
+    return tuple(entries), offset
+
+
+def _decode_payloads(
+    data: bytes, offset: int, flags: int, count: int
+) -> tuple[Sequence[bytes], int, int]:
+    """Return the payloads, their size in all, and the offset behind them."""
+    if flags & _EQUAL_LENGTHS:
+        length, offset = read_varint(data, offset)
+        size = count * length
+        end = offset + size
+        if end > len(data) or length > PAYLOAD_BYTES_MAX:
+            message = f"a record announces {count} messages of {length} bytes, which are not there"
+            raise PeerError(message)
+        packed = PackedPayloads(data, offset, count, length)
+        return packed if count > _FEW else packed.unpack(), size, end
+    width = (flags >> _WIDTH_SHIFT) & 0x03
+    if width >= len(_WIDTHS):
+        message = "a record has lengths of an unknown width"
+        raise PeerError(message)
+    layout = f"<{count}{_WIDTHS[width]}"
+    try:
+        lengths = struct.unpack_from(layout, data, offset)
+    except struct.error:
+        message = f"a record announces {count} lengths, which are not there"
+        raise PeerError(message) from None
+    table = offset
+    offset += count * (1 << width)
+    size = sum(lengths)
+    end = offset + size
+    if end > len(data) or max(lengths) > PAYLOAD_BYTES_MAX:
+        message = f"a record announces {size} payload bytes, which are not there"
+        raise PeerError(message)
+    packed = PackedPayloads(data, offset, count, 0, layout, table)
+    return packed if count > _FEW else packed.unpack(), size, end

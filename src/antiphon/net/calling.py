@@ -1,0 +1,196 @@
+"""Group calls for an application: between the machine, the stream and the network.
+
+Law: a request is read from the stream, in order with messages and views, or answered by a handler
+where the reader comes to it; replies do not pass through the caller's stream, so a caller need not
+read in order to be answered. Whatever a handler raises is a refusal, told to the caller, and
+harms nobody else. Each life has a machine of its own: with a life its calls end.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from antiphon.core.errors import AntiphonError, PeerError, UsageError
+from antiphon.core.ids import ProcessId
+from antiphon.core.records import PAYLOAD_BYTES_MAX
+from antiphon.core.runs import PORT_CALLS, Order
+from antiphon.core.views import View
+from antiphon.net.peer import now_us
+from antiphon.net.request import Request
+from antiphon.toolkit.calls import (
+    Calls,
+    Conclude,
+    Effect,
+    Handle,
+    Multicast,
+    Replies,
+    SendReply,
+    Wanted,
+)
+
+if TYPE_CHECKING:
+    from antiphon.net.node import Node
+
+CALL_BYTES_MAX = PAYLOAD_BYTES_MAX - 1024
+"""Room for what goes with a request or a reply."""
+
+Handler = Callable[[str, bytes], bytes | Awaitable[bytes]]
+"""Given who asks and what, returns the answer, now or later; or raises, to refuse."""
+
+_log = logging.getLogger("antiphon")
+
+
+class Calling:
+    """One process's calls, and its answers to those of others."""
+
+    def __init__(self, node: "Node") -> None:
+        """Used by the node; applications use their group."""
+        self._node = node
+        self._calls: Calls | None = None
+        self._waiting: dict[int, asyncio.Future[Replies]] = {}
+
+    # The application's part.
+
+    async def call(
+        self, payload: bytes, wanted: Wanted, timeout_s: float | None, order: Order
+    ) -> Replies:
+        """Call all other members; return what became of each."""
+        node = self._node
+        if len(payload) > CALL_BYTES_MAX:
+            message = f"a request is at most {CALL_BYTES_MAX} bytes: ask for less at a time"
+            raise UsageError(message)
+        node.expect_flush()
+        if node.must_wait(node.group.stream):
+            await node.flush_and_wait(node.group.stream)
+        if self._calls is None:
+            message = f"{node.name} is in no view of group {node.group.name}: call inside it"
+            raise UsageError(message)
+        deadline_us = None if timeout_s is None else now_us() + round(timeout_s * 1e6)
+        number, effects = self._calls.begin(
+            payload, wanted, deadline_us, is_sent_when_delivered=order is not Order.TOTAL
+        )
+        if not number:
+            self._do(effects, order)
+            return Replies((), {})
+        ending: asyncio.Future[Replies] = asyncio.get_running_loop().create_future()
+        self._waiting[number] = ending
+        self._do(effects, order)
+        return await self._wait(self._calls, number, ending, timeout_s)
+
+    async def _wait(
+        self,
+        calls: Calls | None,
+        number: int,
+        ending: "asyncio.Future[Replies]",
+        timeout_s: float | None,
+    ) -> Replies:
+        loop = asyncio.get_running_loop()
+        timer = None if timeout_s is None else loop.call_later(timeout_s, self._tick)
+        try:
+            return await ending
+        except asyncio.CancelledError:
+            if calls is not None and calls is self._calls:
+                calls.give_up(number)
+                self._waiting.pop(number, None)
+            raise
+        finally:
+            if timer is not None:
+                timer.cancel()
+
+    def _tick(self) -> None:
+        if self._calls is not None:
+            # Timers of the loop may be early by its resolution.
+            self._do(self._calls.tick(now_us() + 1000))
+
+    def answer(self, handler: Handler, request: Request) -> Awaitable[None] | None:
+        """Have a handler answer a request; return what is to be waited for, if anything."""
+        try:
+            answer = handler(request.sender, request.payload)
+        except Exception as error:  # noqa: BLE001 - it is the application's code
+            self._refuse(request, error)
+            return None
+        if isinstance(answer, Awaitable):
+            return self._answer_later(answer, request)
+        request.answer(answer)
+        return None
+
+    async def _answer_later(self, answer: Awaitable[bytes], request: Request) -> None:
+        try:
+            request.answer(await answer)
+        except Exception as error:  # noqa: BLE001 - it is the application's code
+            self._refuse(request, error)
+
+    def _refuse(self, request: Request, error: Exception) -> None:
+        if not request.is_open:  # an own one: nobody else will say what went wrong
+            _log.warning("a request of %s is refused here", request.sender, exc_info=error)
+        request.refuse(f"{type(error).__name__}: {error}")
+
+    # What the node calls.
+
+    def on_view(self, view: View) -> None:
+        """A view has begun; the first one of a life begins a new machine."""
+        process = self._node.life.process
+        if self._calls is None and process in view.members:
+            self._calls = Calls(process)
+        if self._calls is not None:
+            self._do(self._calls.enter(view))
+
+    def on_message(self, sender: ProcessId, payload: bytes) -> None:
+        """A request has been delivered."""
+        if self._calls is not None:
+            self._take(self._calls.deliver, sender, payload)
+
+    def on_letter(self, sender: ProcessId, payload: bytes) -> None:
+        """A reply has been delivered."""
+        if self._calls is not None:
+            self._take(self._calls.take_reply, sender, payload)
+
+    def _take(
+        self, take: Callable[[ProcessId, bytes], list[Effect]], sender: ProcessId, payload: bytes
+    ) -> None:
+        try:
+            effects = take(sender, payload)
+        except PeerError as error:
+            _log.warning("a call is ignored: %s", error)
+        else:
+            self._do(effects)
+
+    def on_end(self, error: AntiphonError | None) -> None:
+        """The process is out of the group."""
+        calls, self._calls = self._calls, None
+        if calls is not None:
+            why = str(error or "this process has left")
+            self._do(calls.abandon(why, is_unsent_void=not self._node.config.rejoin))
+
+    # Doing what the machine says.
+
+    def _do(self, effects: list[Effect], order: Order = Order.CAUSAL) -> None:
+        for effect in effects:
+            match effect:
+                case Handle(caller, number, body):
+                    reply = partial(self._reply, caller, number) if number else None
+                    self._node.group.stream.offer(Request(str(caller), body, reply))
+                case Conclude(number, replies, error):
+                    ending = self._waiting.pop(number)
+                    if not ending.done():  # whoever waited may have been cancelled
+                        if error is None:
+                            ending.set_result(replies)
+                        else:
+                            ending.set_exception(error)
+                case Multicast(payload):
+                    self._node.post(payload, order, uniform=False, port=PORT_CALLS)
+                case SendReply(to, payload):
+                    self._node.post_letter(to, payload, PORT_CALLS)
+
+    def _reply(self, caller: ProcessId, number: int, payload: bytes | None, why: str) -> None:
+        """Send the answer of the application, if this life still is the one that was asked."""
+        if self._calls is None:
+            return
+        if payload is not None and (type(payload) is not bytes or len(payload) > CALL_BYTES_MAX):
+            payload, why = None, f"its answer is not bytes, of which {CALL_BYTES_MAX} may be sent"
+        if payload is None:
+            self._do(self._calls.refuse(caller, number, why))
+        else:
+            self._do(self._calls.answer(caller, number, payload))

@@ -1,0 +1,287 @@
+"""Distributed commit for an application: between the machine, its resource and the network.
+
+    group = antiphon.join("bank", me="anna", members=MEMBERS)
+    committer = antiphon.Committer(group, ledger)
+    async with group:
+        ending = await committer.begin(b"30 from anna to ben", needs=["anna", "ben"])
+
+Law: a resource prepares a transaction before its process votes yes, and keeps what it prepared
+until it is told the outcome, over crashes and restarts. For each transaction it is called in
+order: prepare, then once commit or abort if it prepared; transactions go on beside each other. A
+process that comes back in doubt learns the outcome from the others before anything else. Whatever
+a resource raises is its refusal in ``prepare``; later it is logged, and the transaction stays in
+doubt until the process is started anew.
+"""
+
+import asyncio
+import logging
+from collections.abc import Coroutine, Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+
+from antiphon.core.errors import AntiphonError, InDoubtError, PeerError, UsageError
+from antiphon.core.ids import ProcessId
+from antiphon.core.records import PAYLOAD_BYTES_MAX
+from antiphon.core.runs import PORT_COMMIT, Order
+from antiphon.core.views import View
+from antiphon.net.peer import now_us
+from antiphon.toolkit.commit import (
+    AskVote,
+    Commit,
+    Decided,
+    Effect,
+    KnowPast,
+    Multicast,
+    Outcome,
+)
+from antiphon.toolkit.commit_messages import Transaction, parse_transaction
+
+if TYPE_CHECKING:
+    from antiphon.net.group import Group
+
+BODY_BYTES_MAX = PAYLOAD_BYTES_MAX - 1024
+"""Room for what goes with a body."""
+
+TICKS_PER_VOTE = 20
+"""How often a coordinator looks at its watch while it waits for votes."""
+
+_log = logging.getLogger("antiphon")
+
+_UNABLE = "the resource is unable to %s %s: start the process anew"
+_NOT_TOLD = "the resource does not say what is in doubt: start the process anew"
+
+T = TypeVar("T")
+
+
+class Ending(NamedTuple):
+    """How a transaction ended."""
+
+    transaction: str
+    is_committed: bool
+    why: str
+    """Why it was aborted."""
+
+
+class Resource(Protocol):
+    """What can be changed by transactions: a database, a device, a file.
+
+    A transaction goes by a name that no other has, also after restarts.
+    """
+
+    async def prepare(self, transaction: str, body: bytes) -> bool:
+        """Make sure that the change can be made, come what may, and write that down.
+
+        Return False, or raise, to refuse: then nothing is prepared.
+        """
+
+    async def commit(self, transaction: str) -> None:
+        """Make the change that was prepared."""
+
+    async def abort(self, transaction: str) -> None:
+        """Drop what was prepared."""
+
+    async def in_doubt(self) -> Iterable[str]:
+        """Return the transactions that are prepared and neither committed nor aborted."""
+
+
+class Committer:
+    """One process's part in the transactions of its group."""
+
+    def __init__(
+        self, group: "Group", resource: Resource | None = None, *, vote_s: float = 5.0
+    ) -> None:
+        """Take part with ``resource``, or agree to everything; create it before entering.
+
+        Whoever has not voted after ``vote_s`` seconds has its transaction aborted.
+        """
+        self._node = group._node  # noqa: SLF001 - a tool of the same house
+        if self._node.view is not None:
+            message = f"group {group.name} has been entered: create the committer before that"
+            raise UsageError(message)
+        self._node.config.settings.check(Order.CAUSAL, uniform=True)
+        self._node.serve(PORT_COMMIT, self)
+        self._resource = resource
+        self._vote_us = round(vote_s * 1e6)
+        self._machine: Commit | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._waiting: dict[Transaction, asyncio.Future[Ending]] = {}
+        self._votes: dict[Transaction, asyncio.Task[bool]] = {}
+        """What the resource is asked, or has answered, by transaction that is not decided yet."""
+        self._in_doubt: dict[Transaction, None] = {}
+        self._recovery: asyncio.Task[None] | None = None
+        self._tasks: dict[asyncio.Task[Any], None] = {}
+
+    # The application's part.
+
+    async def begin(self, body: bytes, needs: Iterable[str] = ()) -> Ending:
+        """Have all members of the group commit to ``body``, or none; return when it is done here.
+
+        It is aborted unless all whom it ``needs``, by name and in whatever life, are members.
+        Raises :class:`InDoubtError` if this process drops out of the group before it knows.
+        """
+        machine = self._machine
+        if machine is None:
+            message = "transactions need a group: begin inside `async with`"
+            raise UsageError(message)
+        if type(body) is not bytes or len(body) > BODY_BYTES_MAX:
+            message = f"the body of a transaction is at most {BODY_BYTES_MAX} bytes: shorten it"
+            raise UsageError(message)
+        transaction, effects = machine.begin(body, needs)
+        ending: asyncio.Future[Ending] = asyncio.get_running_loop().create_future()
+        self._waiting[transaction] = ending
+        self._do(effects)
+        return await ending
+
+    @property
+    def in_doubt(self) -> tuple[str, ...]:
+        """Transactions that were prepared here in an earlier life, and are still open."""
+        return tuple(map(str, self._in_doubt))
+
+    async def settled(self) -> None:
+        """Wait until the resource has done everything it has been told so far."""
+        while self._tasks:
+            await asyncio.wait(list(self._tasks))
+
+    # What the node calls.
+
+    def on_view(self, view: View) -> None:
+        """A view has begun; the first one of a life begins a new machine."""
+        life = self._node.life
+        if self._machine is None and life.process in view.members:
+            self._machine = Commit(life.process, life.start, self._vote_us)
+        if self._machine is not None:
+            effects = self._machine.enter(view, now_us())
+            if view.number == 1:
+                effects.append(KnowPast())  # founders know all there is
+            self._do(effects)
+
+    def on_message(self, sender: ProcessId, payload: bytes) -> None:
+        """Something about a transaction has been delivered."""
+        if self._machine is None:
+            return
+        try:
+            effects = self._machine.deliver(sender, payload, now_us())
+        except PeerError as error:
+            _log.warning("a word of %s on a transaction is ignored: %s", sender, error)
+        else:
+            self._do(effects)
+
+    def on_letter(self, sender: ProcessId, payload: bytes) -> None:
+        """Nobody sends letters on this port."""
+
+    def on_end(self, error: AntiphonError | None) -> None:
+        """The process is out of the group."""
+        self._machine = None
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._votes.clear()  # the resource may still be at it: recovery waits for that
+        self._in_doubt.clear()
+        why = error or "this process has left"
+        waiting, self._waiting = self._waiting, {}
+        for transaction, ending in waiting.items():
+            if not ending.done():
+                message = f"the outcome of {transaction} is not known here ({why}): join again"
+                ending.set_exception(InDoubtError(message))
+
+    # Doing what the machine says.
+
+    def _do(self, effects: list[Effect]) -> None:
+        for effect in effects:
+            match effect:
+                case Multicast(payload, is_uniform):
+                    self._node.post(payload, Order.CAUSAL, uniform=is_uniform, port=PORT_COMMIT)
+                case AskVote(transaction, body):
+                    self._votes[transaction] = self._start(self._vote(transaction, body))
+                case Decided(transaction, outcome, why):
+                    self._note_decision(transaction, outcome)
+                    self._start(self._finish(transaction, outcome, why))
+                case KnowPast():
+                    self._recovery = self._start(self._recover(list(self._tasks)))
+        self._tick_later()
+
+    def _start(self, work: Coroutine[Any, Any, T]) -> "asyncio.Task[T]":
+        task = asyncio.ensure_future(work)
+        self._tasks[task] = None
+        task.add_done_callback(self._tasks.pop)
+        return task
+
+    async def _vote(self, transaction: Transaction, body: bytes) -> bool:
+        """Ask the resource, and vote; return whether it is prepared."""
+        machine = self._machine
+        is_yes, why = True, ""
+        if self._resource is not None:
+            await self._recovered()
+            try:
+                is_yes = await self._resource.prepare(str(transaction), body) is True
+                why = "" if is_yes else "its resource cannot do that"
+            except Exception as error:  # noqa: BLE001 - it is the application's code
+                is_yes, why = False, f"{type(error).__name__}: {error}"
+        if machine is not None and machine is self._machine and machine.is_open(transaction):
+            if (recorder := self._node.life.recorder) is not None:
+                recorder.vote(transaction.initiator, transaction.number, is_yes=is_yes)
+            self._do(machine.vote(transaction, is_yes=is_yes, why=why))
+        return is_yes and self._resource is not None
+
+    def _note_decision(self, transaction: Transaction, outcome: Outcome) -> None:
+        if (recorder := self._node.life.recorder) is not None:
+            is_commit = outcome is Outcome.COMMIT
+            recorder.decide(transaction.initiator, transaction.number, is_commit=is_commit)
+
+    async def _finish(self, transaction: Transaction, outcome: Outcome, why: str) -> None:
+        """Have the resource do what was decided, then tell who began it."""
+        vote = self._votes.pop(transaction, None)
+        if self._in_doubt.pop(transaction, self) is None or (vote is not None and await vote):
+            await self._apply(transaction, outcome)
+        ending = self._waiting.pop(transaction, None)
+        if ending is not None and not ending.done():
+            ending.set_result(Ending(str(transaction), outcome is Outcome.COMMIT, why))
+
+    async def _apply(self, transaction: Transaction, outcome: Outcome) -> None:
+        assert self._resource is not None, "only a resource prepares"
+        apply = self._resource.commit if outcome is Outcome.COMMIT else self._resource.abort
+        try:
+            await apply(str(transaction))
+        except Exception as error:  # noqa: BLE001 - it is the application's code
+            _log.error(_UNABLE, outcome, transaction, exc_info=error)
+
+    # Coming back.
+
+    async def _recovered(self) -> None:
+        if self._recovery is not None:
+            await asyncio.wait([self._recovery])
+
+    async def _recover(self, earlier: "list[asyncio.Task[Any]]") -> None:
+        """Tell the resource the outcome of what an earlier life has left prepared."""
+        machine = self._machine
+        if self._resource is None or machine is None:
+            return
+        if earlier:  # of an earlier life of this very program
+            await asyncio.wait(earlier)
+        for transaction in await self._ask_in_doubt(self._resource):
+            outcome = machine.recall(transaction)
+            if outcome is not None:
+                await self._apply(transaction, outcome)
+            elif machine is self._machine:
+                self._in_doubt[transaction] = None
+                if not machine.is_open(transaction):
+                    _log.warning("nobody remembers how %s ended: look it up", transaction)
+
+    @staticmethod
+    async def _ask_in_doubt(resource: Resource) -> list[Transaction]:
+        try:
+            return [parse_transaction(name) for name in await resource.in_doubt()]
+        except Exception as error:  # noqa: BLE001 - it is the application's code
+            _log.error(_NOT_TOLD, exc_info=error)
+            return []
+
+    # Time.
+
+    def _tick_later(self) -> None:
+        if self._timer is None and self._machine is not None and self._machine.open_count:
+            delay_s = self._vote_us / 1e6 / TICKS_PER_VOTE
+            self._timer = asyncio.get_running_loop().call_later(delay_s, self._tick)
+
+    def _tick(self) -> None:
+        self._timer = None
+        if self._machine is not None:
+            self._do(self._machine.tick(now_us()))

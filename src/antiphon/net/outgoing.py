@@ -1,0 +1,85 @@
+"""What a process has yet to send: runs and letters, in the order in which they were handed over.
+
+Law: program order. What the application and the tools on top of it multicast or send leaves in
+that order, whatever its kind, when the group lets it: not between two views, nor while a letter
+is not acknowledged. A letter to a process that is gone meanwhile is dropped.
+"""
+
+from collections import deque
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from antiphon.core.ids import ProcessId
+from antiphon.core.runs import PORT_APPLICATION, Order
+from antiphon.net.life import Life
+
+
+class How(NamedTuple):
+    """The way in which messages are multicast."""
+
+    order: Order
+    uniform: bool = False
+    port: int = PORT_APPLICATION
+
+
+class WaitingRun(NamedTuple):
+    """Messages that make one run."""
+
+    how: How
+    payloads: Sequence[bytes]
+    byte_count: int
+
+
+class WaitingLetter(NamedTuple):
+    """A message to one member."""
+
+    to: ProcessId
+    payload: bytes
+    port: int
+
+
+class Outgoing:
+    """Runs and letters that wait to be sent."""
+
+    __slots__ = ("_waiting",)
+
+    def __init__(self) -> None:
+        """Nothing waits."""
+        self._waiting: deque[WaitingRun | WaitingLetter] = deque()
+
+    def __bool__(self) -> bool:
+        """Whether anything waits."""
+        return bool(self._waiting)
+
+    def put(self, item: WaitingRun | WaitingLetter) -> None:
+        """Let something wait its turn."""
+        self._waiting.append(item)
+
+    def drop_tools(self) -> None:
+        """A life has ended: what its tools had to say concerns nobody any more."""
+        kept = [item for item in self._waiting if _port(item) == PORT_APPLICATION]
+        self._waiting = deque(kept)
+
+    def send(self, life: Life) -> bool:
+        """Send what may go out now; return whether that is all."""
+        while self._waiting:
+            item = self._waiting[0]
+            if isinstance(item, WaitingRun):
+                if not life.may_multicast:
+                    return False
+                self._waiting.popleft()
+                life.multicast(item.payloads, item.how, item.byte_count)
+            elif life.has_member(item.to):
+                if not life.may_send(item.to):
+                    return False
+                self._waiting.popleft()
+                life.send_letter(item.to, item.payload, item.port)
+            elif life.may_multicast:  # in a view, and one without that process
+                self._waiting.popleft()
+            else:
+                return False
+        return True
+
+
+def _port(item: WaitingRun | WaitingLetter) -> int:
+    return item.how.port if isinstance(item, WaitingRun) else item.port

@@ -1,0 +1,39 @@
+"""A request: another member asks something, and waits for an answer.
+
+Law: it comes in the stream, in order with messages and views, so that whoever answers it has seen
+what came before. It is answered once; what comes after that is ignored.
+"""
+
+from collections.abc import Callable
+
+
+class Request:
+    """What another member asks."""
+
+    __slots__ = ("_reply", "payload", "sender")
+
+    def __init__(
+        self, sender: str, payload: bytes, reply: Callable[[bytes | None, str], None] | None
+    ) -> None:
+        """Call ``reply`` with the answer, or with None and why there is none."""
+        self.sender = sender
+        self.payload = payload
+        self._reply = reply
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the asker waits for an answer of this process."""
+        return self._reply is not None
+
+    def answer(self, payload: bytes) -> None:
+        """Answer."""
+        self._close(payload, "")
+
+    def refuse(self, why: str) -> None:
+        """Say that there is no answer, and why."""
+        self._close(None, why)
+
+    def _close(self, payload: bytes | None, why: str) -> None:
+        reply, self._reply = self._reply, None
+        if reply is not None:
+            reply(payload, why)

@@ -1,0 +1,91 @@
+"""What the oracle asks of transactions: one decision, and none to commit what was refused.
+
+Law: the definition of docs/properties.md (Uniform 5.1): no two processes decide a transaction
+differently, those that crashed included, and nobody commits what anybody voted against. Judged
+by the `vote` and `decide` rows alone, whatever the view. Cost: O(rows).
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import partial
+
+from antiphon.sim.event_graph import Entry, History
+from antiphon.sim.explain import link_to
+from antiphon.sim.findings import Finding, concluded, unknown
+from antiphon.trace import words
+from antiphon.trace.schema import COMMIT, NO
+from antiphon.trace.verdict import Property, PropertyVerdict, Violation
+
+
+@dataclass(slots=True)
+class _Transaction:
+    """What became of one transaction; rows by process name, then in local order."""
+
+    refusals: list[Entry] = field(default_factory=list)
+    decisions: list[Entry] = field(default_factory=list)
+
+
+def judge_commit(history: History) -> PropertyVerdict:
+    """Judge whether each transaction was decided in one way, and not against a vote."""
+    findings: list[Finding] = []
+    is_decided = False
+    for transaction in _transactions(history).values():
+        is_decided |= bool(transaction.decisions)
+        for decision in transaction.decisions:
+            reason = _fault(transaction, decision)
+            if reason is not None:
+                key = (decision.event.process, (decision.place, 0, decision.run))
+                findings.append((key, partial(_explain, reason, decision)))
+    if not is_decided:
+        return unknown(Property.COMMIT, words.NO_DECISION)
+    return concluded(Property.COMMIT, findings)
+
+
+def _transactions(history: History) -> dict[tuple[str, str, str, int], _Transaction]:
+    """Return all transactions, by run, group, who began them, and number."""
+    found: dict[tuple[str, str, str, int], _Transaction] = {}
+    for entry in _ballots(history):
+        row = entry.event
+        key = (entry.run, row.group, row.sender, row.first)
+        transaction = found.setdefault(key, _Transaction())
+        if row.kind == "decide":
+            transaction.decisions.append(entry)
+        elif row.detail == NO:
+            transaction.refusals.append(entry)
+    return found
+
+
+def _ballots(history: History) -> Iterator[Entry]:
+    for record in history.records.values():
+        for entry in record:
+            if entry.event.kind in {"vote", "decide"}:
+                yield entry
+
+
+def _fault(transaction: _Transaction, decision: Entry) -> Entry | None:
+    """Return the row that a decision contradicts: a vote against it, or the first decision."""
+    if decision.event.detail == COMMIT and transaction.refusals:
+        return transaction.refusals[0]
+    reference = transaction.decisions[0]
+    return reference if reference.event.detail != decision.event.detail else None
+
+
+def _explain(reason: Entry, decision: Entry) -> Violation:
+    row, other = decision.event, reason.event
+    name = words.transaction(row.sender, row.first)
+    said = words.decided(row.process, row.detail, name)
+    if other.kind == "vote":
+        first = words.voted(other.process, other.detail, name)
+        text = words.decided_against(said, other.process)
+    else:
+        first = words.decided(other.process, other.detail, name)
+        text = words.decided_otherwise(row.process, said, other.process, other.detail)
+    return Violation(
+        property=Property.COMMIT,
+        process=row.process,
+        message=None,
+        earlier=None,
+        chain=(link_to(reason, first), link_to(decision, text)),
+        text=text + words.in_group(row.group),
+        run=decision.run,
+    )

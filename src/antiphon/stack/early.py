@@ -1,0 +1,68 @@
+"""What came too early: messages of views that are agreed on, but not installed here yet.
+
+Law: whatever is of a later view is kept until that view begins, in the order in which it came; who
+it is from is checked then. No correct process sends much of a view that others still have to
+install, because it cannot go on without them: so the bytes of each process are limited.
+"""
+
+from typing import NamedTuple
+
+from antiphon.core.control import Alive
+from antiphon.core.errors import PeerError
+from antiphon.core.ids import ProcessId
+from antiphon.core.runs import Run
+
+EARLY_BYTES_MAX = 64 * 1024 * 1024
+"""Bytes of one process kept of views that are not installed yet: more is no correct process."""
+
+EARLY_ALIVE_MAX = 10_000
+
+_EARLY_RUN_BYTES = 256
+
+
+class EarlyRun(NamedTuple):
+    """A run, or a letter, with how it came."""
+
+    peer: ProcessId
+    run: Run
+    relayed: bool
+
+
+class Early:
+    """Runs, letters and signs of life of later views."""
+
+    __slots__ = ("_alive", "_bytes", "runs")
+
+    def __init__(self) -> None:
+        """Nothing came yet."""
+        self.runs: list[EarlyRun] = []
+        """In order of receipt."""
+        self._bytes: dict[ProcessId, int] = {}
+        self._alive: dict[ProcessId, list[Alive]] = {}
+
+    def keep(self, peer: ProcessId, run: Run, *, relayed: bool) -> None:
+        """Keep a run or a letter of a later view."""
+        kept = self._bytes.get(peer, 0) + run.byte_count + _EARLY_RUN_BYTES
+        if kept > EARLY_BYTES_MAX:
+            message = f"{peer} sends ever more of a view that is not installed here"
+            raise PeerError(message)
+        self._bytes[peer] = kept
+        self.runs.append(EarlyRun(peer, run, relayed))
+
+    def keep_alive(self, peer: ProcessId, alive: Alive) -> None:
+        """Keep a sign of life of a later view."""
+        kept = self._alive.setdefault(peer, [])
+        if len(kept) >= EARLY_ALIVE_MAX:
+            message = f"{peer} speaks ever more of a view that is not installed here"
+            raise PeerError(message)
+        kept.append(alive)
+
+    def take_runs(self) -> list[EarlyRun]:
+        """Hand over the runs and letters; those still early are kept again."""
+        taken, self.runs, self._bytes = self.runs, [], {}
+        return taken
+
+    def take_alive(self) -> list[tuple[ProcessId, list[Alive]]]:
+        """Hand over the signs of life, by process."""
+        taken, self._alive = self._alive, {}
+        return list(taken.items())

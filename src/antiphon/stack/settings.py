@@ -1,0 +1,51 @@
+"""Settings: what all members of a group must have in common, and what it can give.
+
+Law: what a configuration cannot give is refused with an error, never given as something weaker.
+"""
+
+from dataclasses import dataclass, field
+
+from antiphon.core.errors import UsageError
+from antiphon.core.runs import Order
+from antiphon.membership.all_to_all_flush import AllToAllFlush
+from antiphon.membership.coordinator_flush import CoordinatorFlush
+from antiphon.membership.failure_detector import Timing
+from antiphon.membership.membership import FlushMaker
+from antiphon.membership.view_atomic_flush import ViewAtomicFlush
+from antiphon.ordering.total import POLICIES
+
+FLUSHES: dict[str, FlushMaker] = {
+    "view-atomic": ViewAtomicFlush,
+    "coordinator": CoordinatorFlush,
+    "all-to-all": AllToAllFlush,
+}
+"""Ways to leave a view, by name; the first is the default."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What all members of a group must have in common."""
+
+    flush: str = "view-atomic"
+    timing: Timing = field(default_factory=Timing)
+    token: str = "follow"  # noqa: S105 - no secret
+    """Where the token of the total order goes."""
+
+    def __post_init__(self) -> None:
+        """Refuse what does not exist."""
+        if self.flush not in FLUSHES:
+            message = f"there is no flush {self.flush!r}: choose one of {', '.join(FLUSHES)}"
+            raise UsageError(message)
+        if self.token not in POLICIES:
+            message = f"there is no token policy {self.token!r}: choose {' or '.join(POLICIES)}"
+            raise UsageError(message)
+
+    def check(self, order: Order, *, uniform: bool) -> None:
+        """Refuse what these settings cannot give."""
+        if type(order) is not Order:
+            names = ", ".join(f"Order.{order.name}" for order in Order)
+            message = f"there is no order {order!r}: choose one of {names}"
+            raise UsageError(message)
+        if uniform and self.flush != "view-atomic":
+            message = f"uniform delivery needs the view-atomic flush, and this is {self.flush}"
+            raise UsageError(message)

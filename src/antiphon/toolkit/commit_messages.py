@@ -1,0 +1,117 @@
+"""What the members of a group say to each other about transactions (see ``commit``).
+
+Law: whatever does not decode to one of these, within its bounds, raises :class:`PeerError` and
+nothing else. A message names its transaction in full; who said it, the multicast tells.
+"""
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta, Struct
+
+from antiphon.core.errors import PeerError, UsageError
+from antiphon.core.ids import ProcessId
+
+WHY_LENGTH_MAX = 500
+"""Characters of a reason; longer ones are cut."""
+
+NAME_LENGTH_MAX = 80
+"""Characters of the name of a life, as ``alice~2``."""
+
+Number = Annotated[int, Meta(ge=0, le=2**62)]
+Name = Annotated[str, Meta(max_length=NAME_LENGTH_MAX)]
+Why = Annotated[str, Meta(max_length=WHY_LENGTH_MAX)]
+
+
+class Transaction(Struct, frozen=True, array_like=True):
+    """The name of a transaction: who began it, and the how many-th of this life's it is."""
+
+    initiator: Name
+    number: Number
+    start: Number = 0
+    """Drawn at each start of the initiator: names stay unique when all are started anew."""
+
+    def __str__(self) -> str:
+        """Return the name as one word, fit to be stored."""
+        return f"{self.initiator}/{self.number}/{self.start:x}"
+
+
+def parse_transaction(text: str) -> Transaction:
+    """Return the transaction that ``text`` names."""
+    try:
+        initiator, number, start = text.split("/")
+        return Transaction(initiator, int(number), int(start, 16))
+    except ValueError:
+        message = f"{text!r} names no transaction: give the name that was given to prepare"
+        raise UsageError(message) from None
+
+
+class Begin(Struct, frozen=True, array_like=True, tag=True):
+    """Who is in this view takes part in my transaction; vote on it."""
+
+    number: Number
+    start: Number
+    body: bytes
+    needs: tuple[Name, ...] = ()
+    """Names of processes without which there is no use in it."""
+
+
+class Vote(Struct, frozen=True, array_like=True, tag=True):
+    """I can make it so, come what may; or I refuse."""
+
+    transaction: Transaction
+    is_yes: bool
+    why: Why
+
+
+class Decision(Struct, frozen=True, array_like=True, tag=True):
+    """So it shall be, if I am the coordinator where you get this."""
+
+    transaction: Transaction
+    is_commit: bool
+    why: Why
+
+
+class Open(Struct, frozen=True, array_like=True):
+    """A transaction that is not decided yet, and the votes so far."""
+
+    transaction: Transaction
+    participants: tuple[ProcessId, ...]
+    votes: tuple[tuple[Number, bool, Why], ...]
+    """Who, by place among the participants; whether it votes yes; why."""
+    lacks: Name = ""
+    """Who is needed, and takes no part."""
+
+
+class State(Struct, frozen=True, array_like=True, tag=True):
+    """What there is to know at the beginning of view ``number``, for those who joined."""
+
+    number: Number
+    opened: tuple[Open, ...]
+    decided: tuple[Decision, ...]
+
+
+class Lack(Struct, frozen=True, array_like=True, tag=True):
+    """I entered view ``number`` without knowing what came before."""
+
+    number: Number
+
+
+Message = Begin | Vote | Decision | State | Lack
+
+_encoder = msgspec.msgpack.Encoder()
+_decoder: msgspec.msgpack.Decoder[Message] = msgspec.msgpack.Decoder(Message)
+
+
+def encode(message: Message) -> bytes:
+    """Return the bytes of a message."""
+    return _encoder.encode(message)
+
+
+def decode(payload: bytes) -> Message:
+    """Return what ``payload`` says; raise :class:`PeerError` if it says nothing."""
+    try:
+        return _decoder.decode(payload)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        message = f"a message about a transaction cannot be read: {error}"
+        raise PeerError(message) from None
