@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.net.harness import (
+    QUICK,
     TRIO,
     LoopFactory,
     Nodes,
@@ -16,9 +17,12 @@ from tests.net.harness import (
     verdict_on,
 )
 from tests.net.harness import until as until_said
+from tests.net.raw_peer import infiltrated
 
 from antiphon import Group, Letter, Message, Order, Request, UsageError, View
 from antiphon.core.records import PAYLOAD_BYTES_MAX
+from antiphon.net import node as node_module
+from antiphon.net import stream
 from antiphon.net.node import Node
 from antiphon.trace.verdict import Property, Status
 
@@ -296,3 +300,59 @@ def test_flood_of_uniform_messages_is_confirmed_in_batches(
 
     play(loop_factory, scene())
     assert verdict_on(tmp_path).of(Property.UNIFORM).status is Status.HOLDS
+
+
+def test_letters_wait_for_a_slow_reader(
+    loop_factory: LoopFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who does not read acknowledges no more; when it reads again, all letters come."""
+    monkeypatch.setattr(stream, "UNREAD_BYTES_MAX", 64 * 1024)
+
+    async def scene() -> None:
+        async with choir(TRIO[:2]) as nodes:
+            alice, bob = (node.group for node in nodes.values())
+
+            async def write() -> None:
+                for _ in range(40):
+                    await alice.send("bob", bytes(8 * 1024))
+
+            writer = asyncio.ensure_future(write())
+            await asyncio.sleep(0.5)
+            assert not writer.done()
+            assert bob.stream.unread_bytes < 128 * 1024
+            reader = Reader(bob)
+            await until(lambda: len(reader.letters) == 40)
+            await writer
+
+    play(loop_factory, scene())
+
+
+def test_member_that_never_acknowledges_a_letter_is_given_up(
+    loop_factory: LoopFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It lives, but holds a sender up: after a while it is out of the view, and others go on."""
+    monkeypatch.setattr(node_module, "STALL_S", 0.3)
+
+    async def scene() -> None:
+        async with infiltrated(timing=QUICK, drain_s=0.5) as group:
+            alice = group.nodes["alice"].group
+            await alice.send("carol", b"are you there?")
+            await asyncio.wait_for(alice.cbcast(b"go on"), 10)
+            await until_view(group.nodes["bob"], ["alice", "bob"])
+
+    play(loop_factory, scene())
+
+
+def test_letters_survive_that_a_state_is_fetched_again() -> None:
+    """What a joiner must not read, because the state contains it, is dropped; letters are not."""
+    refused: list[str] = []
+    held = stream.Stream(lambda: None)
+    held.append_event(View(3, ("a", "b")))
+    held.append_event(Request("a", b"?", lambda _payload, why: refused.append(why)))
+    held.append_event(Letter("a", b"for you"))
+    held.hold(4)
+    held.append_event(View(4, ("a", "b")))
+    held.release()
+    assert list(held._unread) == [Letter("a", b"for you"), View(4, ("a", "b"))]
+    assert len(refused) == 1
+    assert held.unread_bytes == 64 + len(b"for you")

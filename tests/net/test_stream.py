@@ -354,7 +354,7 @@ def test_multicast_outside_of_its_life_is_refused(loop_factory: LoopFactory) -> 
         async with choir(DUET) as nodes:
             group = nodes["alice"].group
         for multicast in (group.cbcast(b"la"), group.cbcast_many([b"la"] * 3)):
-            with pytest.raises(UsageError, match="multicast inside `async with`"):
+            with pytest.raises(UsageError, match="do that inside `async with`"):
                 await multicast
         assert [message async for message in group.messages()] == []
 

@@ -139,7 +139,7 @@ def test_all_waits_for_everyone_even_if_one_refuses() -> None:
     assert isinstance(end.error, IndefiniteCallError)
     assert end.error.replies == {"b": Refused("no"), "c": Answered(b"x")}
     assert str(end.error) == (
-        "1 of 2 members answered, all wanted (b refused): some may have done what was asked"
+        "1 of 2 members answered, all wanted (b refused (no)): some may have done what was asked"
     )
 
 
@@ -206,7 +206,7 @@ def test_reply_before_the_own_copy_counts() -> None:
     """In total order others may have the request before its caller; those asked may be fewer."""
     calls = Calls(A)
     calls.enter(view(1, A, B, C))
-    number, effects = calls.begin(b"do", Wanted.ALL, is_sent_when_delivered=False)
+    number, effects = calls.begin(b"do", Wanted.ALL)
     assert calls.take_reply(B, answer(B, number, b"x")) == []
     assert calls.take_reply(C, answer(C, number, b"y")) == []
     assert calls.take_reply(D, answer(D, number, b"z")) == []
@@ -229,18 +229,15 @@ def test_call_alone_in_the_group_is_a_definite_error() -> None:
 
 
 def test_exclusion_before_the_request_went_out_is_definite() -> None:
-    """What was never sent was executed nowhere, unless nobody can tell that it was not sent."""
+    """What is known not to have been sent was executed nowhere; else nobody can tell."""
     calls = Calls(A)
     calls.enter(view(1, A, B))
-    calls.begin(b"do", Wanted.ALL)
-    end = concluded(calls.abandon("excluded"))
+    number, _ = calls.begin(b"do", Wanted.ALL)
+    end = concluded(calls.abandon("excluded", {number}))
     assert isinstance(end.error, DefiniteCallError)
     assert str(end.error) == "the request never went out (excluded): call again"
-    calls.begin(b"do", Wanted.ALL, is_sent_when_delivered=False)
-    assert isinstance(concluded(calls.abandon("excluded")).error, IndefiniteCallError)
     calls.begin(b"do", Wanted.ALL)
-    end = concluded(calls.abandon("excluded", is_unsent_void=False))
-    assert isinstance(end.error, IndefiniteCallError)
+    assert isinstance(concluded(calls.abandon("excluded")).error, IndefiniteCallError)
 
 
 def test_exclusion_afterwards_is_indefinite() -> None:

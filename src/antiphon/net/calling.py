@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from antiphon.core.errors import AntiphonError, PeerError, UsageError
+from antiphon.core.errors import AntiphonError, DefiniteCallError, PeerError, UsageError
 from antiphon.core.ids import ProcessId
 from antiphon.core.records import PAYLOAD_BYTES_MAX
 from antiphon.core.runs import PORT_CALLS, Order
@@ -50,6 +50,7 @@ class Calling:
         self._node = node
         self._calls: Calls | None = None
         self._waiting: dict[int, asyncio.Future[Replies]] = {}
+        self._requests: dict[int, bytes] = {}
 
     # The application's part.
 
@@ -58,26 +59,44 @@ class Calling:
     ) -> Replies:
         """Call all other members; return what became of each."""
         node = self._node
+        if timeout_s is not None and not isinstance(timeout_s, int | float):
+            message = f"timeout_s is a number of seconds, or None, not {timeout_s!r}"
+            raise UsageError(message)
         if len(payload) > CALL_BYTES_MAX:
             message = f"a request is at most {CALL_BYTES_MAX} bytes: ask for less at a time"
             raise UsageError(message)
+        begin_us = now_us()
         node.expect_flush()
-        if node.must_wait(node.group.stream):
-            await node.flush_and_wait(node.group.stream)
+        await self._wait_for_room(timeout_s)
         if self._calls is None:
-            message = f"{node.name} is in no view of group {node.group.name}: call inside it"
+            message = f"{node.name} is in no view of group {node.group.name} now: call again later"
             raise UsageError(message)
-        deadline_us = None if timeout_s is None else now_us() + round(timeout_s * 1e6)
-        number, effects = self._calls.begin(
-            payload, wanted, deadline_us, is_sent_when_delivered=order is not Order.TOTAL
-        )
+        deadline_us = None if timeout_s is None else begin_us + round(timeout_s * 1e6)
+        number, effects = self._calls.begin(payload, wanted, deadline_us)
         if not number:
             self._do(effects, order)
             return Replies((), {})
         ending: asyncio.Future[Replies] = asyncio.get_running_loop().create_future()
         self._waiting[number] = ending
+        self._requests[number] = effects[0].payload if isinstance(effects[0], Multicast) else b""
         self._do(effects, order)
-        return await self._wait(self._calls, number, ending, timeout_s)
+        left_s = None if timeout_s is None else max(0.0, timeout_s - (now_us() - begin_us) / 1e6)
+        try:
+            return await self._wait(self._calls, number, ending, left_s)
+        finally:
+            self._requests.pop(number, None)
+
+    async def _wait_for_room(self, timeout_s: float | None) -> None:
+        node = self._node
+        if not node.must_wait(node.group.stream):
+            return
+        try:
+            async with asyncio.timeout(timeout_s):
+                await node.flush_and_wait(node.group.stream)
+        except TimeoutError:
+            message = "the request never went out, for the group lets nothing out now: call again"
+            raise DefiniteCallError(message, Replies((), {})) from None
+        node.raise_error()
 
     async def _wait(
         self,
@@ -119,6 +138,9 @@ class Calling:
     async def _answer_later(self, answer: Awaitable[bytes], request: Request) -> None:
         try:
             request.answer(await answer)
+        except asyncio.CancelledError:
+            request.refuse("its reader was interrupted")
+            raise
         except Exception as error:  # noqa: BLE001 - it is the application's code
             self._refuse(request, error)
 
@@ -162,7 +184,9 @@ class Calling:
         calls, self._calls = self._calls, None
         if calls is not None:
             why = str(error or "this process has left")
-            self._do(calls.abandon(why, is_unsent_void=not self._node.config.rejoin))
+            dropped = self._node.unsent
+            unsent = {number for number, said in self._requests.items() if said in dropped}
+            self._do(calls.abandon(why, unsent))
 
     # Doing what the machine says.
 

@@ -106,6 +106,8 @@ class Committer:
         self._waiting: dict[Transaction, asyncio.Future[Ending]] = {}
         self._votes: dict[Transaction, asyncio.Task[bool]] = {}
         """What the resource is asked, or has answered, by transaction that is not decided yet."""
+        self._asked: dict[asyncio.Task[bool], None] = {}
+        """What the resource is being asked, decided or not."""
         self._in_doubt: dict[Transaction, None] = {}
         self._recovery: asyncio.Task[None] | None = None
         self._tasks: dict[asyncio.Task[Any], None] = {}
@@ -118,9 +120,13 @@ class Committer:
         It is aborted unless all whom it ``needs``, by name and in whatever life, are members.
         Raises :class:`InDoubtError` if this process drops out of the group before it knows.
         """
+        self._node.raise_error()
+        if self._node.must_wait(self._node.group.stream) and self._machine is not None:
+            await self._node.flush_and_wait(self._node.group.stream)
+            self._node.raise_error()
         machine = self._machine
         if machine is None:
-            message = "transactions need a group: begin inside `async with`"
+            message = "this process is in no view now: begin inside `async with`, or try again"
             raise UsageError(message)
         if type(body) is not bytes or len(body) > BODY_BYTES_MAX:
             message = f"the body of a transaction is at most {BODY_BYTES_MAX} bytes: shorten it"
@@ -174,7 +180,11 @@ class Committer:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        self._votes.clear()  # the resource may still be at it: recovery waits for that
+        # Whatever the resource is asked may wait for what only recovery can tell it: a lock that a
+        # prepared transaction holds. What it had prepared all the same it finds in doubt.
+        for task in self._asked:
+            task.cancel()
+        self._votes.clear()
         self._in_doubt.clear()
         why = error or "this process has left"
         waiting, self._waiting = self._waiting, {}
@@ -191,10 +201,12 @@ class Committer:
                 case Multicast(payload, is_uniform):
                     self._node.post(payload, Order.CAUSAL, uniform=is_uniform, port=PORT_COMMIT)
                 case AskVote(transaction, body):
-                    self._votes[transaction] = self._start(self._vote(transaction, body))
+                    task = self._votes[transaction] = self._start(self._vote(transaction, body))
+                    self._asked[task] = None
+                    task.add_done_callback(self._asked.pop)
                 case Decided(transaction, outcome, why):
                     self._note_decision(transaction, outcome)
-                    self._start(self._finish(transaction, outcome, why))
+                    self._finish_later(transaction, outcome, why)
                 case KnowPast():
                     self._recovery = self._start(self._recover(list(self._tasks)))
         self._tick_later()
@@ -227,14 +239,34 @@ class Committer:
             is_commit = outcome is Outcome.COMMIT
             recorder.decide(transaction.initiator, transaction.number, is_commit=is_commit)
 
-    async def _finish(self, transaction: Transaction, outcome: Outcome, why: str) -> None:
-        """Have the resource do what was decided, then tell who began it."""
+    def _finish_later(self, transaction: Transaction, outcome: Outcome, why: str) -> None:
+        """Take out at once what concerns the transaction: this life may end before it is done."""
         vote = self._votes.pop(transaction, None)
-        if self._in_doubt.pop(transaction, self) is None or (vote is not None and await vote):
+        is_in_doubt = self._in_doubt.pop(transaction, self) is None
+        waiting = self._waiting.pop(transaction, None)
+        ending = Ending(str(transaction), outcome is Outcome.COMMIT, why)
+        self._start(self._finish(transaction, outcome, vote, is_in_doubt, (waiting, ending)))
+
+    async def _finish(
+        self,
+        transaction: Transaction,
+        outcome: Outcome,
+        vote: "asyncio.Task[bool] | None",
+        is_in_doubt: bool,  # noqa: FBT001 - a continuation has what it needs
+        told: "tuple[asyncio.Future[Ending] | None, Ending]",
+    ) -> None:
+        """Have the resource do what was decided, then tell who began it."""
+        if is_in_doubt or (vote is not None and await self._is_prepared(vote)):
             await self._apply(transaction, outcome)
-        ending = self._waiting.pop(transaction, None)
-        if ending is not None and not ending.done():
-            ending.set_result(Ending(str(transaction), outcome is Outcome.COMMIT, why))
+        waiting, ending = told
+        if waiting is not None and not waiting.done():
+            waiting.set_result(ending)
+
+    @staticmethod
+    async def _is_prepared(vote: "asyncio.Task[bool]") -> bool:
+        """Wait until the resource has answered; who was interrupted says so when it comes back."""
+        await asyncio.wait([vote])
+        return not vote.cancelled() and vote.result()
 
     async def _apply(self, transaction: Transaction, outcome: Outcome) -> None:
         assert self._resource is not None, "only a resource prepares"

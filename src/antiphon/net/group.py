@@ -166,6 +166,7 @@ class Group:
         self._node.expect_flush()
         if self._node.must_wait(self.stream):
             await self._node.flush_and_wait(self.stream)
+            self._node.raise_error()
         self._node.post_letter(process, payload, PORT_APPLICATION)
 
     async def call(
@@ -193,6 +194,9 @@ class Group:
         caller. A plain function is faster than a coroutine. Without a handler, the reader finds
         each call as a :class:`Request` in the stream.
         """
+        if not callable(handler):
+            message = f"a handler is a function of who calls and what, not {handler!r}"
+            raise UsageError(message)
         self.stream.on_request = partial(self.calling.answer, handler)
         self.stream.is_answered_now = not iscoroutinefunction(handler)
 

@@ -70,6 +70,7 @@ class Intake:
             released = [other for other in ready if other is not run]
             if len(released) == len(ready):
                 self.backlog.hold(run)
+        released = [other for other in released if other.sender != life.outlet.rank]
         if released:
             self.backlog.release(released, life.held_runs)
         life.deliver(ready)

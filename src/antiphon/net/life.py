@@ -230,7 +230,6 @@ class Life:
         self.do(
             self.member.multicast(payloads, order, now_us(), byte_count, uniform=uniform, port=port)
         )
-        self._expect_pay(self.member)
 
     def send_letter(self, to: ProcessId, payload: bytes, port: int) -> None:
         """Send a letter; only while it :meth:`may_send`."""
@@ -241,7 +240,7 @@ class Life:
         """If the others wait for a list or a confirmation, send it when all that came is taken."""
         if self._is_pay_due:
             return
-        if member.is_due:
+        if member.is_due or (member.is_letter_due and not self._is_behind()):
             self._is_pay_due = True
             asyncio.get_running_loop().call_soon(self._pay)
         elif member.is_owing and self._pay_timer is None:
@@ -257,8 +256,7 @@ class Life:
         self._is_pay_due = False
         if self.member is not None and not self.is_over:
             self._owner.flush()  # a list can ride on what the application multicasts
-            self.do(self.member.pay(now_us()))
-            self._expect_pay(self.member)
+            self.do(self.member.pay(now_us(), withhold=self._is_behind()))
 
     def _send_run(self, run: Run, alive: Alive | None) -> None:
         overhead_bytes = self.outlet.send_run(run, alive)
@@ -284,6 +282,8 @@ class Life:
                 self._expect_known()
         finally:
             self._is_working = False
+        if self.member is not None:
+            self._expect_pay(self.member)
 
     def _do_one(self, effect: Effect) -> None:
         match effect:
@@ -393,7 +393,6 @@ class Life:
         self.intake.unconfirmed_bytes = 0
         self._owner.flush()
         self.do(self.member.tick(now_us()))
-        self._expect_pay(self.member)
         self._owner.on_room()
 
     # What the mesh calls.

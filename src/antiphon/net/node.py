@@ -68,6 +68,9 @@ class Node:
         """How the current life ended: why, and the number for the next, if it was refused."""
         self._error: AntiphonError | None = None
         self._outgoing = Outgoing()
+        self._has_services = False
+        self.unsent: list[bytes] = []
+        """What tools wanted to multicast when the last life ended, and never went out."""
         self._services: dict[int, Service] = {PORT_CALLS: self.group.calling}
         self._is_flush_due = False
         self._waiting_senders = 0
@@ -206,6 +209,7 @@ class Node:
         if self._coming_back is not None:
             self._coming_back.cancel()
             await asyncio.wait([self._coming_back])
+        self._end_services(AntiphonError(f"{self.name} has stopped ({detail})"))
         try:
             await self.end_life(detail)
         finally:
@@ -219,7 +223,7 @@ class Node:
         """Something is pending: send it when this turn of the event loop ends."""
         self.raise_error()
         if not self._is_running:
-            message = f"{self.name} is not running: multicast inside `async with`"
+            message = f"{self.name} is not running: do that inside `async with`"
             raise UsageError(message)
         if self.group.stream.is_full and not self.group.stream.has_reader:
             message = (
@@ -285,7 +289,10 @@ class Node:
         for process in view.members if view is not None else ():
             if str(process) == name:
                 return process
-        message = f"{name} is no member of the current view of group {self.group.name}"
+        message = (
+            f"{name} is no member of the current view of group {self.group.name}: "
+            "`group.members` lists those who are"
+        )
         raise UsageError(message)
 
     def must_wait(self, stream: Stream) -> bool:
@@ -325,6 +332,11 @@ class Node:
 
     def _give_up_the_slow(self, before: dict[ProcessId, int]) -> None:
         life = self.life
+        if life.member is not None and (debtor := life.member.awaited) is not None:
+            peer = life.mesh.peers.get(debtor)
+            if peer is not None:
+                life.on_dead(peer, f"it has not acknowledged a letter for {STALL_S:g} s")
+            return
         if not life.may_multicast or life.member is None:
             return  # it is not for a member that senders wait, but for a view
         sent = life.member.received()[life.outlet.rank]
@@ -383,6 +395,7 @@ class Node:
             tuple(map(str, view.failed)),
         )
         self.group.stream.append_event(self.view)
+        self._has_services = True
         for service in self._services.values():
             service.on_view(view)
         self.flush()
@@ -433,10 +446,8 @@ class Node:
         """The life has ended."""
         self.ending = why, next_life
         self.changed.set()
-        self._outgoing.drop_tools()
         error = ExcludedError(f"{self.name} is out of the group: {why}: join again")
-        for service in self._services.values():
-            service.on_end(error if why else None)
+        self._end_services(error if why else None)
         if not why or not self._is_running or self._coming_back is not None:
             return
         _log.warning("%s is out of group %s: %s", self.name, self.config.group, why)
@@ -444,6 +455,15 @@ class Node:
             self._coming_back = asyncio.ensure_future(self._come_back(why))
         else:
             self._fail(error)
+
+    def _end_services(self, error: AntiphonError | None) -> None:
+        """Tell the tools that this life is over, once."""
+        unsent, self.unsent = self._outgoing.drop_tools(), []
+        self.unsent = [item.payloads[0] for item in unsent if isinstance(item, WaitingRun)]
+        if self._has_services:
+            self._has_services = False
+            for service in self._services.values():
+                service.on_end(error)
 
     def _fail(self, error: AntiphonError) -> None:
         self._error = error

@@ -55,10 +55,11 @@ class Outgoing:
         """Let something wait its turn."""
         self._waiting.append(item)
 
-    def drop_tools(self) -> None:
-        """A life has ended: what its tools had to say concerns nobody any more."""
-        kept = [item for item in self._waiting if _port(item) == PORT_APPLICATION]
-        self._waiting = deque(kept)
+    def drop_tools(self) -> list[WaitingRun | WaitingLetter]:
+        """A life has ended: what its tools had to say concerns nobody; return what that was."""
+        waiting = list(self._waiting)
+        self._waiting = deque(item for item in waiting if _port(item) == PORT_APPLICATION)
+        return [item for item in waiting if _port(item) != PORT_APPLICATION]
 
     def send(self, life: Life) -> bool:
         """Send what may go out now; return whether that is all."""

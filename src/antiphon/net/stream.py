@@ -97,6 +97,7 @@ class Stream:
         """Called when the reader comes to a view: it has read everything before."""
         self.on_request: Callable[[Request], Awaitable[None] | None] | None = None
         """Answers requests where the reader comes to them; without it they are read."""
+        self._answering: asyncio.Future[None] | None = None
         self.is_answered_now = False
         """Whether what answers requests needs no task: it may be called from anywhere."""
         self.unread_bytes = 0
@@ -130,19 +131,30 @@ class Stream:
         waiter = self._waiter
         is_next = waiter is not None and not waiter.done() and not self._unread
         if is_next and self.is_answered_now and self.on_request is not None and not self._is_held:
-            self.on_request(request)
+            waiting = self.on_request(request)
+            if waiting is not None:  # it needs a task after all: from now on that of the reader
+                self.is_answered_now = False
+                self._answering = asyncio.ensure_future(waiting)
         else:
             self.append_event(request)
 
     def hold(self, number: int) -> None:
         """Let nothing be read until :meth:`release`, and never what is before view ``number``."""
         self._is_held, self._head = True, None
+        kept: list[Letter] = []
         while self._unread:
             entry = self._unread[0]
             if isinstance(entry, View) and entry.number >= number:
                 break
             self._unread.popleft()
             self._note_read(entry)
+            if isinstance(entry, Letter):
+                kept.append(entry)
+            elif isinstance(entry, Request):
+                entry.refuse("it has joined only just now, and gets the group's state")
+        for letter in reversed(kept):  # no state has these
+            self._unread.appendleft(letter)
+            self.unread_bytes += _event_weight(letter)
 
     def release(self) -> None:
         """Let the reader go on."""

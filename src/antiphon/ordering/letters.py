@@ -128,5 +128,5 @@ class Letters:
             self._waiting_for = None
         self._sent = {who: count for who, count in self._sent.items() if who in members}
         self._acknowledged = {who: n for who, n in self._acknowledged.items() if who in members}
-        while len(self._received) > SENDERS_MAX:
-            del self._received[next(iter(self._received))]
+        if len(self._received) > SENDERS_MAX:
+            self._received = {who: n for who, n in self._received.items() if who in members}

@@ -54,8 +54,8 @@ class MixedDomain(VectorDomain):
 
     def is_due(self, group: GroupNumber) -> bool:
         """Whether the others wait for a sets-order list or a confirmation of this process."""
-        gate = self._gates[group]
-        return gate.total.is_due or gate.uniform.is_due
+        gate = self._gates.get(group)
+        return gate is not None and (gate.total.is_due or gate.uniform.is_due)
 
     def is_clear(self, group: GroupNumber) -> bool:
         """Whether a plain multicast would be delivered here at once, and carry nothing."""

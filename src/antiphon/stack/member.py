@@ -90,11 +90,19 @@ class Member:
         return self.membership.may_multicast and self._letters.waiting_for in {None, to}
 
     @property
+    def awaited(self) -> ProcessId | None:
+        """Who is to acknowledge a letter before anything else is sent."""
+        return self._letters.waiting_for
+
+    @property
     def is_due(self) -> bool:
-        """Whether others wait for a list, a confirmation or an acknowledgement: :meth:`pay`."""
-        return self._letters.is_due or (
-            self.membership.may_multicast and self._ordering.is_due(GROUP)
-        )
+        """Whether others wait for a sets-order list or a confirmation: :meth:`pay`."""
+        return self._ordering.is_due(GROUP) and self.membership.may_multicast
+
+    @property
+    def is_letter_due(self) -> bool:
+        """Whether somebody waits for an acknowledgement of its letter: :meth:`pay`."""
+        return self._letters.is_due
 
     @property
     def ordering(self) -> MixedDomain:
@@ -195,12 +203,13 @@ class Member:
         self._letters.send(to)
         return [SendLetter(to, self._ordering.write_letter(GROUP, payload, port))]
 
-    def pay(self, now_us: int) -> list[Effect]:
+    def pay(self, now_us: int, *, withhold: bool = False) -> list[Effect]:
         """Tell the others what they wait for: lists, confirmations, marks, acknowledgements.
 
-        Called when a burst of arrivals is over, so that one message serves many.
+        Called when a burst of arrivals is over, so that one message serves many. Acknowledgements
+        of letters are withheld where the application reads too slowly; never the rest.
         """
-        for sender, count in self._letters.say():
+        for sender, count in () if withhold else self._letters.say():
             self._out.send(sender, LetterTaken(count))
         if self.is_due:
             said = self._ordering.multicast_order(GROUP)

@@ -18,7 +18,7 @@ Cost: one multicast and a letter from each member asked; none if no replies are 
 message delays.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Annotated, final
@@ -194,7 +194,6 @@ Effect = Multicast | Handle | SendReply | Conclude
 class _Call:
     wanted: Wanted
     deadline_us: int | None
-    is_sent_when_delivered: bool
     asked: tuple[ProcessId, ...] | None = None
     """None until the request is delivered here."""
     endings: dict[ProcessId, Ending] = field(default_factory=dict)
@@ -245,21 +244,15 @@ class Calls:
         body: bytes,
         wanted: Wanted,
         deadline_us: int | None = None,
-        *,
-        is_sent_when_delivered: bool = True,
     ) -> tuple[int, list[Effect]]:
-        """Begin a call; return its number, 0 if it wants no replies.
-
-        A causal request goes out when it is delivered here. One in total order may have gone
-        out long before: then nobody can say of it that it was executed nowhere.
-        """
+        """Begin a call; return its number, 0 if it wants no replies."""
         if wanted is Wanted.NONE:
             return 0, [Multicast(_encode(Request(0, body)))]
         if len(self._open) >= OPEN_MAX:
             message = f"{OPEN_MAX} calls wait for replies: wait until some have ended"
             raise BackPressureError(message)
         self._last += 1
-        self._open[self._last] = _Call(wanted, deadline_us, is_sent_when_delivered)
+        self._open[self._last] = _Call(wanted, deadline_us)
         return self._last, [Multicast(_encode(Request(self._last, body)))]
 
     def give_up(self, number: int) -> None:
@@ -334,16 +327,16 @@ class Calls:
                 effects.append(self._ended(number, call, "time is up"))
         return effects
 
-    def abandon(self, why: str, *, is_unsent_void: bool = True) -> list[Effect]:
+    def abandon(self, why: str, unsent: Container[int] = ()) -> list[Effect]:
         """End all calls: the process is out of the group.
 
-        What it has not sent is void, unless another life of it may send that still.
+        Those whose requests are known to be ``unsent`` were executed nowhere. That they have not
+        been delivered here says nothing: an own message may wait for its turn.
         """
-        effects: list[Effect] = []
-        for number, call in list(self._open.items()):
-            is_void = is_unsent_void and call.asked is None and call.is_sent_when_delivered
-            effects.append(self._ended(number, call, why, is_void=is_void))
-        return effects
+        return [
+            self._ended(number, call, why, is_void=number in unsent)
+            for number, call in list(self._open.items())
+        ]
 
     # Ending.
 
@@ -377,6 +370,7 @@ def _say(call: _Call, replies: Replies, why: str) -> str:
     kinds = {Refused: "refused", Failed: "failed", TimedOut: "timed out"}
     said = [
         f"{name} {kinds[type(ending)]}"
+        + (f" ({ending.why})" if isinstance(ending, Refused) else "")
         for name, ending in replies.items()
         if not isinstance(ending, Answered)
     ]

@@ -54,7 +54,7 @@ from antiphon.toolkit.commit_messages import (
 )
 
 DECISIONS_MAX = 4096
-"""Decisions remembered: half a megabyte at most to tell a joiner of."""
+"""Decisions remembered: some two megabytes at most to tell a joiner of, reasons included."""
 
 OPEN_MAX = 1024
 """Transactions that one process may have open at once."""
@@ -159,7 +159,8 @@ class Commit:
         It is aborted unless all whom it ``needs``, by name, are among them.
         """
         names = tuple(needs)
-        if isinstance(needs, str) or any(len(name) > NAME_LENGTH_MAX for name in names):
+        is_fit = all(isinstance(name, str) and len(name) <= NAME_LENGTH_MAX for name in names)
+        if isinstance(needs, str) or not is_fit:
             message = f"{needs!r} names nobody: give the names of members, as they joined"
             raise UsageError(message)
         if self._begun - self._ended >= OPEN_MAX:
@@ -187,6 +188,9 @@ class Commit:
     def deliver(self, sender: ProcessId, payload: bytes, now_us: int) -> list[Effect]:
         """Take what was multicast."""
         message = decode(payload)
+        if isinstance(message, State) and sender != self.coordinator:
+            claim = f"{sender} tells what was decided, and is not coordinator"
+            raise PeerError(claim)
         if self._early is None:
             return self._take(sender, message, now_us)
         self._early.append(((sender, message), now_us))
