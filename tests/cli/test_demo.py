@@ -49,7 +49,10 @@ def test_demo_is_confirmed_by_spark(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     document = json.loads(done.stdout)
     assert document["verdict"]["engine"] == "spark"
-    assert document["verdict"]["delivery_count"] == 5 * (500 + 5)  # each says that it is done
+    said = 5 * (500 + 5)  # each says that it is done
+    lists = document["verdict"]["delivery_count"] - said
+    assert 0 < lists <= 5 * 200, "beside these only the lists of the total order are delivered"
+    assert lists % 5 == 0
     properties = document["verdict"]["properties"]
     asked = [item for item in properties if item["reason"] not in words.NOT_ASKED]
     assert {item["status"] for item in asked} == {"holds"}

@@ -381,11 +381,8 @@ class Member:
 
     def receive_letter(self, peer: ProcessId, letter: Letter) -> list[Run] | None:
         """Take a letter in the common case, as :meth:`receive` takes a run."""
-        if (
-            letter.view != self._plain_view
-            or letter.group != GROUP
-            or not self._is_of(peer, letter)
-        ):
+        is_its = letter.group == GROUP and self._is_of(peer, letter)
+        if letter.view != self._plain_view or not is_its:
             return None
         ready = self._ordering.receive_letter(letter)
         self._letters.receive(peer, is_reply=letter.port == PORT_CALLS)
