@@ -121,11 +121,11 @@ def successor_counts_turns_from_its_own(self: TotalOrder, order: SetsOrder) -> N
 
 
 @plant(MixedDomain, "stop", "000-10 S1")
-def last_list_is_not_said(self: MixedDomain, group: GroupNumber) -> tuple[Run, list[Run]] | None:
+def last_list_is_not_said(self: MixedDomain, group: GroupNumber) -> list[tuple[Run, list[Run]]]:
     """Turns given and not yet said are forgotten when a newer view is known."""
     if group in self._gates:
         self._gates[group].total.stop()
-    return None
+    return []
 
 
 @plant(TotalOrder, "stop", "000-10 S2")

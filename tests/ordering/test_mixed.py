@@ -10,6 +10,7 @@ from antiphon.core.errors import PeerError, UsageError
 from antiphon.core.ids import GroupName, GroupNumber, ProcessId, Rank, ViewNumber
 from antiphon.core.runs import PORT_ORDER, Order, Run, SetsOrder, Stamp
 from antiphon.core.views import View
+from antiphon.ordering import total
 from antiphon.ordering.mixed import MixedDomain
 from antiphon.ordering.vector import VectorDomain
 
@@ -178,3 +179,31 @@ def test_plain_messages_take_the_short_way() -> None:
     assert here.is_clear(GROUP)
     here.receive(run_of(HONEST, 1, uniform=True))
     assert not here.is_clear(GROUP), "from now on everything may be in the past of something"
+
+
+def test_last_words_say_every_turn_however_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A list has a limit; what the holder delivered by its own turns is said all the same."""
+    monkeypatch.setattr(total, "TURNS_MAX", 2)
+    holder, other = machine(HOLDER), machine(HONEST)
+    runs = [run_of(ME, number, Order.TOTAL) for number in range(1, 6)]
+    for run in runs:
+        assert holder.receive(run) == [run]
+        assert other.receive(run) == []
+    last_words = [run for run, _ in holder.stop(GROUP)]
+    assert [len(run.sets_order.turns) for run in last_words if run.sets_order] == [2, 2, 1]
+    delivered = [run for list_run in last_words for run in other.receive(list_run)]
+    assert [run for run in delivered if run.port != PORT_ORDER] == runs
+    assert not holder.is_due(GROUP)
+
+
+def test_list_that_is_cut_keeps_the_token(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The successor counts from the end of the list: the token moves with the last turn only."""
+    monkeypatch.setattr(total, "TURNS_MAX", 6)
+    holder = MixedDomain("follow")
+    holder.advance(GROUP, VIEW, Rank(HOLDER))
+    for number in range(1, 10):
+        holder.receive(run_of(ME, number, Order.TOTAL))
+    lists = []
+    while (said := holder.multicast_order(GROUP)) is not None:
+        lists.append(said[0].sets_order)
+    assert [(len(one.turns), one.successor) for one in lists if one] == [(6, -1), (3, ME)]

@@ -150,7 +150,7 @@ class Group:
         """Return how to multicast; refuse what this group cannot give."""
         if uniform or type(order) is not Order:
             self._node.config.settings.check(order, uniform=uniform)
-        return _HOW[order, uniform]
+        return _HOW[order, bool(uniform)]
 
     async def send(self, to: str, payload: bytes) -> None:
         """Send a message to one member, in causal order with all multicasts (ISIS 7.2).

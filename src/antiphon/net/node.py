@@ -458,8 +458,8 @@ class Node:
 
     def _end_services(self, error: AntiphonError | None) -> None:
         """Tell the tools that this life is over, once."""
-        unsent, self.unsent = self._outgoing.drop_tools(), []
-        self.unsent = [item.payloads[0] for item in unsent if isinstance(item, WaitingRun)]
+        dropped = self._outgoing.drop_tools()
+        self.unsent = [item.payloads[0] for item in dropped if isinstance(item, WaitingRun)]
         if self._has_services:
             self._has_services = False
             for service in self._services.values():

@@ -83,13 +83,14 @@ class MixedDomain(VectorDomain):
         )
         return orphans
 
-    def stop(self, group: GroupNumber) -> tuple[Run, list[Run]] | None:
-        """A newer view is known: give no turn any more; return the last list, if one is due."""
-        if group not in self._gates:
-            return None
-        gate = self._gates[group]
-        last_words = self._multicast_order(group, is_last=True) if gate.total.is_due else None
-        gate.total.stop()
+    def stop(self, group: GroupNumber) -> list[tuple[Run, list[Run]]]:
+        """A newer view is known: give no turn any more; return the last lists, as multicast."""
+        last_words: list[tuple[Run, list[Run]]] = []
+        gate = self._gates.get(group)
+        if gate is not None:
+            while gate.total.is_due:  # all of them: this process has delivered by these turns
+                last_words.append(self._multicast_order(group, is_last=True))
+            gate.total.stop()
         return last_words
 
     def finish(self, group: GroupNumber) -> list[Run]:

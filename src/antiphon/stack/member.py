@@ -233,9 +233,8 @@ class Member:
 
     def say_last_words(self) -> None:
         """The current view is about to be left: say which turns were given in it."""
-        said = self._ordering.stop(GROUP)
-        if said is not None:
-            self._say(*said, self._alive_us)
+        for run, ready in self._ordering.stop(GROUP):
+            self._say(run, ready, self._alive_us)
 
     def _say(self, run: Run, ready: list[Run], now_us: int) -> None:
         self._out.put(self._send_run(run, now_us, is_alive_due=False))
