@@ -146,9 +146,9 @@ def test_disagreement_about_the_group_is_said_on_both_sides(
         theirs = free_addresses(names) | {"alice": addresses["alice"]}
         if what == "another order":
             theirs = {name: addresses[name] for name in names}
-        alice = make_node("choir", "alice", members=addresses, connect_s=SOON_S)
+        alice = make_node("choir", "alice", members=addresses, connect_s=5 * SOON_S)
         me = next(name for name in names if name != "alice")
-        other = make_node(group, me, members=theirs, connect_s=10 * SOON_S)
+        other = make_node(group, me, members=theirs, connect_s=20 * SOON_S)
         return await asyncio.gather(_refused(alice), _refused(other))
 
     for said in play(loop_factory, scene()):
