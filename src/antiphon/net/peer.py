@@ -12,9 +12,6 @@ from antiphon.core.ids import ProcessId
 from antiphon.net.link import Link
 from antiphon.net.session import Again, Session
 
-RIDE_FRAMES = 16
-"""Frames received that are worth an acknowledgement on something that is sent anyway."""
-
 KEPT_BYTES_MAX = 16 * 1024 * 1024
 """Bytes kept for a peer that does not acknowledge them before senders wait."""
 
@@ -72,8 +69,9 @@ class Peer:
         """Send a small frame, now or as soon as there is a link; an ACK may ride along."""
         self.session.keep(stream_bytes, len(stream_bytes))
         if self._link is not None:
-            count = self.session.acknowledgement(RIDE_FRAMES)
-            if acknowledge is not None and count is not None:
+            if acknowledge is not None and self.session.is_worth_a_ride:
+                count = self.session.acknowledgement()
+                assert count is not None, "something has come"
                 stream_bytes = acknowledge(count) + stream_bytes
             self._link.write(stream_bytes)
 

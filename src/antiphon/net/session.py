@@ -19,6 +19,10 @@ from struct import Struct
 
 from antiphon.core.errors import PeerError
 
+RIDE_FRAMES = 16
+RIDE_BYTES = 16 * 1024
+"""Frames or bytes received that are worth an acknowledgement on something that is sent anyway."""
+
 ACK_BYTES = 1024 * 1024
 """Bytes received after which they are acknowledged without waiting for something to ride on."""
 
@@ -86,9 +90,14 @@ class Session:
         self.received += 1
         self.unsaid_bytes += byte_count
 
-    def acknowledgement(self, least: int = 1) -> int | None:
-        """Return how many frames to acknowledge; None if fewer than ``least`` have come since."""
-        if self.received - self._said < least:
+    @property
+    def is_worth_a_ride(self) -> bool:
+        """Whether so much has come that an acknowledgement should go along with something."""
+        return self.received - self._said >= RIDE_FRAMES or self.unsaid_bytes >= RIDE_BYTES
+
+    def acknowledgement(self) -> int | None:
+        """Return how many frames to acknowledge; None if that has been said."""
+        if self.received == self._said:
             return None
         self._said, self.unsaid_bytes = self.received, 0
         return self.received
