@@ -11,6 +11,7 @@ import os
 import statistics
 import subprocess
 import sys
+from pathlib import Path
 
 _CODE = """
 import sys
@@ -29,7 +30,7 @@ def measured(tree: str, senders: str, size: int, count: int) -> tuple[float, flo
     """Return the rate and the processor time per message of one run."""
     done = subprocess.run(
         [sys.executable, "-c", _CODE, senders, str(size), str(count)],
-        env=os.environ | {"PYTHONPATH": os.path.abspath(tree)},  # noqa: PTH100
+        env=os.environ | {"PYTHONPATH": str(Path(tree).resolve())},
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     per_s, cpu_us = done.stdout.split()

@@ -23,15 +23,16 @@ class Ledger:
         self.file = sqlite3.connect(f"{owner}.db", isolation_level=None)
         self.file.execute("CREATE TABLE IF NOT EXISTS log (name PRIMARY KEY, amount, state)")
 
-    def balance(self, condition: str = "state = 'committed'") -> int:
-        """Add up the transactions that fulfil a condition."""
-        amounts = self.file.execute(f"SELECT amount FROM log WHERE {condition}")  # noqa: S608
+    def balance(self, *, is_cautious: bool = False) -> int:
+        """Add up what is committed; to be cautious, also what is to be paid perhaps."""
+        query = "SELECT amount FROM log WHERE state = 'committed' OR (? AND amount < 0)"
+        amounts = self.file.execute(query, [is_cautious])
         return sum((int(amount) for (amount,) in amounts), start=100)
 
     async def prepare(self, transaction: str, body: bytes) -> bool:
         """Reserve the amount, if there is so much."""
         amount = self.sign * int(body)
-        if self.balance("state = 'committed' OR amount < 0") + amount < 0:
+        if self.balance(is_cautious=True) + amount < 0:
             return False
         self.file.execute("INSERT INTO log VALUES (?, ?, 'prepared')", [transaction, amount])
         return True

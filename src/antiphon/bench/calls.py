@@ -5,19 +5,16 @@ and the median of the ratios of series next to each other.
 """
 
 import statistics
-import subprocess
-import sys
 
 import msgspec
 
 from antiphon.bench.figures import Figure, make_figure, median_ratio
-from antiphon.bench.multicast import read_line, tell
+from antiphon.bench.multicast import run_members
 from antiphon.bench.spec import MEMBER_COUNT, CallReport, CallSpec, CallSystem
 from antiphon.net.ports import free_ports
 
 _CALLS = 2_000
 _WARM_UP = 100
-_MEMBER_S = 60
 
 
 def measure_calls(repeats: int, scale: float) -> list[Figure]:
@@ -40,25 +37,7 @@ def measure_calls(repeats: int, scale: float) -> list[Figure]:
 
 def _median_us(spec: CallSpec) -> float:
     spec = msgspec.structs.replace(spec, ports=free_ports(MEMBER_COUNT))
-    command = [
-        sys.executable, "-m", "antiphon.bench.call_member", msgspec.json.encode(spec).decode(),
-    ]  # fmt: skip
-    members = [
-        subprocess.Popen(
-            [*command, str(me)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
-        for me in range(MEMBER_COUNT)
-    ]
-    try:
-        for member in members:
-            read_line(member)
-        tell(members)
-        reports = [msgspec.json.decode(read_line(member), type=CallReport) for member in members]
-        tell(members)
-        for member in members:
-            member.wait(_MEMBER_S)
-    finally:
-        for member in members:
-            member.kill()
-            member.communicate()
-    return statistics.median(reports[0].latencies_ns[_WARM_UP:]) / 1000
+    places = map(str, range(MEMBER_COUNT))
+    said = run_members("antiphon.bench.call_member", msgspec.json.encode(spec).decode(), places)
+    caller = msgspec.json.decode(said[0], type=CallReport)
+    return statistics.median(caller.latencies_ns[_WARM_UP:]) / 1000

@@ -6,6 +6,7 @@ message, so nobody's start-up is counted and nobody's delay is hidden.
 
 import subprocess
 import sys
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import msgspec
@@ -29,36 +30,42 @@ class Rate(NamedTuple):
 def measure(spec: Spec) -> Rate:
     """Run the members and return how fast they were."""
     spec = msgspec.structs.replace(spec, ports=free_ports(MEMBER_COUNT))
-    command = [sys.executable, "-m", "antiphon.bench.member", msgspec.json.encode(spec).decode()]
+    said = run_members("antiphon.bench.member", msgspec.json.encode(spec).decode(), spec.names)
+    return _rate(spec, [msgspec.json.decode(line, type=Report) for line in said])
+
+
+def run_members(module: str, spec: str, names: Iterable[str]) -> list[str]:
+    """Run a process per member, all from the same moment on; return what each reports."""
     members = [
-        subprocess.Popen([*command, name], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        for name in spec.names
-    ]
+        subprocess.Popen(
+            [sys.executable, "-m", module, spec, name],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        )
+        for name in names
+    ]  # fmt: skip
     try:
         for member in members:
-            read_line(member)
-        tell(members)
-        reports = [msgspec.json.decode(read_line(member), type=Report) for member in members]
-        tell(members)
+            _read_line(member)
+        _tell(members)
+        reports = [_read_line(member) for member in members]
+        _tell(members)
         for member in members:
             member.wait(_MEMBER_S)
     finally:
         for member in members:
             member.kill()
             member.communicate()
-    return _rate(spec, reports)
+    return reports
 
 
-def tell(members: list[subprocess.Popen[str]]) -> None:
-    """Tell all members to go on."""
+def _tell(members: list[subprocess.Popen[str]]) -> None:
     for member in members:
         assert member.stdin is not None, "stdin is a pipe"
         member.stdin.write("go\n")
         member.stdin.flush()
 
 
-def read_line(member: subprocess.Popen[str]) -> str:
-    """Return what a member says next."""
+def _read_line(member: subprocess.Popen[str]) -> str:
     assert member.stdout is not None, "stdout is a pipe"
     line = member.stdout.readline()
     if not line:

@@ -19,7 +19,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, Struct
 
-from antiphon.core.errors import PeerError
+from antiphon.core.decoding import decode_untrusted
 from antiphon.core.ids import ProcessId
 from antiphon.core.views import View
 
@@ -191,8 +191,4 @@ def encode_message(message: AnyMessage) -> bytes:
 
 def decode_message(data: bytes) -> AnyMessage:
     """Return what ``data`` says; raise :class:`PeerError` if it says nothing."""
-    try:
-        return _decoder.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        message = f"a control message cannot be read: {error}"
-        raise PeerError(message) from None
+    return decode_untrusted(_decoder, data, "a control message")

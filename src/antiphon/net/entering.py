@@ -44,7 +44,7 @@ _GIVEN_OTHERS = "it was given other members, or other addresses: give all the sa
 def draw() -> int:
     """Draw the number of a start, which no other start ever has."""
     # From the operating system, and from no seed: two starts must differ, not repeat.
-    return int.from_bytes(os.urandom(8)) >> 2 or 1  # noqa: TID251
+    return int.from_bytes(os.urandom(8)) >> 2 or 1  # noqa: TID251 - see above
 
 
 class Entrance:

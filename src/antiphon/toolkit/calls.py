@@ -26,6 +26,7 @@ from typing import Annotated, final
 import msgspec
 from msgspec import Meta, Struct
 
+from antiphon.core.decoding import decode_untrusted
 from antiphon.core.errors import (
     BackPressureError,
     CallError,
@@ -281,11 +282,7 @@ class Calls:
 
     def deliver(self, sender: ProcessId, payload: bytes) -> list[Effect]:
         """Take a request."""
-        try:
-            request = _request_decoder.decode(payload)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            message = f"a request of {sender} cannot be read: {error}"
-            raise PeerError(message) from None
+        request = decode_untrusted(_request_decoder, payload, f"a request of {sender}")
         if sender != self._me:
             return [Handle(sender, request.number, request.body)]
         handle = Handle(sender, 0, request.body)
@@ -298,10 +295,10 @@ class Calls:
 
     def take_reply(self, sender: ProcessId, payload: bytes) -> list[Effect]:
         """Take a letter that replies to a call."""
+        reply = decode_untrusted(_reply_decoder, payload, f"a reply of {sender}")
         try:
-            reply = _reply_decoder.decode(payload)
             why = reply.payload.decode() if reply.is_refusal else ""
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        except UnicodeDecodeError as error:
             message = f"a reply of {sender} cannot be read: {error}"
             raise PeerError(message) from None
         call = self._open.get(reply.number)

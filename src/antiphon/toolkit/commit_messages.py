@@ -9,7 +9,8 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, Struct
 
-from antiphon.core.errors import PeerError, UsageError
+from antiphon.core.decoding import decode_untrusted
+from antiphon.core.errors import UsageError
 from antiphon.core.ids import ProcessId
 
 WHY_LENGTH_MAX = 500
@@ -110,8 +111,4 @@ def encode(message: Message) -> bytes:
 
 def decode(payload: bytes) -> Message:
     """Return what ``payload`` says; raise :class:`PeerError` if it says nothing."""
-    try:
-        return _decoder.decode(payload)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        message = f"a message about a transaction cannot be read: {error}"
-        raise PeerError(message) from None
+    return decode_untrusted(_decoder, payload, "a message about a transaction")
