@@ -30,6 +30,8 @@ GUESTS_MAX = 64
 _SILENT_US = 1_000_000
 """A link on which nothing came for so long, and which the other side misses, is given up."""
 
+GIVEN_OTHERS = "it was given other members, or other addresses: give all the same"
+
 _ANSWERED = "it has its answer"
 
 _log = logging.getLogger("antiphon")
@@ -92,6 +94,9 @@ class Door:
             link.drop(life.identity.difference(greeting))
             self.turned_away = life.identity.difference(greeting)
             return
+        if life.founding and greeting.founding and life.founding != greeting.founding:
+            # Also of one who only asks: two that each think themselves senior never dial.
+            self.turned_away = GIVEN_OTHERS
         if greeting.is_asking:
             self._answer_asker(link, life, greeting, peer)
             return
@@ -118,8 +123,7 @@ class Door:
         if not is_address(greeting.process.address, insecure=self._insecure):
             return f"{name} says that it is at {greeting.process.address!r}, beyond this machine"
         if life.founding and greeting.founding and life.founding != greeting.founding:
-            self.turned_away = "it was given other members, or other addresses: give all the same"
-            return self.turned_away
+            return GIVEN_OTHERS
         if peer is None:
             return self._problem_of_stranger(life, greeting)
         return self._problem_of_peer(life, greeting, peer)

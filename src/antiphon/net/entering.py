@@ -18,6 +18,7 @@ from antiphon.core.greeting import Greeting
 from antiphon.core.ids import GroupName, ProcessId, ViewNumber
 from antiphon.core.views import View
 from antiphon.net.asking import Answer, ask
+from antiphon.net.door import GIVEN_OTHERS
 from antiphon.net.identity import Identity
 from antiphon.net.life import Life
 from antiphon.net.peer import Peer
@@ -37,8 +38,6 @@ _COME_BACK_S = 0.5
 """Between two attempts to come back."""
 
 _log = logging.getLogger("antiphon")
-
-_GIVEN_OTHERS = "it was given other members, or other addresses: give all the same"
 
 
 def draw() -> int:
@@ -125,7 +124,7 @@ class Entrance:
             name = greeting.process.name
             problem = f"{name} is at the other end of this connection: correct the addresses"
         elif greeting.founding not in {0, life.founding}:
-            problem = _GIVEN_OTHERS
+            problem = GIVEN_OTHERS
         elif greeting.founding:
             return True  # it waits too, be it for an earlier start of this process
         elif greeting.process != peer.process:
