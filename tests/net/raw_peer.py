@@ -61,16 +61,19 @@ class RawPeer:
         return cls(*await asyncio.open_connection(host, int(port)))
 
     @classmethod
-    async def join(cls, addresses: dict[str, str], name: str) -> Self:
-        """Connect to a member, as soon as somebody listens, and greet as carol."""
+    async def reach(cls, address: str) -> Self:
+        """Connect as soon as somebody listens."""
         async with asyncio.timeout(DEADLINE_S / 2):
             while True:
                 try:
-                    peer = await cls.connect(addresses[name])
+                    return await cls.connect(address)
                 except ConnectionRefusedError:
                     await asyncio.sleep(0.002)
-                else:
-                    break
+
+    @classmethod
+    async def join(cls, addresses: dict[str, str], name: str) -> Self:
+        """Connect to a member, as soon as somebody listens, and greet as carol."""
+        peer = await cls.reach(addresses[name])
         await peer.send(founders_greeting(addresses))
         answer = decode_frame(await peer.hear_frame())
         assert isinstance(answer, Hello)

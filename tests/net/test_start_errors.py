@@ -19,7 +19,7 @@ from tests.net.harness import (
     play,
     until,
 )
-from tests.net.raw_peer import RawPeer, RawSenior, greeting
+from tests.net.raw_peer import RawPeer, RawSenior, carol, greeting
 
 from antiphon import UsageError, join
 from antiphon.core.frames import VERSION
@@ -153,6 +153,22 @@ def test_disagreement_about_the_group_is_said_on_both_sides(
 
     for said in play(loop_factory, scene()):
         assert why in said
+
+
+def test_disagreement_is_known_from_a_question_alone(loop_factory: LoopFactory) -> None:
+    """One who was given another order may never dial, only ask: that is enough to say why."""
+
+    async def scene() -> str:
+        addresses = free_addresses()
+        alice = make_node("choir", "alice", members=addresses, connect_s=5 * SOON_S)
+        waiting = asyncio.ensure_future(_refused(alice))
+        peer = await RawPeer.reach(addresses["alice"])
+        await peer.send(greeting(carol(addresses["carol"]), view=1, founding=7, is_asking=True))
+        await peer.hear_end()
+        await peer.close()
+        return await waiting
+
+    assert "given other members" in play(loop_factory, scene())
 
 
 def test_swapped_addresses_are_recognised(loop_factory: LoopFactory) -> None:
