@@ -171,6 +171,29 @@ def test_disagreement_is_known_from_a_question_alone(loop_factory: LoopFactory) 
     assert "given other members" in play(loop_factory, scene())
 
 
+def test_connection_that_meets_itself_is_nobody(
+    loop_factory: LoopFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Dialling a dead port from the very same port connects to oneself: that is no member."""
+    addresses = free_addresses()
+
+    async def scene() -> str:
+        kind: Any = type(asyncio.get_running_loop())
+        dial = kind.create_connection
+
+        async def dial_from_there(loop: Any, factory: Any, host: str, port: int) -> Any:
+            return await dial(loop, factory, host, port, local_addr=(host, port))
+
+        monkeypatch.setattr(kind, "create_connection", dial_from_there)
+        bob = make_node("choir", "bob", members=addresses, connect_s=SOON_S)
+        return await _refused(bob)
+
+    assert play(loop_factory, scene()) == (
+        f"after 0.2 s alice does not answer at {addresses['alice']}, "
+        f"carol has not connected to {addresses['bob']}: is every member running?"
+    )
+
+
 def test_swapped_addresses_are_recognised(loop_factory: LoopFactory) -> None:
     """Whoever meets first says that addresses differ, or who is at the wrong one."""
 

@@ -3,6 +3,9 @@
 Law: an answer tells whether somebody listens there, who it is, since which start, and what it
 knows of the asker. Nothing else follows from it, and nothing is left open behind it. Nobody
 listening raises ConnectionRefusedError, and only that is proof that nobody is there.
+
+Now and then, where nobody listens, TCP connects a socket to itself: the system had given it the
+very port that it dials. That is nobody listening too, and must not pass for somebody.
 """
 
 import asyncio
@@ -42,12 +45,20 @@ async def ask(address: str, hello: bytes, timeout_s: float) -> Answer:
         except UnicodeError as error:  # from names that cannot be a host's
             raise OSError(str(error)) from None
         try:
+            refuse_itself(writer.transport)
             writer.write(with_length(hello))
             return await _answer(reader)
         finally:
             writer.close()
             with suppress(OSError):
                 await writer.wait_closed()
+
+
+def refuse_itself(transport: asyncio.BaseTransport) -> None:
+    """Raise ConnectionRefusedError if a connection that was dialled has met itself."""
+    if transport.get_extra_info("sockname") == transport.get_extra_info("peername"):
+        message = "nobody listens there"
+        raise ConnectionRefusedError(message)
 
 
 async def _answer(reader: asyncio.StreamReader) -> Answer:

@@ -22,7 +22,7 @@ from antiphon.core.frames import Ack, Bye, Frame, Hello, encode_ack, encode_bye,
 from antiphon.core.greeting import Greeting
 from antiphon.core.ids import ProcessId
 from antiphon.net.address import parse_address
-from antiphon.net.asking import Answer, ask
+from antiphon.net.asking import Answer, ask, refuse_itself
 from antiphon.net.framing import with_length
 from antiphon.net.link import Link
 from antiphon.net.peer import Peer, now_us
@@ -195,13 +195,14 @@ class Mesh:
         address = parse_address(peer.process.address)
         loop = asyncio.get_running_loop()
         async with asyncio.timeout(GREETING_S):
-            _, link = await loop.create_connection(
+            transport, link = await loop.create_connection(
                 lambda: Link(self, self.slow()), address.host, address.port
             )
         link.dialled = peer
-        greeting = owner.greeting(peer.process, peer.start, peer.session.received)
-        link.write_frame(encode_hello(owner.domain, greeting))
         try:
+            refuse_itself(transport)
+            greeting = owner.greeting(peer.process, peer.start, peer.session.received)
+            link.write_frame(encode_hello(owner.domain, greeting))
             # Not awaited itself: being cancelled would cancel it.
             await asyncio.wait([link.settled], timeout=GREETING_S)
         finally:
