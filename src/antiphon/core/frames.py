@@ -22,6 +22,7 @@ Cost: a RUNS frame 8 bytes and up.
 import struct
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import cast
 
 from antiphon.core.control import AnyMessage, decode_message, encode_message
 from antiphon.core.errors import PeerError
@@ -50,6 +51,9 @@ class Kind(IntEnum):
     LETTER = 7
 
 
+_RUNS, _LETTER = int(Kind.RUNS), int(Kind.LETTER)  # looking a member of an enum up is slow
+
+
 @dataclass(frozen=True, slots=True)
 class Hello:
     """The first frame on a connection: who is there."""
@@ -58,7 +62,7 @@ class Hello:
     greeting: Greeting
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Runs:
     """Runs of messages."""
 
@@ -67,7 +71,7 @@ class Runs:
     runs: list[Run]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Relay:
     """Runs of other processes, passed on."""
 
@@ -76,7 +80,7 @@ class Relay:
     runs: list[Run]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Post:
     """A message to one member."""
 
@@ -192,9 +196,12 @@ def decode_frame(data: bytes) -> Frame:
         message = f"a frame has version {version}, this process speaks version {VERSION}"
         raise PeerError(message)
     process, offset = read_varint(data, _PREFIX.size)
-    if kind == Kind.RUNS:
+    if kind == _RUNS:
         runs, offset = decode_runs(data, offset)
         frame: Frame = Runs(domain, process, runs)
+    elif kind == _LETTER:
+        runs, offset = decode_runs(data, offset, Letter)
+        frame = Post(domain, process, _only_letter(runs))
     else:
         frame, offset = _decode_other(kind, domain, process, data, offset)
     if offset != len(data):
@@ -203,10 +210,19 @@ def decode_frame(data: bytes) -> Frame:
     return frame
 
 
+def _only_letter(records: list[Run]) -> Letter:
+    letter = records[0]
+    is_plain = letter.sets_order is None and not letter.is_gated
+    if len(records) != 1 or len(letter.payloads) != 1 or not is_plain:
+        message = "a letter is one plain record of one message"
+        raise PeerError(message)
+    return cast("Letter", letter)  # that is what was to be made
+
+
 def _decode_other(
     kind: int, domain: int, process: int, data: bytes, offset: int
 ) -> tuple[Frame, int]:
-    """Return a frame of any kind but RUNS, and the offset behind it."""
+    """Return a frame of any kind but the two that bring messages, and the offset behind it."""
     match kind:
         case Kind.CONTROL:
             return Control(domain, decode_message(data[offset:])), len(data)
@@ -216,15 +232,6 @@ def _decode_other(
         case Kind.RELAY:
             runs, offset = decode_runs(data, offset)
             return Relay(domain, process, runs), offset
-        case Kind.LETTER:
-            runs, offset = decode_runs(data, offset, Letter)
-            letter = runs[0]
-            is_plain = letter.sets_order is None and not letter.is_gated
-            if len(runs) != 1 or len(letter.payloads) != 1 or not is_plain:
-                message = "a letter is one plain record of one message"
-                raise PeerError(message)
-            assert isinstance(letter, Letter), "that is what was to be made"
-            return Post(domain, process, letter), offset
         case Kind.HELLO:
             return Hello(domain, decode_greeting(data[offset:])), len(data)
         case Kind.BYE:

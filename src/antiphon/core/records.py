@@ -17,12 +17,13 @@ nothing per message when lengths are equal, else 1, 2 or 4 bytes each.
 
 import struct
 from collections.abc import Sequence
+from itertools import chain
 
 from antiphon.core.errors import PeerError
 from antiphon.core.ids import GroupNumber, Rank, ViewNumber
 from antiphon.core.payloads import PackedPayloads
 from antiphon.core.runs import PORT_MAX, Order, Run, SetsOrder, Stamp
-from antiphon.core.varint import append_varint, read_varint
+from antiphon.core.varint import append_varints, read_varint, read_varints
 
 PAYLOAD_BYTES_MAX = 16 * 1024 * 1024
 """The largest message. Larger things are files: send a reference."""
@@ -48,6 +49,9 @@ _UNIFORM = 0x80
 _SETS_ORDER = 0x100
 _PORT = 0x200
 _FLAGS_MAX = 0x3FF
+
+_ORDERS = tuple(Order)  # indexing is faster than Order(value)
+_ORDER_MAX = int(max(Order))
 
 _FEW = 4
 """So few payloads are cut out at once: they are no more objects than a frame and its table."""
@@ -77,48 +81,30 @@ def append_record_head(out: bytearray, run: Run, previous: Run | None) -> None:
         width = next(i for i, limit in enumerate(_WIDTH_LIMITS) if longest < limit)
         flags |= width << _WIDTH_SHIFT
         table = struct.pack(f"<{len(payloads)}{_WIDTHS[width]}", *map(len, payloads))
-    append_varint(out, flags | _more_flags(run))
-    if not continues:
-        for value in (run.group, run.view, run.sender, run.first):
-            append_varint(out, value)
-    append_varint(out, len(payloads))
-    _append_extras(out, run)
-    if run.stamp:
-        _append_stamp(out, run.stamp)
-    if table:
-        out += table
-    else:
-        append_varint(out, lengths.pop())
-
-
-def _more_flags(run: Run) -> int:
-    if not (run.uniform or run.port or run.sets_order is not None):
-        return 0
-    return (
-        (_UNIFORM if run.uniform else 0)
-        | (_PORT if run.port else 0)
-        | (_SETS_ORDER if run.sets_order is not None else 0)
-    )
-
-
-def _append_extras(out: bytearray, run: Run) -> None:
+    if run.uniform:
+        flags |= _UNIFORM
     if run.port:
-        append_varint(out, run.port)
-    order = run.sets_order
-    if order is None:
-        return
-    for value in (order.number, order.successor + 1, len(order.turns)):
-        append_varint(out, value)
-    for rank, last in order.turns:
-        append_varint(out, rank)
-        append_varint(out, last)
+        flags |= _PORT
+    if run.sets_order is not None:
+        flags |= _SETS_ORDER
+    numbers = [flags] if continues else [flags, run.group, run.view, run.sender, run.first]
+    numbers.append(len(payloads))
+    if run.port:
+        numbers.append(run.port)
+    if run.sets_order is not None:
+        numbers += _order_numbers(run.sets_order)
+    if run.stamp:
+        numbers.append(len(run.stamp))
+        numbers += chain.from_iterable(run.stamp)
+    if not table:
+        numbers += lengths
+    append_varints(out, numbers)
+    out += table
 
 
-def _append_stamp(out: bytearray, stamp: Stamp) -> None:
-    append_varint(out, len(stamp))
-    for rank, count in stamp:
-        append_varint(out, rank)
-        append_varint(out, count)
+def _order_numbers(order: SetsOrder) -> list[int]:
+    head = [order.number, order.successor + 1, len(order.turns)]
+    return head + list(chain.from_iterable(order.turns))
 
 
 def decode_runs(data: bytes, offset: int, make: type[Run] = Run) -> tuple[list[Run], int]:
@@ -142,19 +128,18 @@ def _decode_record(
 ) -> tuple[Run, int]:
     flags, offset = read_varint(data, offset)
     order = flags & 0x03
-    if flags > _FLAGS_MAX or order > Order.TOTAL or (flags & _EQUAL_LENGTHS and flags & 0x60):
+    if flags > _FLAGS_MAX or order > _ORDER_MAX or (flags & _EQUAL_LENGTHS and flags & 0x60):
         message = f"a record has flags {flags:#x} that this version does not know"
         raise PeerError(message)
     if not flags & _CONTINUES:
-        (group, view, sender), offset = _decode_place(data, offset)
-        first, offset = read_varint(data, offset)
+        (group, view, sender, first, count), offset = read_varints(data, offset, 5)
     elif previous is None:
         message = "the first record of a frame continues nothing"
         raise PeerError(message)
     else:
         group, view, sender = previous.group, previous.view, previous.sender
         first = previous.last + 1
-    count, offset = read_varint(data, offset)
+        count, offset = read_varint(data, offset)
     if not 0 < count <= allowed or not 0 < first <= NUMBER_MAX or sender >= MEMBERS_MAX:
         message = f"a record announces {count} messages from number {first} of sender {sender}"
         raise PeerError(message)
@@ -172,17 +157,6 @@ def _decode_record(
     return run, offset
 
 
-def _decode_place(data: bytes, offset: int) -> tuple[Sequence[int], int]:
-    """Return group, view and sender: nearly always three small numbers."""
-    place = data[offset : offset + 3]
-    if len(place) == 3 and place.isascii():  # no byte has its high bit set
-        return place, offset + 3
-    group, offset = read_varint(data, offset)
-    view, offset = read_varint(data, offset)
-    sender, offset = read_varint(data, offset)
-    return (group, view, sender), offset
-
-
 def _decode_extras(data: bytes, offset: int, flags: int) -> tuple[int, SetsOrder | None, int]:
     """Return the port, the sets-order list, and the offset behind them."""
     port = 0
@@ -198,9 +172,7 @@ def _decode_extras(data: bytes, offset: int, flags: int) -> tuple[int, SetsOrder
 
 
 def _decode_order(data: bytes, offset: int) -> tuple[SetsOrder, int]:
-    number, offset = read_varint(data, offset)
-    successor, offset = read_varint(data, offset)
-    turn_count, offset = read_varint(data, offset)
+    (number, successor, turn_count), offset = read_varints(data, offset, 3)
     if (
         turn_count > (len(data) - offset) // 2
         or not 0 < number <= NUMBER_MAX
@@ -208,36 +180,34 @@ def _decode_order(data: bytes, offset: int) -> tuple[SetsOrder, int]:
     ):
         message = f"a sets-order list announces {turn_count} turns from number {number}"
         raise PeerError(message)
-    turns: list[tuple[int, int]] = []
-    for _ in range(turn_count):
-        rank, offset = read_varint(data, offset)
-        last, offset = read_varint(data, offset)
+    turns, offset = _decode_pairs(data, offset, turn_count)
+    for rank, last in turns:
         if rank >= MEMBERS_MAX or not 0 < last <= NUMBER_MAX:
             message = f"a sets-order list names message {last} of sender {rank}"
             raise PeerError(message)
-        turns.append((rank, last))
-    return SetsOrder(number, tuple(turns), successor - 1), offset
+    return SetsOrder(number, turns, successor - 1), offset
 
-
-_ORDERS = tuple(Order)  # indexing is faster than Order(value)
 
 
 def _decode_stamp(data: bytes, offset: int, sender: int) -> tuple[Stamp, int]:
     entry_count, offset = read_varint(data, offset)
-    if not 0 < entry_count <= min(MEMBERS_MAX, (len(data) - offset) // 2):
+    if not 0 < entry_count <= MEMBERS_MAX or entry_count > (len(data) - offset) // 2:
         message = f"a stamp announces {entry_count} entries"
         raise PeerError(message)
-    entries: list[tuple[int, int]] = []
+    stamp, offset = _decode_pairs(data, offset, entry_count)
     lowest = 0
-    for _ in range(entry_count):
-        rank, offset = read_varint(data, offset)
-        count, offset = read_varint(data, offset)
+    for rank, count in stamp:
         if rank < lowest or rank >= MEMBERS_MAX or rank == sender or count < 1:
             message = f"a stamp has entry ({rank}, {count}) out of order or out of range"
             raise PeerError(message)
         lowest = rank + 1
-        entries.append((rank, count))
-    return tuple(entries), offset
+    return stamp, offset
+
+
+def _decode_pairs(data: bytes, offset: int, count: int) -> tuple[tuple[tuple[int, int], ...], int]:
+    numbers, offset = read_varints(data, offset, 2 * count)
+    each = iter(numbers)
+    return tuple(zip(each, each, strict=True)), offset
 
 
 def _decode_payloads(
@@ -251,6 +221,8 @@ def _decode_payloads(
         if end > len(data) or length > PAYLOAD_BYTES_MAX:
             message = f"a record announces {count} messages of {length} bytes, which are not there"
             raise PeerError(message)
+        if count == 1:
+            return [data[offset:end]], size, end
         packed = PackedPayloads(data, offset, count, length)
         return packed if count > _FEW else packed.unpack(), size, end
     width = (flags >> _WIDTH_SHIFT) & 0x03

@@ -1,7 +1,10 @@
 """Variable-length integers: seven bits a byte, least significant first, high bit means "more".
 
 Law: one value, one spelling. Encodings longer than needed and values beyond 64 bits are refused.
+Several numbers in a row take one call: for small messages calls are what codecs cost.
 """
+
+from collections.abc import Iterable
 
 from antiphon.core.errors import PeerError
 
@@ -21,6 +24,15 @@ def append_varint(out: bytearray, value: int) -> None:
     out.append(value)
 
 
+def append_varints(out: bytearray, values: Iterable[int]) -> None:
+    """Append several values to ``out``."""
+    for value in values:
+        if 0 <= value < 0x80:
+            out.append(value)
+        else:
+            append_varint(out, value)
+
+
 def read_varint(data: bytes, offset: int) -> tuple[int, int]:
     """Return the value at ``offset`` and the offset behind it."""
     try:
@@ -28,6 +40,9 @@ def read_varint(data: bytes, offset: int) -> tuple[int, int]:
         if byte < 0x80:  # nearly always
             return byte, offset + 1
         value = byte & 0x7F
+        byte = data[offset + 1]
+        if 0 < byte < 0x80:  # most others
+            return value | byte << 7, offset + 2
         for extra in range(1, _BYTES_MAX):
             byte = data[offset + extra]
             value |= (byte & 0x7F) << (7 * extra)
@@ -40,3 +55,17 @@ def read_varint(data: bytes, offset: int) -> tuple[int, int]:
         raise PeerError(message) from None
     message = "a frame has a number that is too long or not in its shortest form"
     raise PeerError(message)
+
+
+def read_varints(data: bytes, offset: int, count: int) -> tuple[list[int], int]:
+    """Return ``count`` values from ``offset`` on, and the offset behind them."""
+    values: list[int] = []
+    for _ in range(count):
+        # What lies beyond the end reads as a number that goes on: the slow way refuses it.
+        byte = data[offset] if offset < len(data) else 0x80
+        if byte < 0x80:
+            offset += 1
+        else:
+            byte, offset = read_varint(data, offset)
+        values.append(byte)
+    return values, offset
