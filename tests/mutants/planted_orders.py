@@ -64,7 +64,7 @@ def own_message_needs_no_turn(self: TotalOrder, run: Run) -> Turn | None:
 def own_causal_message_overtakes_own_total_one(self: MixedDomain, group: GroupNumber) -> bool:
     """A plain multicast is delivered here at once, whatever of one's own is still held."""
     gate = self._gates[group]
-    return not gate.total.is_due and not gate.uniform.is_active
+    return not gate.total.unsaid and not gate.uniform.is_active
 
 
 # The token.

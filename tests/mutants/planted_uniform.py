@@ -116,7 +116,7 @@ def sender_of_a_letter_goes_on_multicasting(self: Member) -> bool:
 
 
 def _send_to_anybody(self: Letters, to: ProcessId) -> None:
-    self._waiting_for = to
+    self.waiting_for = to
     self._sent[to] = self._sent.get(to, 0) + 1
 
 
@@ -151,7 +151,7 @@ def early_letter_is_not_acknowledged(
     """A letter of a view that is still to be installed is kept, and its sender waits."""
     effects = _RIGHT_TAKE_LETTER(self, peer, letter, now_us)
     if letter.view > self.membership.transition.number:
-        self._letters._owed.pop(peer, None)
+        self.letters.owed.pop(peer, None)
     return effects
 
 

@@ -126,7 +126,7 @@ class Table:
                     is_busy = True
                     self._take(source, target, channel.popleft())
             for who, seat in self.seats.items():
-                if seat.is_up and (seat.machine.is_due or seat.machine.is_letter_due):
+                if seat.is_up and (seat.machine.is_due or seat.machine.letters.is_due):
                     is_busy = True
                     self.pay(who)
 

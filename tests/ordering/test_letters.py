@@ -213,15 +213,15 @@ def test_reply_is_acknowledged_when_its_sender_asks() -> None:
     table._do(A, machine.send_letter(B, b"", PORT_CALLS))
     table.arrive(A, B)
     other = table.seats[B].machine
-    assert not other.is_letter_due
-    assert other.is_owing
+    assert not other.letters.is_due
+    assert other.letters.owed
     (asked,) = machine.hurry()
     assert isinstance(asked, SendControl)
     assert asked.message == LetterAsked()
     assert machine.hurry() == [], "once is enough"
     table._do(A, [asked])
     table.arrive(A, B)
-    assert other.is_letter_due
+    assert other.letters.is_due
     assert outcome(table) == ([], {})
     assert machine.may_multicast
 

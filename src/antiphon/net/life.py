@@ -238,18 +238,19 @@ class Life:
 
     def _expect_pay(self, member: Member) -> None:
         """If the others wait for a list or a confirmation, send it when all that came is taken."""
-        if self._is_pay_due:
+        if self._is_pay_due or member.owes_nothing:
             return
-        if member.is_due or (member.is_letter_due and not self._is_behind()):
+        letters = member.letters
+        if member.is_due or (letters.is_due and not self._is_behind()):
             self._is_pay_due = True
             asyncio.get_running_loop().call_soon(self._pay)
-        elif member.is_owing and self._pay_timer is None:
+        elif letters.owed and self._pay_timer is None:
             loop = asyncio.get_running_loop()
             self._pay_timer = loop.call_later(OWING_S_MAX, self._pay_late)
 
     def _pay_late(self) -> None:
         self._pay_timer = None
-        if self.member is not None and self.member.is_owing:
+        if self.member is not None and self.member.letters.owed:
             self._pay()
 
     def _pay(self) -> None:

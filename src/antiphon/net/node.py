@@ -332,7 +332,7 @@ class Node:
 
     def _give_up_the_slow(self, before: dict[ProcessId, int]) -> None:
         life = self.life
-        if life.member is not None and (debtor := life.member.awaited) is not None:
+        if life.member is not None and (debtor := life.member.letters.waiting_for) is not None:
             peer = life.mesh.peers.get(debtor)
             if peer is not None:
                 life.on_dead(peer, f"it has not acknowledged a letter for {STALL_S:g} s")

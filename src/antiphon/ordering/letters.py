@@ -39,8 +39,8 @@ class Letters:
     """How many letters were sent to whom, received from whom, and acknowledged."""
 
     __slots__ = (
-        "_acknowledged", "_has_asked", "_members_of", "_owed", "_received", "_sent",
-        "_waiting_for", "is_due",
+        "_acknowledged", "_has_asked", "_members_of", "_received", "_sent", "is_due", "owed",
+        "waiting_for",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -48,49 +48,41 @@ class Letters:
         self._sent: dict[ProcessId, int] = {}
         self._acknowledged: dict[ProcessId, int] = {}
         self._received: dict[ProcessId, int] = {}
-        self._waiting_for: ProcessId | None = None
+        self.waiting_for: ProcessId | None = None
+        """Who is to acknowledge before anything else is sent."""
         self._has_asked = False
         self._members_of: dict[int, tuple[ProcessId, ...]] = {}
-        self._owed: dict[ProcessId, None] = {}
+        self.owed: dict[ProcessId, None] = {}
+        """Whose letters are to be acknowledged, sooner or later."""
         self.is_due = False
         """Whether somebody waits for an acknowledgement of this process, and may have to send."""
 
-    @property
-    def is_owing(self) -> bool:
-        """Whether there is anything to acknowledge, sooner or later."""
-        return bool(self._owed)
-
     def hurry(self) -> ProcessId | None:
         """There is something to send: return whom to ask for its acknowledgement, once."""
-        if self._waiting_for is None or self._has_asked:
+        if self.waiting_for is None or self._has_asked:
             return None
         self._has_asked = True
-        return self._waiting_for
+        return self.waiting_for
 
     def hear_hurry(self, peer: ProcessId) -> None:
         """``peer`` has something to send."""
-        self.is_due |= peer in self._owed
-
-    @property
-    def waiting_for(self) -> ProcessId | None:
-        """Who is to acknowledge before anything else is sent."""
-        return self._waiting_for
+        self.is_due |= peer in self.owed
 
     def send(self, to: ProcessId) -> None:
         """A letter goes to ``to``."""
-        assert self._waiting_for in {None, to}, "the caller has looked"
-        self._waiting_for, self._has_asked = to, False
+        assert self.waiting_for is None or self.waiting_for == to, "the caller has looked"
+        self.waiting_for, self._has_asked = to, False
         self._sent[to] = self._sent.get(to, 0) + 1
 
     def receive(self, sender: ProcessId, *, is_reply: bool) -> None:
         """A letter has come."""
         self._received[sender] = self._received.get(sender, 0) + 1
-        self._owed[sender] = None
+        self.owed[sender] = None
         self.is_due |= not is_reply
 
     def say(self) -> list[tuple[ProcessId, int]]:
         """Return whom to tell how many letters have come from it."""
-        owed, self._owed, self.is_due = self._owed, {}, False
+        owed, self.owed, self.is_due = self.owed, {}, False
         return [(sender, self._received[sender]) for sender in owed if sender in self._received]
 
     def acknowledge(self, peer: ProcessId, count: int) -> bool:
@@ -101,9 +93,9 @@ class Letters:
             message = f"{peer} acknowledges a letter that was never sent"
             raise PeerError(message)
         self._acknowledged[peer] = max(count, self._acknowledged.get(peer, 0))
-        is_free = peer == self._waiting_for and self._acknowledged[peer] == self._sent[peer]
+        is_free = peer == self.waiting_for and self._acknowledged[peer] == self._sent[peer]
         if is_free:
-            self._waiting_for = None
+            self.waiting_for = None
         return is_free
 
     def is_known(self, peer: ProcessId, letter: Letter) -> bool:
@@ -124,8 +116,8 @@ class Letters:
         members = self._members_of[view.number] = view.members
         if len(self._members_of) > VIEWS_MAX:
             del self._members_of[next(iter(self._members_of))]
-        if self._waiting_for is not None and self._waiting_for not in members:
-            self._waiting_for = None
+        if self.waiting_for is not None and self.waiting_for not in members:
+            self.waiting_for = None
         self._sent = {who: count for who, count in self._sent.items() if who in members}
         self._acknowledged = {who: n for who, n in self._acknowledged.items() if who in members}
         if len(self._received) > SENDERS_MAX:

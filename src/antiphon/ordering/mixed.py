@@ -55,14 +55,16 @@ class MixedDomain(VectorDomain):
     def is_due(self, group: GroupNumber) -> bool:
         """Whether the others wait for a sets-order list or a confirmation of this process."""
         gate = self._gates.get(group)
-        return gate is not None and (gate.total.is_due or gate.uniform.is_due)
+        return gate is not None and (
+            bool(gate.total.unsaid) or (gate.uniform.is_active and gate.uniform.is_due)
+        )
 
     def is_clear(self, group: GroupNumber) -> bool:
         """Whether a plain multicast would be delivered here at once, and carry nothing."""
         mine, gate = self._groups[group], self._gates[group]
         return (
             mine.delivered[mine.rank] == mine.sent
-            and not gate.total.is_due
+            and not gate.total.unsaid
             and not gate.uniform.is_active
             and not self._has_written
         )
@@ -88,7 +90,7 @@ class MixedDomain(VectorDomain):
         last_words: list[tuple[Run, list[Run]]] = []
         gate = self._gates.get(group)
         if gate is not None:
-            while gate.total.is_due:  # all of them: this process has delivered by these turns
+            while gate.total.unsaid:  # all of them: this process has delivered by these turns
                 last_words.append(self._multicast_order(group, is_last=True))
             gate.total.stop()
         return last_words
@@ -150,7 +152,7 @@ class MixedDomain(VectorDomain):
 
     def multicast_order(self, group: GroupNumber) -> tuple[Run, list[Run]] | None:
         """Multicast the sets-order list by itself, if one is due."""
-        if not self._gates[group].total.is_due:
+        if not self._gates[group].total.unsaid:
             return None
         return self._multicast_order(group, is_last=False)
 

@@ -113,8 +113,8 @@ class TotalOrder:
     """What a process knows of the total order in one view of a group."""
 
     __slots__ = (
-        "_delivered", "_given", "_is_stopped", "_next_given", "_policy", "_unsaid", "is_holder",
-        "next_turn", "rank", "turns",
+        "_delivered", "_given", "_is_stopped", "_next_given", "_policy", "is_holder",
+        "next_turn", "rank", "turns", "unsaid",
     )  # fmt: skip
 
     def __init__(
@@ -134,7 +134,8 @@ class TotalOrder:
         self.next_turn = 1
         self._next_given = 1
         self._given = [0] * len(delivered)  # by sender, messages up to which turns are known
-        self._unsaid: list[tuple[int, int]] = []
+        self.unsaid: list[tuple[int, int]] = []
+        """Turns that have been given, and of which the others do not know."""
 
     # The holder's part.
 
@@ -142,15 +143,10 @@ class TotalOrder:
         """As holder: give a sender's messages up to ``last`` their turn, unless they have one."""
         if not self.is_holder or last <= self._given[rank]:
             return
-        self._unsaid.append((rank, last))
+        self.unsaid.append((rank, last))
         self._add(self._next_given, Turn(rank, last, self.rank, 0))
         self._next_given += 1
         self._policy.note(rank)
-
-    @property
-    def is_due(self) -> bool:
-        """Whether turns have been given of which the others do not know."""
-        return bool(self._unsaid)
 
     def say(self, number: int, *, may_move: bool) -> SetsOrder | None:
         """Return the list that the own message ``number`` is to carry, if there is any.
@@ -159,14 +155,14 @@ class TotalOrder:
         delivered here: the successor must deliver the list, and what is before it may still need
         a turn, which nobody would give.
         """
-        if not self._unsaid:
+        if not self.unsaid:
             return None
-        first = self._next_given - len(self._unsaid)
-        turns, self._unsaid = tuple(self._unsaid[:TURNS_MAX]), self._unsaid[TURNS_MAX:]
+        first = self._next_given - len(self.unsaid)
+        turns, self.unsaid = tuple(self.unsaid[:TURNS_MAX]), self.unsaid[TURNS_MAX:]
         for place in range(max(first, self.next_turn), first + len(turns)):
             if place in self.turns:
                 self.turns[place] = self.turns[place]._replace(number=number)
-        may_move = may_move and not self._unsaid
+        may_move = may_move and not self.unsaid
         successor = self._policy.successor(self.rank) if may_move else self.rank
         if successor == self.rank:
             return SetsOrder(first, turns)

@@ -266,7 +266,7 @@ class Life:
                 self.do(self.machine.hurry())
                 break
             self.pending.popleft()
-        is_due = self.machine.is_due or self.machine.is_letter_due or self.machine.is_owing
+        is_due = self.machine.is_due or bool(self.machine.letters.owed)
         if self.is_up and not self._is_paying and is_due:
             self._is_paying = True
             self._later(int(self.random.random() * _PAY_US), self._pay)

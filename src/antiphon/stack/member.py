@@ -57,7 +57,8 @@ class Member:
         self._out = Outbox(me)
         self._settings = settings
         self._ordering = MixedDomain(settings.token)
-        self._letters = Letters()
+        self.letters = Letters()
+        """Whose acknowledgement is awaited, and what is owed: :meth:`pay` sooner or later."""
         self._stability = Stability(1, 0)
         self._past = Past()
         self._early = Early()
@@ -66,6 +67,7 @@ class Member:
         self._members: tuple[ProcessId, ...] = ()
         self._ranks: dict[ProcessId, int] = {}
         self._plain_view = 0
+        self._is_open = False
         self.membership = Membership(
             self._out, view, settings.timing, FLUSHES[settings.flush], self, now_us
         )
@@ -83,26 +85,22 @@ class Member:
     @property
     def may_multicast(self) -> bool:
         """Whether a multicast would go out now; if not, wait for a view, or for a letter."""
-        return self.membership.may_multicast and self._letters.waiting_for is None
+        return self._is_open and self.letters.waiting_for is None
 
     def may_send(self, to: ProcessId) -> bool:
-        """Whether a letter would go out now."""
-        return self.membership.may_multicast and self._letters.waiting_for in {None, to}
+        """Whether a letter to this process would go out now."""
+        awaited = self.letters.waiting_for
+        return self._is_open and to in self._ranks and (awaited is None or awaited == to)
 
     @property
-    def awaited(self) -> ProcessId | None:
-        """Who is to acknowledge a letter before anything else is sent."""
-        return self._letters.waiting_for
+    def owes_nothing(self) -> bool:
+        """Whether nobody waits for this process, now or later."""
+        return not (self.letters.owed or self._ordering.is_due(GROUP))
 
     @property
     def is_due(self) -> bool:
         """Whether others wait for a sets-order list or a confirmation: :meth:`pay`."""
         return self._ordering.is_due(GROUP) and self.membership.may_multicast
-
-    @property
-    def is_letter_due(self) -> bool:
-        """Whether somebody waits for an acknowledgement of its letter: :meth:`pay`."""
-        return self._letters.is_due
 
     @property
     def ordering(self) -> MixedDomain:
@@ -197,11 +195,15 @@ class Member:
 
     def send_letter(self, to: ProcessId, payload: bytes, port: int) -> list[Effect]:
         """Send a message to one member; only while ``may_send``."""
-        if not self.may_send(to) or to == self.me or to not in self._ranks:
+        return [SendLetter(to, self.write_letter(to, payload, port))]
+
+    def write_letter(self, to: ProcessId, payload: bytes, port: int) -> Letter:
+        """Do the same, without wrapping it up: the letter is to be sent at once."""
+        if not self.may_send(to) or to == self.me:
             message = f"a letter to {to} cannot go out now: it must be another member of the view"
             raise UsageError(message)
-        self._letters.send(to)
-        return [SendLetter(to, self._ordering.write_letter(GROUP, payload, port))]
+        self.letters.send(to)
+        return self._ordering.write_letter(GROUP, payload, port)
 
     def pay(self, now_us: int, *, withhold: bool = False) -> list[Effect]:
         """Tell the others what they wait for: lists, confirmations, marks, acknowledgements.
@@ -209,7 +211,7 @@ class Member:
         Called when a burst of arrivals is over, so that one message serves many. Acknowledgements
         of letters are withheld where the application reads too slowly; never the rest.
         """
-        for sender, count in () if withhold else self._letters.say():
+        for sender, count in () if withhold else self.letters.say():
             self._out.send(sender, LetterTaken(count))
         if self.is_due:
             said = self._ordering.multicast_order(GROUP)
@@ -219,14 +221,9 @@ class Member:
                 self._out.send(self._members[rank], confirm)
         return self._settled(now_us)
 
-    @property
-    def is_owing(self) -> bool:
-        """Whether acknowledgements are owed that nobody waits for: :meth:`pay` sooner or later."""
-        return self._letters.is_owing
-
     def hurry(self) -> list[Effect]:
         """There is something to send: see to it that no letter holds it up for long."""
-        to = self._letters.hurry()
+        to = self.letters.hurry()
         if to is not None:
             self._out.send(to, LetterAsked())
         return self._out.take()
@@ -358,10 +355,10 @@ class Member:
             self._take_confirm(peer, message)
         elif isinstance(message, LetterTaken):
             self.membership.hear(peer, now_us)
-            self._letters.acknowledge(peer, message.count)
+            self.letters.acknowledge(peer, message.count)
         elif isinstance(message, LetterAsked):
             self.membership.hear(peer, now_us)
-            self._letters.hear_hurry(peer)
+            self.letters.hear_hurry(peer)
         else:
             self.membership.receive(peer, message, now_us)
         return self._settled(now_us)
@@ -384,7 +381,7 @@ class Member:
         if letter.view != self._plain_view or not is_its:
             return None
         ready = self._ordering.receive_letter(letter)
-        self._letters.receive(peer, is_reply=letter.port == PORT_CALLS)
+        self.letters.receive(peer, is_reply=letter.port == PORT_CALLS)
         return ready
 
     def take_letter(self, peer: ProcessId, letter: Letter, now_us: int) -> list[Effect]:
@@ -400,12 +397,12 @@ class Member:
             self._early.keep(peer, letter, relayed=False)
         else:
             self._read_letter(peer, letter)
-        self._letters.receive(peer, is_reply=letter.port == PORT_CALLS)
+        self.letters.receive(peer, is_reply=letter.port == PORT_CALLS)
         return self._settled(now_us)
 
     def _read_letter(self, peer: ProcessId, letter: Letter) -> None:
         """Deliver a letter, or hold it; one of an earlier view lacks nothing any more."""
-        if not self._letters.is_known(peer, letter):
+        if not self.letters.is_known(peer, letter):
             return  # of long ago, or of before this process came
         is_current = letter.view == self.membership.transition.number
         ready: list[Run] = self._ordering.receive_letter(letter) if is_current else [letter]
@@ -448,6 +445,7 @@ class Member:
             self._install(view, now_us)
         is_plain = not membership.transition.pending and not membership.is_over
         self._plain_view = membership.transition.number if is_plain else 0
+        self._is_open = membership.may_multicast
         return self._out.take()
 
     def _install(self, view: View, now_us: int) -> None:
@@ -473,11 +471,12 @@ class Member:
         rank = view.rank_of(self.me)
         has_holder = not self.membership.transition.pending
         self._ordering.advance(GROUP, view, rank, has_holder=has_holder)
-        self._letters.enter(view)
+        self.letters.enter(view)
         self._stability = Stability(len(view.members), rank)
         self._members = view.members
         self._ranks = {member: place for place, member in enumerate(view.members)}
         self._plain_view = view.number if not self.membership.transition.pending else 0
+        self._is_open = self.membership.may_multicast
 
     def _take_early(self, view: View) -> None:
         """Take what came too early, in the order in which it came."""
