@@ -305,7 +305,7 @@ def test_nonsense_on_the_port_is_ignored(
         await asyncio.gather(*reading)
 
     play(loop_factory, scene())
-    assert caplog.text.count("a call is ignored") == 3, "alice gets her own multicast too"
+    assert caplog.text.count("a call of alice is ignored") == 3, "alice gets her own multicast too"
 
 
 def test_unfit_calls_are_refused_at_once(loop_factory: LoopFactory) -> None:

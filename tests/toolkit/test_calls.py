@@ -23,9 +23,7 @@ from antiphon.toolkit.calls import (
     Effect,
     Failed,
     Handle,
-    Multicast,
     Refused,
-    SendReply,
     TimedOut,
     Wanted,
 )
@@ -36,26 +34,6 @@ A, B, C, D, E = (ProcessId(name) for name in "abcde")
 def view(number: int, *members: ProcessId) -> View:
     """Return a view."""
     return View(GroupName("g"), ViewNumber(number), members)
-
-
-def request_of(effects: list[Effect]) -> bytes:
-    """Return the request that a caller multicasts."""
-    assert isinstance(effects[0], Multicast)
-    return effects[0].payload
-
-
-def answer(member: ProcessId, number: int, payload: bytes) -> bytes:
-    """Return the letter by which a member answers."""
-    (effect,) = Calls(member).answer(A, number, payload)
-    assert isinstance(effect, SendReply)
-    return effect.payload
-
-
-def refusal(member: ProcessId, number: int, why: str) -> bytes:
-    """Return the letter by which a member refuses."""
-    (effect,) = Calls(member).refuse(A, number, why)
-    assert isinstance(effect, SendReply)
-    return effect.payload
 
 
 def concluded(effects: list[Effect]) -> Conclude:
@@ -71,8 +49,8 @@ def calling(
     """Return the calls of a, one of which is waiting for replies of ``others``."""
     calls = Calls(A)
     calls.enter(view(1, A, *others))
-    number, effects = calls.begin(b"do", wanted, deadline_us)
-    assert calls.deliver(A, request_of(effects)) == [Handle(A, 0, b"do")]
+    number, request = calls.begin(b"do", wanted, deadline_us)
+    assert calls.deliver(A, request) == [Handle(A, 0, b"do")]
     return calls, number
 
 
@@ -80,13 +58,10 @@ def test_request_is_handled_by_all_and_answered_by_the_others() -> None:
     """Each member is handed the body; the answers of the others go to the caller."""
     caller, member = Calls(A), Calls(B)
     caller.enter(view(1, A, B))
-    number, effects = caller.begin(b"do", Wanted.ALL)
-    assert member.deliver(A, request_of(effects)) == [Handle(A, number, b"do")]
-    assert caller.deliver(A, request_of(effects)) == [Handle(A, 0, b"do")]
-    (reply,) = member.answer(A, number, b"done")
-    assert isinstance(reply, SendReply)
-    assert reply.to == A
-    end = concluded(caller.take_reply(B, reply.payload))
+    number, request = caller.begin(b"do", Wanted.ALL)
+    assert member.deliver(A, request) == [Handle(A, number, b"do")]
+    assert caller.deliver(A, request) == [Handle(A, 0, b"do")]
+    end = concluded(caller.take_reply(B, Calls.answer(number, b"done")))
     assert end.error is None
     assert end.replies == {"b": Answered(b"done")}
     assert end.replies.answers == {"b": b"done"}
@@ -100,9 +75,9 @@ def test_call_ends_as_soon_as_enough_have_answered(wanted: Wanted, needed: int) 
     """First, more than half of the others, or all; the rest is not waited for."""
     calls, number = calling(wanted, B, C, D, E)
     for member in (B, C, D, E)[: needed - 1]:
-        assert calls.take_reply(member, answer(member, number, b"x")) == []
+        assert calls.take_reply(member, Calls.answer(number, b"x")) == []
     last = (B, C, D, E)[needed - 1]
-    end = concluded(calls.take_reply(last, answer(last, number, b"x")))
+    end = concluded(calls.take_reply(last, Calls.answer(number, b"x")))
     assert end.error is None
     assert list(end.replies.answers) == ["b", "c", "d", "e"][:needed]
     assert end.replies.asked == ("b", "c", "d", "e")
@@ -114,19 +89,19 @@ def test_call_that_wants_no_replies_keeps_nothing() -> None:
     """Such a call has number 0, at its callee too."""
     calls = Calls(A)
     calls.enter(view(1, A, B))
-    number, effects = calls.begin(b"do", Wanted.NONE)
+    number, request = calls.begin(b"do", Wanted.NONE)
     assert number == 0
-    assert calls.deliver(A, request_of(effects)) == [Handle(A, 0, b"do")]
-    assert Calls(B).deliver(A, request_of(effects)) == [Handle(A, 0, b"do")]
+    assert calls.deliver(A, request) == [Handle(A, 0, b"do")]
+    assert Calls(B).deliver(A, request) == [Handle(A, 0, b"do")]
     assert calls.abandon("over") == []
 
 
 def test_first_passes_over_refusals_and_failures() -> None:
     """A refusal is no answer; somebody else may have one."""
     calls, number = calling(Wanted.FIRST, B, C, D)
-    assert calls.take_reply(B, refusal(B, number, "KeyError: 'x'")) == []
+    assert calls.take_reply(B, Calls.refuse(number, "KeyError: 'x'")) == []
     assert calls.enter(view(2, A, B, D)) == []
-    end = concluded(calls.take_reply(D, answer(D, number, b"x")))
+    end = concluded(calls.take_reply(D, Calls.answer(number, b"x")))
     assert end.error is None
     assert end.replies == {"b": Refused("KeyError: 'x'"), "c": Failed(), "d": Answered(b"x")}
 
@@ -134,8 +109,8 @@ def test_first_passes_over_refusals_and_failures() -> None:
 def test_all_waits_for_everyone_even_if_one_refuses() -> None:
     """The error comes when every member's ending is known, and carries all of them."""
     calls, number = calling(Wanted.ALL, B, C)
-    assert calls.take_reply(B, refusal(B, number, "no")) == []
-    end = concluded(calls.take_reply(C, answer(C, number, b"x")))
+    assert calls.take_reply(B, Calls.refuse(number, "no")) == []
+    end = concluded(calls.take_reply(C, Calls.answer(number, b"x")))
     assert isinstance(end.error, IndefiniteCallError)
     assert end.error.replies == {"b": Refused("no"), "c": Answered(b"x")}
     assert str(end.error) == (
@@ -146,40 +121,40 @@ def test_all_waits_for_everyone_even_if_one_refuses() -> None:
 def test_member_that_leaves_the_view_has_failed() -> None:
     """What it sends afterwards does not count."""
     calls, number = calling(Wanted.MAJORITY, B, C)
-    calls.take_reply(B, answer(B, number, b"x"))
+    calls.take_reply(B, Calls.answer(number, b"x"))
     end = concluded(calls.enter(view(2, A, B)))
     assert isinstance(end.error, IndefiniteCallError)
     assert end.replies["c"] == Failed()
-    assert calls.take_reply(C, answer(C, number, b"late")) == []
+    assert calls.take_reply(C, Calls.answer(number, b"late")) == []
 
 
 def test_answer_before_the_failure_counts() -> None:
     """Who answered and then left has answered."""
     calls, number = calling(Wanted.ALL, B, C)
-    calls.take_reply(C, answer(C, number, b"x"))
+    calls.take_reply(C, Calls.answer(number, b"x"))
     assert calls.enter(view(2, A, B)) == []
-    end = concluded(calls.take_reply(B, answer(B, number, b"y")))
+    end = concluded(calls.take_reply(B, Calls.answer(number, b"y")))
     assert end.error is None
 
 
 def test_silence_is_timed_out_at_the_deadline() -> None:
     """Each member that has not answered by then has timed out."""
     calls, number = calling(Wanted.ALL, B, C, deadline_us=100)
-    calls.take_reply(B, answer(B, number, b"x"))
+    calls.take_reply(B, Calls.answer(number, b"x"))
     assert calls.tick(99) == []
     end = concluded(calls.tick(100))
     assert isinstance(end.error, IndefiniteCallError)
     assert end.replies == {"b": Answered(b"x"), "c": TimedOut()}
-    assert calls.take_reply(C, answer(C, number, b"late")) == []
+    assert calls.take_reply(C, Calls.answer(number, b"late")) == []
     assert calls.tick(1000) == [], "a call ends once"
 
 
 def test_second_reply_of_a_member_is_dropped() -> None:
     """The first word counts."""
     calls, number = calling(Wanted.MAJORITY, B, C)
-    calls.take_reply(B, answer(B, number, b"x"))
-    assert calls.take_reply(B, answer(B, number, b"y")) == []
-    end = concluded(calls.take_reply(C, answer(C, number, b"z")))
+    calls.take_reply(B, Calls.answer(number, b"x"))
+    assert calls.take_reply(B, Calls.answer(number, b"y")) == []
+    end = concluded(calls.take_reply(C, Calls.answer(number, b"z")))
     assert end.replies.answers == {"b": b"x", "c": b"z"}
 
 
@@ -187,31 +162,31 @@ def test_reply_of_nobody_who_was_asked_is_dropped() -> None:
     """A process that joined later, or the caller itself, has nothing to say."""
     calls, number = calling(Wanted.FIRST, B)
     calls.enter(view(2, A, B, C))
-    assert calls.take_reply(C, answer(C, number, b"x")) == []
-    assert calls.take_reply(A, answer(A, number, b"x")) == []
+    assert calls.take_reply(C, Calls.answer(number, b"x")) == []
+    assert calls.take_reply(A, Calls.answer(number, b"x")) == []
 
 
 def test_those_in_the_view_of_the_request_are_asked() -> None:
     """A request that waits for the next view goes to the members of that."""
     calls = Calls(A)
     calls.enter(view(1, A, B))
-    number, effects = calls.begin(b"do", Wanted.ALL)
+    number, request = calls.begin(b"do", Wanted.ALL)
     calls.enter(view(2, A, B, C))
-    calls.deliver(A, request_of(effects))
-    assert calls.take_reply(B, answer(B, number, b"x")) == []
-    assert concluded(calls.take_reply(C, answer(C, number, b"y"))).replies.asked == ("b", "c")
+    calls.deliver(A, request)
+    assert calls.take_reply(B, Calls.answer(number, b"x")) == []
+    assert concluded(calls.take_reply(C, Calls.answer(number, b"y"))).replies.asked == ("b", "c")
 
 
 def test_reply_before_the_own_copy_counts() -> None:
     """In total order others may have the request before its caller; those asked may be fewer."""
     calls = Calls(A)
     calls.enter(view(1, A, B, C))
-    number, effects = calls.begin(b"do", Wanted.ALL)
-    assert calls.take_reply(B, answer(B, number, b"x")) == []
-    assert calls.take_reply(C, answer(C, number, b"y")) == []
-    assert calls.take_reply(D, answer(D, number, b"z")) == []
+    number, request = calls.begin(b"do", Wanted.ALL)
+    assert calls.take_reply(B, Calls.answer(number, b"x")) == []
+    assert calls.take_reply(C, Calls.answer(number, b"y")) == []
+    assert calls.take_reply(D, Calls.answer(number, b"z")) == []
     calls.enter(view(2, A, B))
-    end = concluded(calls.deliver(A, request_of(effects)))
+    end = concluded(calls.deliver(A, request))
     assert end.replies == {"b": Answered(b"x")}
 
 
@@ -224,8 +199,8 @@ def test_call_alone_in_the_group_is_a_definite_error() -> None:
         (Wanted.MAJORITY, DefiniteCallError),
         (Wanted.ALL, type(None)),
     ]:
-        _, effects = calls.begin(b"do", wanted)
-        assert type(concluded(calls.deliver(A, request_of(effects))).error) is kind
+        _, request = calls.begin(b"do", wanted)
+        assert type(concluded(calls.deliver(A, request)).error) is kind
 
 
 def test_exclusion_before_the_request_went_out_is_definite() -> None:
@@ -252,9 +227,9 @@ def test_deadline_before_the_request_went_out_is_indefinite() -> None:
     """It may still go out, in the next view."""
     calls = Calls(A)
     calls.enter(view(1, A, B))
-    _, effects = calls.begin(b"do", Wanted.ALL, 100)
+    _, request = calls.begin(b"do", Wanted.ALL, 100)
     assert isinstance(concluded(calls.tick(100)).error, IndefiniteCallError)
-    assert calls.deliver(A, request_of(effects)) == [Handle(A, 0, b"do")]
+    assert calls.deliver(A, request) == [Handle(A, 0, b"do")]
 
 
 def test_call_given_up_ends_in_silence() -> None:
@@ -262,7 +237,7 @@ def test_call_given_up_ends_in_silence() -> None:
     calls, number = calling(Wanted.ALL, B, deadline_us=100)
     calls.give_up(number)
     calls.give_up(number)
-    assert calls.take_reply(B, answer(B, number, b"x")) == []
+    assert calls.take_reply(B, Calls.answer(number, b"x")) == []
     assert calls.tick(100) == []
 
 
@@ -278,7 +253,7 @@ def test_too_many_open_calls_are_refused() -> None:
 def test_long_refusal_is_cut() -> None:
     """The text of an exception has no right to unlimited room."""
     calls, number = calling(Wanted.FIRST, B)
-    end = concluded(calls.take_reply(B, refusal(B, number, "\udcff" + "x" * 10_000)))
+    end = concluded(calls.take_reply(B, Calls.refuse(number, "\udcff" + "x" * 10_000)))
     ending = end.replies["b"]
     assert isinstance(ending, Refused)
     assert len(ending.why) == WHY_LENGTH_MAX
@@ -301,15 +276,15 @@ def test_any_bytes_raise_only_peer_errors(payload: bytes) -> None:
 )
 def test_forged_bytes_are_the_peers_fault(payload: bytes) -> None:
     """Malformed requests and replies are refused by name of their sender."""
-    with pytest.raises(PeerError, match="a request of b cannot be read"):
+    with pytest.raises(PeerError, match="a request cannot be read"):
         Calls(A).deliver(B, payload)
-    with pytest.raises(PeerError, match="a reply of b cannot be read"):
+    with pytest.raises(PeerError, match="a reply cannot be read"):
         Calls(A).take_reply(B, payload)
 
 
 def test_refusal_that_is_no_text_is_the_peers_fault() -> None:
     """A reason has to be readable."""
     calls, number = calling(Wanted.ALL, B)
-    forged = refusal(B, number, "??").replace(b"??", b"\xff\xff")
-    with pytest.raises(PeerError, match="a reply of b cannot be read"):
+    forged = Calls.refuse(number, "??").replace(b"??", b"\xff\xff")
+    with pytest.raises(PeerError, match="a reply cannot be read"):
         calls.take_reply(B, forged)

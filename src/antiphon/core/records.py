@@ -16,7 +16,7 @@ nothing per message when lengths are equal, else 1, 2 or 4 bytes each.
 """
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain
 
 from antiphon.core.errors import PeerError
@@ -59,52 +59,55 @@ _FEW = 4
 
 def append_record_head(out: bytearray, run: Run, previous: Run | None) -> None:
     """Append all of a record but its payloads."""
-    payloads = run.payloads
+    flags, lengths, table = _measure(run.payloads)
+    flags |= run.order
+    numbers = [len(run.payloads)]
+    if run.port or run.uniform or run.sets_order is not None:
+        flags |= _append_extras(numbers, run)
+    if run.stamp:
+        flags |= _STAMPED
+        numbers.append(len(run.stamp))
+        numbers += chain.from_iterable(run.stamp)
+    numbers += lengths
+    if previous is not None and _continues(previous, run):
+        append_varints(out, [flags | _CONTINUES, *numbers])
+    else:
+        append_varints(out, [flags, run.group, run.view, run.sender, run.first, *numbers])
+    out += table
+
+
+def _measure(payloads: Sequence[bytes]) -> tuple[int, Iterable[int], bytes]:
+    """Return flags for the lengths of payloads, and the length of all or a table of them."""
     lengths = set(map(len, payloads))  # one pass: nearly always a set of one
-    continues = (
-        previous is not None
-        and previous.group == run.group
+    if len(lengths) == 1:
+        return _EQUAL_LENGTHS, lengths, b""
+    longest = max(lengths)
+    width = next(i for i, limit in enumerate(_WIDTH_LIMITS) if longest < limit)
+    table = struct.pack(f"<{len(payloads)}{_WIDTHS[width]}", *map(len, payloads))
+    return width << _WIDTH_SHIFT, (), table
+
+
+def _continues(previous: Run, run: Run) -> bool:
+    return (
+        previous.group == run.group
         and previous.view == run.view
         and previous.sender == run.sender
         and previous.last + 1 == run.first
     )
-    flags = int(run.order)
-    if continues:
-        flags |= _CONTINUES
-    if run.stamp:
-        flags |= _STAMPED
-    if len(lengths) == 1:
-        flags |= _EQUAL_LENGTHS
-        table = b""
-    else:
-        longest = max(lengths)
-        width = next(i for i, limit in enumerate(_WIDTH_LIMITS) if longest < limit)
-        flags |= width << _WIDTH_SHIFT
-        table = struct.pack(f"<{len(payloads)}{_WIDTHS[width]}", *map(len, payloads))
-    if run.uniform:
-        flags |= _UNIFORM
+
+
+def _append_extras(numbers: list[int], run: Run) -> int:
+    """Append the port and the sets-order list, where there are such; return the flags."""
+    flags = _UNIFORM if run.uniform else 0
     if run.port:
         flags |= _PORT
-    if run.sets_order is not None:
-        flags |= _SETS_ORDER
-    numbers = [flags] if continues else [flags, run.group, run.view, run.sender, run.first]
-    numbers.append(len(payloads))
-    if run.port:
         numbers.append(run.port)
     if run.sets_order is not None:
-        numbers += _order_numbers(run.sets_order)
-    if run.stamp:
-        numbers.append(len(run.stamp))
-        numbers += chain.from_iterable(run.stamp)
-    if not table:
-        numbers += lengths
-    append_varints(out, numbers)
-    out += table
-
-
-def _order_numbers(order: SetsOrder) -> list[int]:
-    head = [order.number, order.successor + 1, len(order.turns)]
-    return head + list(chain.from_iterable(order.turns))
+        flags |= _SETS_ORDER
+        order = run.sets_order
+        numbers += (order.number, order.successor + 1, len(order.turns))
+        numbers += chain.from_iterable(order.turns)
+    return flags
 
 
 def decode_runs(data: bytes, offset: int, make: type[Run] = Run) -> tuple[list[Run], int]:
@@ -186,7 +189,6 @@ def _decode_order(data: bytes, offset: int) -> tuple[SetsOrder, int]:
             message = f"a sets-order list names message {last} of sender {rank}"
             raise PeerError(message)
     return SetsOrder(number, turns, successor - 1), offset
-
 
 
 def _decode_stamp(data: bytes, offset: int, sender: int) -> tuple[Stamp, int]:

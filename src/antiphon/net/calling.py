@@ -24,9 +24,7 @@ from antiphon.toolkit.calls import (
     Conclude,
     Effect,
     Handle,
-    Multicast,
     Replies,
-    SendReply,
     Wanted,
 )
 
@@ -66,20 +64,21 @@ class Calling:
             message = f"a request is at most {CALL_BYTES_MAX} bytes: ask for less at a time"
             raise UsageError(message)
         begin_us = now_us()
-        node.expect_flush()
-        await self._wait_for_room(timeout_s)
+        node.check_sendable()
+        if node.must_wait(node.group.stream):
+            await self._wait_for_room(timeout_s)
         if self._calls is None:
             message = f"{node.name} is in no view of group {node.group.name} now: call again later"
             raise UsageError(message)
         deadline_us = None if timeout_s is None else begin_us + round(timeout_s * 1e6)
-        number, effects = self._calls.begin(payload, wanted, deadline_us)
+        number, request = self._calls.begin(payload, wanted, deadline_us)
         if not number:
-            self._do(effects, order)
+            node.post(request, order, uniform=False, port=PORT_CALLS)
             return Replies((), {})
         ending: asyncio.Future[Replies] = asyncio.get_running_loop().create_future()
         self._waiting[number] = ending
-        self._requests[number] = effects[0].payload if isinstance(effects[0], Multicast) else b""
-        self._do(effects, order)
+        self._requests[number] = request
+        node.post(request, order, uniform=False, port=PORT_CALLS)
         left_s = None if timeout_s is None else max(0.0, timeout_s - (now_us() - begin_us) / 1e6)
         try:
             return await self._wait(self._calls, number, ending, left_s)
@@ -88,8 +87,6 @@ class Calling:
 
     async def _wait_for_room(self, timeout_s: float | None) -> None:
         node = self._node
-        if not node.must_wait(node.group.stream):
-            return
         try:
             async with asyncio.timeout(timeout_s):
                 await node.flush_and_wait(node.group.stream)
@@ -130,7 +127,7 @@ class Calling:
         except Exception as error:  # noqa: BLE001 - it is the application's code
             self._refuse(request, error)
             return None
-        if isinstance(answer, Awaitable):
+        if type(answer) is not bytes and isinstance(answer, Awaitable):
             return self._answer_later(answer, request)
         request.answer(answer)
         return None
@@ -175,7 +172,7 @@ class Calling:
         try:
             effects = take(sender, payload)
         except PeerError as error:
-            _log.warning("a call is ignored: %s", error)
+            _log.warning("a call of %s is ignored: %s", sender, error)
         else:
             self._do(effects)
 
@@ -190,7 +187,7 @@ class Calling:
 
     # Doing what the machine says.
 
-    def _do(self, effects: list[Effect], order: Order = Order.CAUSAL) -> None:
+    def _do(self, effects: list[Effect]) -> None:
         for effect in effects:
             match effect:
                 case Handle(caller, number, body):
@@ -203,10 +200,6 @@ class Calling:
                             ending.set_result(replies)
                         else:
                             ending.set_exception(error)
-                case Multicast(payload):
-                    self._node.post(payload, order, uniform=False, port=PORT_CALLS)
-                case SendReply(to, payload):
-                    self._node.post_letter(to, payload, PORT_CALLS)
 
     def _reply(self, caller: ProcessId, number: int, payload: bytes | None, why: str) -> None:
         """Send the answer of the application, if this life still is the one that was asked."""
@@ -214,7 +207,6 @@ class Calling:
             return
         if payload is not None and (type(payload) is not bytes or len(payload) > CALL_BYTES_MAX):
             payload, why = None, f"its answer is not bytes, of which {CALL_BYTES_MAX} may be sent"
-        if payload is None:
-            self._do(self._calls.refuse(caller, number, why))
-        else:
-            self._do(self._calls.answer(caller, number, payload))
+        calls = self._calls
+        said = calls.refuse(number, why) if payload is None else calls.answer(number, payload)
+        self._node.post_letter(caller, said, PORT_CALLS)

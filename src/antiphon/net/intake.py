@@ -42,13 +42,13 @@ class Intake:
         if isinstance(frame, Runs):
             for run in frame.runs:
                 self._take_run(member, peer, run)
+        elif isinstance(frame, Post):
+            self._take_letter(member, peer, frame.letter)
         elif isinstance(frame, Control):
             self._take_control(member, peer, frame.message)
         elif isinstance(frame, Relay):
             for run in frame.runs:
                 self._take_long_way(member, peer, run, relayed=True)
-        elif isinstance(frame, Post):
-            self._take_letter(member, peer, frame.letter)
 
     def _take_run(self, member: Member, peer: Peer, run: Run) -> None:
         life = self._life
@@ -61,19 +61,20 @@ class Intake:
         self.unconfirmed_bytes += run.byte_count
         if life.recorder is not None:
             life.recorder.run("receive", run, life.held_runs)
-        if not ready:
+        if len(ready) != 1 or ready[0] is not run:  # nearly always it is just this run
+            self._note_held(run, ready)
+        if ready:
+            life.deliver(ready)
+
+    def _note_held(self, run: Run, ready: list[Run]) -> None:
+        """Keep count of what is held, now that ``run`` has come and what is ``ready`` leaves."""
+        life = self._life
+        others = [other for other in ready if other is not run]
+        if len(others) == len(ready):
             self.backlog.hold(run)
-            return
-        if ready[0] is run:
-            released = ready[1:]
-        else:  # it gave others their turn
-            released = [other for other in ready if other is not run]
-            if len(released) == len(ready):
-                self.backlog.hold(run)
-        released = [other for other in released if other.sender != life.outlet.rank]
+        released = [other for other in others if other.sender != life.outlet.rank]
         if released:
             self.backlog.release(released, life.held_runs)
-        life.deliver(ready)
 
     def _take_letter(self, member: Member, peer: Peer, letter: Letter) -> None:
         ready = member.receive_letter(peer.process, letter)

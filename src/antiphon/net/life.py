@@ -64,6 +64,9 @@ HELD_BYTES_MAX = 16 * 1024 * 1024
 OWING_S_MAX = 0.005
 """How long an acknowledgement may wait that nobody has asked for: so it serves several letters."""
 
+HEAR_US = 1_000
+"""Signs of life closer together than this count as one: a heartbeat is much longer."""
+
 VIEWS_MAX = 64
 """Views whose members are remembered, for letters that come late."""
 
@@ -234,7 +237,16 @@ class Life:
     def send_letter(self, to: ProcessId, payload: bytes, port: int) -> None:
         """Send a letter; only while it :meth:`may_send`."""
         assert self.member is not None, "the caller has looked"
-        self.do(self.member.send_letter(to, payload, port))
+        letter = self.member.write_letter(to, payload, port)
+        if self._effects:  # what the machine said before comes first
+            self._effects.append(SendLetter(to, letter))
+        else:
+            self._send_letter(to, letter)
+
+    def _send_letter(self, to: ProcessId, letter: Letter) -> None:
+        self.outlet.send_letter(to, letter)
+        if self.recorder is not None:
+            self.recorder.letter("send", str(to), letter.byte_count)
 
     def _expect_pay(self, member: Member) -> None:
         """If the others wait for a list or a confirmation, send it when all that came is taken."""
@@ -277,10 +289,9 @@ class Life:
             return
         self._is_working = True
         try:
-            self._expect_known()
             while self._effects:
                 self._do_one(self._effects.popleft())
-                self._expect_known()
+            self._expect_known()
         finally:
             self._is_working = False
         if self.member is not None:
@@ -291,17 +302,17 @@ class Life:
             case SendRun(run, alive):
                 self._send_run(run, alive)
             case DeliverRuns(runs):
-                others = [run for run in runs if run.sender != self.outlet.rank]
-                self.intake.backlog.release(others, self.held_runs)
+                if others := [run for run in runs if run.sender != self.outlet.rank]:
+                    self.intake.backlog.release(others, self.held_runs)
                 self.deliver(runs)
             case SendControl(to, message):
+                self._expect_known()
                 self.outlet.send(to, message)
             case RelayRuns(to, runs):
+                self._expect_known()
                 self.outlet.relay(to, runs)
             case SendLetter(to, letter):
-                self.outlet.send_letter(to, letter)
-                if self.recorder is not None:
-                    self.recorder.letter("send", str(to), letter.byte_count)
+                self._send_letter(to, letter)
             case _:
                 self._change(effect)
 
@@ -319,7 +330,7 @@ class Life:
                 self._end(why, next_life)
 
     def _expect_known(self) -> None:
-        """Have sessions with whoever is in the views agreed on, before anything is sent."""
+        """Have sessions with whoever is in the views agreed on, before any of them is told."""
         assert self.member is not None, "only a machine has effects"
         latest = self.member.membership.latest
         if latest is not None and latest is not self._known:
@@ -442,8 +453,10 @@ class Life:
         member = self.member
         if member is None or self.is_over:
             return
-        peer.heard_us = heard_us = now_us()
-        member.hear(peer.process, heard_us)
+        heard_us = now_us()
+        if heard_us - peer.heard_us >= HEAR_US:
+            peer.heard_us = heard_us
+            member.hear(peer.process, heard_us)
         if peer.session.unsaid_bytes >= ACK_BYTES:
             self.mesh.acknowledge(peer)
         self._expect_pay(member)

@@ -14,7 +14,7 @@ Who is in no view any more keeps its session until it has what it was sent, or f
 import asyncio
 import logging
 from contextlib import suppress
-from typing import Protocol
+from typing import Protocol, cast
 
 from antiphon.core.control import Out
 from antiphon.core.errors import PeerError
@@ -278,22 +278,26 @@ class Mesh:
         if frame.domain != self._owner.domain:
             message = f"a frame names domain {frame.domain:#x}"
             raise PeerError(message)
-        if isinstance(frame, Ack):
-            peer.session.acknowledge(frame.count)
-            if not self.is_writable:
-                self.note_writable()
+        kind = type(frame)
+        if kind is Ack:
+            self._take_ack(peer, cast("Ack", frame))
             return
-        if isinstance(frame, Hello):
+        if kind is Hello:
             message = "a peer greets twice"
             raise PeerError(message)
         if peer.has_left:
             message = "a peer goes on after it has said bye"
             raise PeerError(message)
         peer.session.take(byte_count)
-        if isinstance(frame, Bye):
+        if kind is Bye:
             peer.has_left = True
         else:
             self._owner.on_frame(peer, frame)
+
+    def _take_ack(self, peer: Peer, ack: Ack) -> None:
+        peer.session.acknowledge(ack.count)
+        if not self.is_writable:
+            self.note_writable()
 
     def on_read(self, peer: Peer) -> None:
         """Pass it on."""

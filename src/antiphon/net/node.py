@@ -197,7 +197,9 @@ class Node:
                 await self.until(self._is_out)
 
     async def _leave(self) -> None:
-        await self.until(lambda: not (self.group.pending or self._outgoing) or self._is_out())
+        await self.until(
+            lambda: not (self.group.pending or self._outgoing.waiting) or self._is_out()
+        )
         self.life.leave()
         await self.until(self._is_out)
 
@@ -221,6 +223,11 @@ class Node:
 
     def expect_flush(self) -> None:
         """Something is pending: send it when this turn of the event loop ends."""
+        self.check_sendable()
+        self._flush_soon()
+
+    def check_sendable(self) -> None:
+        """Refuse to take what would never go out."""
         self.raise_error()
         if not self._is_running:
             message = f"{self.name} is not running: do that inside `async with`"
@@ -231,7 +238,6 @@ class Node:
                 "buffer: read it (`async for event in group`) in a task of its own"
             )
             raise BackPressureError(message)
-        self._flush_soon()
 
     def _flush_soon(self) -> None:
         if not self._is_flush_due:
@@ -244,26 +250,32 @@ class Node:
 
     def flush(self) -> None:
         """Make a run of what is pending, send it, and deliver it here; unless between views."""
-        life = self._life
-        if life is None:
+        life, outgoing = self._life, self._outgoing
+        if life is None or not (outgoing.waiting or self.group.pending):
             return
-        is_first = not self._outgoing or self._outgoing.send(life)
+        is_first = outgoing.send(life)
         if is_first and self.group.pending and life.may_multicast:
             how = self.group.pending_how
             payloads, byte_count = self.group.take_pending()
             life.multicast(payloads, how, byte_count)
-        elif self._outgoing or self.group.pending:
+        elif outgoing.waiting or self.group.pending:
             life.hurry()
 
     def post(self, payload: bytes, order: Order, *, uniform: bool, port: int) -> None:
         """Multicast a message of a service, in its turn."""
-        self._post(WaitingRun(How(order, uniform, port), [payload], len(payload)))
+        how = How(order, uniform, port)
+        life = self._life
+        is_next = life is not None and not (self._outgoing.waiting or self.group.pending)
+        if is_next and life is not None and life.may_multicast:
+            life.multicast([payload], how, len(payload))
+        else:
+            self._post(WaitingRun(how, [payload], len(payload)))
 
     def post_letter(self, to: ProcessId, payload: bytes, port: int) -> None:
         """Send a message to one member, in its turn; dropped if that is gone by then."""
         life = self._life
-        is_next = not self._outgoing and not self.group.pending and life is not None
-        if is_next and life is not None and life.has_member(to) and life.may_send(to):
+        is_next = life is not None and not (self._outgoing.waiting or self.group.pending)
+        if is_next and life is not None and life.may_send(to):
             life.send_letter(to, payload, port)
         else:
             self._post(WaitingLetter(to, payload, port))
@@ -377,11 +389,12 @@ class Node:
 
     def _hand_over(self, run: Run) -> None:
         """Hand over a letter, or what is for a service."""
-        sender = self.life.sender_of(run)
+        assert self._life is not None, "it delivers"
+        sender = self._life.sender_of(run)
         if run.port == PORT_APPLICATION:
             self.group.stream.append_event(StreamLetter(str(sender), run.payloads[0]))
         elif (service := self._services.get(run.port)) is not None:
-            take = service.on_letter if isinstance(run, Letter) else service.on_message
+            take = service.on_letter if type(run) is Letter else service.on_message
             for payload in run.payloads:
                 take(sender, payload)
 
@@ -414,7 +427,7 @@ class Node:
 
     def on_room(self) -> None:
         """Senders may look again whether they have to wait."""
-        if self._outgoing:
+        if self._outgoing.waiting:
             self._flush_soon()
         self.changed.set()
 

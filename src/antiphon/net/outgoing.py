@@ -41,42 +41,38 @@ class WaitingLetter(NamedTuple):
 class Outgoing:
     """Runs and letters that wait to be sent."""
 
-    __slots__ = ("_waiting",)
+    __slots__ = ("waiting",)
 
     def __init__(self) -> None:
         """Nothing waits."""
-        self._waiting: deque[WaitingRun | WaitingLetter] = deque()
-
-    def __bool__(self) -> bool:
-        """Whether anything waits."""
-        return bool(self._waiting)
+        self.waiting: deque[WaitingRun | WaitingLetter] = deque()
 
     def put(self, item: WaitingRun | WaitingLetter) -> None:
         """Let something wait its turn."""
-        self._waiting.append(item)
+        self.waiting.append(item)
 
     def drop_tools(self) -> list[WaitingRun | WaitingLetter]:
         """A life has ended: what its tools had to say concerns nobody; return what that was."""
-        waiting = list(self._waiting)
-        self._waiting = deque(item for item in waiting if _port(item) == PORT_APPLICATION)
+        waiting = list(self.waiting)
+        self.waiting = deque(item for item in waiting if _port(item) == PORT_APPLICATION)
         return [item for item in waiting if _port(item) != PORT_APPLICATION]
 
     def send(self, life: Life) -> bool:
         """Send what may go out now; return whether that is all."""
-        while self._waiting:
-            item = self._waiting[0]
+        while self.waiting:
+            item = self.waiting[0]
             if isinstance(item, WaitingRun):
                 if not life.may_multicast:
                     return False
-                self._waiting.popleft()
+                self.waiting.popleft()
                 life.multicast(item.payloads, item.how, item.byte_count)
             elif life.has_member(item.to):
                 if not life.may_send(item.to):
                     return False
-                self._waiting.popleft()
+                self.waiting.popleft()
                 life.send_letter(item.to, item.payload, item.port)
             elif life.may_multicast:  # in a view, and one without that process
-                self._waiting.popleft()
+                self.waiting.popleft()
             else:
                 return False
         return True

@@ -57,31 +57,23 @@ class Wanted(StrEnum):
 # What becomes of a member that was asked.
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class Answered:
+class Answered(Struct, frozen=True):
     """Its handler returned this."""
 
     payload: bytes
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class Refused:
+class Refused(Struct, frozen=True):
     """Its handler raised an exception: its type and text."""
 
     why: str
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class Failed:
+class Failed(Struct, frozen=True):
     """It left the view before it answered; the handler may have run or not."""
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class TimedOut:
+class TimedOut(Struct, frozen=True):
     """It did not answer in time; the handler may have run or not."""
 
 
@@ -153,29 +145,12 @@ _reply_decoder: msgspec.msgpack.Decoder[Reply] = msgspec.msgpack.Decoder(Reply)
 
 @final
 @dataclass(slots=True)
-class Multicast:
-    """Multicast a request."""
-
-    payload: bytes
-
-
-@final
-@dataclass(slots=True)
 class Handle:
     """Hand a request to the application; if ``number`` is not 0, tell by ``answer``."""
 
     caller: ProcessId
     number: int
     body: bytes
-
-
-@final
-@dataclass(slots=True)
-class SendReply:
-    """Send a letter to the caller."""
-
-    to: ProcessId
-    payload: bytes
 
 
 @final
@@ -188,7 +163,7 @@ class Conclude:
     error: CallError | None
 
 
-Effect = Multicast | Handle | SendReply | Conclude
+Effect = Handle | Conclude
 
 
 @dataclass(slots=True)
@@ -245,29 +220,31 @@ class Calls:
         body: bytes,
         wanted: Wanted,
         deadline_us: int | None = None,
-    ) -> tuple[int, list[Effect]]:
-        """Begin a call; return its number, 0 if it wants no replies."""
+    ) -> tuple[int, bytes]:
+        """Begin a call; return its number, 0 if it wants no replies, and what to multicast."""
         if wanted is Wanted.NONE:
-            return 0, [Multicast(_encode(Request(0, body)))]
+            return 0, _encode(Request(0, body))
         if len(self._open) >= OPEN_MAX:
             message = f"{OPEN_MAX} calls wait for replies: wait until some have ended"
             raise BackPressureError(message)
         self._last += 1
         self._open[self._last] = _Call(wanted, deadline_us)
-        return self._last, [Multicast(_encode(Request(self._last, body)))]
+        return self._last, _encode(Request(self._last, body))
 
     def give_up(self, number: int) -> None:
         """Forget a call: nobody waits for its end."""
         self._open.pop(number, None)
 
-    def answer(self, caller: ProcessId, number: int, payload: bytes) -> list[Effect]:
-        """The application's handler has returned ``payload``."""
-        return [SendReply(caller, _encode(Reply(number, False, payload)))]  # noqa: FBT003
+    @staticmethod
+    def answer(number: int, payload: bytes) -> bytes:
+        """Return the letter to the caller: the application's handler has returned ``payload``."""
+        return _encode(Reply(number, False, payload))  # noqa: FBT003 - a record of the wire
 
-    def refuse(self, caller: ProcessId, number: int, why: str) -> list[Effect]:
-        """The application's handler has raised an exception."""
+    @staticmethod
+    def refuse(number: int, why: str) -> bytes:
+        """Return the letter to the caller: the application's handler has raised an exception."""
         said = why[:WHY_LENGTH_MAX].encode(errors="replace")
-        return [SendReply(caller, _encode(Reply(number, True, said)))]  # noqa: FBT003
+        return _encode(Reply(number, True, said))  # noqa: FBT003 - a record of the wire
 
     # What happens.
 
@@ -282,7 +259,7 @@ class Calls:
 
     def deliver(self, sender: ProcessId, payload: bytes) -> list[Effect]:
         """Take a request."""
-        request = decode_untrusted(_request_decoder, payload, f"a request of {sender}")
+        request = decode_untrusted(_request_decoder, payload, "a request")
         if sender != self._me:
             return [Handle(sender, request.number, request.body)]
         handle = Handle(sender, 0, request.body)
@@ -295,17 +272,12 @@ class Calls:
 
     def take_reply(self, sender: ProcessId, payload: bytes) -> list[Effect]:
         """Take a letter that replies to a call."""
-        reply = decode_untrusted(_reply_decoder, payload, f"a reply of {sender}")
-        try:
-            why = reply.payload.decode() if reply.is_refusal else ""
-        except UnicodeDecodeError as error:
-            message = f"a reply of {sender} cannot be read: {error}"
-            raise PeerError(message) from None
+        reply = decode_untrusted(_reply_decoder, payload, "a reply")
+        ending = _refused(reply.payload) if reply.is_refusal else Answered(reply.payload)
         call = self._open.get(reply.number)
         if call is None or not self._may_answer(sender, call):
             return []  # too late, or of nobody who was asked
-        refused = Refused(why[:WHY_LENGTH_MAX])
-        call.end(sender, refused if reply.is_refusal else Answered(reply.payload))
+        call.end(sender, ending)
         return self._conclude_if_decided(reply.number, call)
 
     def _may_answer(self, sender: ProcessId, call: _Call) -> bool:
@@ -360,6 +332,14 @@ class Calls:
             alone = "nobody else is in the group: wait for members to join"
             return Conclude(number, replies, DefiniteCallError(alone, replies))
         return Conclude(number, replies, IndefiniteCallError(_say(call, replies, why), replies))
+
+
+def _refused(said: bytes) -> Refused:
+    try:
+        return Refused(said.decode()[:WHY_LENGTH_MAX])
+    except UnicodeDecodeError as error:
+        message = f"a reply cannot be read: {error}"
+        raise PeerError(message) from None
 
 
 def _say(call: _Call, replies: Replies, why: str) -> str:
