@@ -2,8 +2,6 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
-from functools import partial
 from typing import Any
 
 import pytest
@@ -363,88 +361,5 @@ def test_call_in_a_blocked_group_ends_in_time(loop_factory: LoopFactory) -> None
         await nodes["alice"].stop()
         with pytest.raises(IndefiniteCallError):
             await asyncio.wait_for(sent, 10)
-
-    play(loop_factory, scene())
-
-
-def test_plain_function_may_return_an_awaitable(loop_factory: LoopFactory) -> None:
-    """It is waited for, the first time and the next."""
-
-    async def scene() -> None:
-        async with choir(NAMES[:2]) as nodes:
-            tasks = serve(list(nodes.values()), partial(echo))
-            await asyncio.sleep(0.05)
-            for number in range(3):
-                said = await nodes["alice"].group.call(b"%d" % number, timeout_s=5.0)
-                assert said == {"bob": Answered(b"%d" % number)}
-        await asyncio.gather(*tasks)
-
-    play(loop_factory, scene())
-
-
-def test_plain_handler_answers_in_order_with_messages(loop_factory: LoopFactory) -> None:
-    """It sees what its caller had multicast before, and is called at once where nothing waits."""
-
-    async def scene() -> None:
-        async with choir(NAMES[:2]) as nodes:
-            alice, bob = (node.group for node in nodes.values())
-            seen: list[bytes] = []
-
-            def handler(_caller: str, payload: bytes) -> bytes:
-                seen.append(payload)
-                return b"%d" % len(seen)
-
-            async def read() -> None:
-                async for message in bob.messages():
-                    seen.append(message.payload)  # noqa: PERF401 - in order with the handler
-
-            bob.answer_calls(handler)
-            reader = asyncio.ensure_future(read())
-            for number in range(20):
-                await alice.cbcast(b"m%d" % number)
-                await alice.call(b"c%d" % number, timeout_s=5.0)
-            expected = [[b"m%d" % number, b"c%d" % number] for number in range(20)]
-            assert seen == [word for pair in expected for word in pair]
-        await reader
-
-    play(loop_factory, scene())
-
-
-def test_interrupted_handler_refuses(loop_factory: LoopFactory) -> None:
-    """A reader that gives up in the middle of a request does not leave its caller waiting."""
-
-    async def slow(_caller: str, payload: bytes) -> bytes:
-        await asyncio.sleep(10)
-        return payload
-
-    async def scene() -> None:
-        async with choir(NAMES[:2]) as nodes:
-            alice, bob = (node.group for node in nodes.values())
-            bob.answer_calls(slow)
-
-            async def read() -> None:
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(0.2):
-                        async for _ in bob:
-                            pass
-
-            reader = asyncio.ensure_future(read())
-            with pytest.raises(IndefiniteCallError, match="its reader was interrupted"):
-                await alice.call(b"wait", timeout_s=10.0)
-            await reader
-
-    play(loop_factory, scene())
-
-
-@pytest.mark.parametrize("wrong", [None, b"answer", 3])
-def test_handler_that_cannot_be_called_is_refused(wrong: Any, loop_factory: LoopFactory) -> None:
-    """At once, where it is given."""
-
-    async def scene() -> None:
-        async with choir(NAMES[:2]) as nodes:
-            with pytest.raises(UsageError, match="a handler is a function"):
-                nodes["alice"].group.answer_calls(wrong)
-            with pytest.raises(UsageError, match="timeout_s is a number"):
-                await nodes["alice"].group.call(b"?", timeout_s="1")  # type: ignore[arg-type]
 
     play(loop_factory, scene())

@@ -104,7 +104,7 @@ def test_transaction_ends_in_doubt_when_its_process_stops_alone(loop_factory: Lo
 
     async def scene() -> None:
         nodes = make_choir(free_addresses(), timing=QUICK, drain_s=0.5)
-        committer = Committer(nodes["alice"].group)
+        committer, *_ = [Committer(node.group) for node in nodes.values()]
         await start_all(list(nodes.values()))
         for name in ("bob", "carol"):
             await nodes[name].life.close("killed by the test")
@@ -120,7 +120,12 @@ def test_transaction_ends_in_doubt_when_its_process_stops_alone(loop_factory: Lo
     play(loop_factory, scene())
 
 
-@pytest.mark.parametrize("needs", [[b"bob"], [3], "bob"])
+ODD_NEEDS = [
+    [b"bob"], [3], "bob", None, 5, ["\udc80"], ["a b"], [""], ["x" * 65], ["bob~1"], ["bob~x"],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("needs", ODD_NEEDS)
 def test_needs_that_are_no_names_are_refused(loop_factory: LoopFactory, needs: Any) -> None:
     """Nothing is begun, and the next transaction is decided."""
 

@@ -32,7 +32,6 @@ from tests.net.harness import (
 from tests.net.processes import running
 
 from antiphon import ExcludedError, Group, Message, UsageError, View
-from antiphon.net import node as node_module
 from antiphon.net.joining import make_node
 from antiphon.net.node import Node
 from antiphon.trace.schema import LEFT
@@ -385,7 +384,7 @@ def test_member_that_takes_nothing_for_too_long_is_given_up(
     loop_factory: LoopFactory, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """A member whose application never reads holds senders up for so long, and no longer."""
-    monkeypatch.setattr(node_module, "STALL_S", 0.3)
+    monkeypatch.setattr("antiphon.net.stall.STALL_S", 0.3)
     monkeypatch.setattr("antiphon.net.stream.UNREAD_BYTES_MAX", 200_000)
     monkeypatch.setattr("antiphon.net.life.UNSTABLE_BYTES_MAX", 400_000)
 

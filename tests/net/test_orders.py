@@ -21,7 +21,6 @@ from tests.net.raw_peer import infiltrated
 
 from antiphon import Group, Letter, Message, Order, Request, UsageError, View
 from antiphon.core.records import PAYLOAD_BYTES_MAX
-from antiphon.net import node as node_module
 from antiphon.net import stream
 from antiphon.net.node import Node
 from antiphon.trace.verdict import Property, Status
@@ -307,6 +306,7 @@ def test_letters_wait_for_a_slow_reader(
 ) -> None:
     """Who does not read acknowledges no more; when it reads again, all letters come."""
     monkeypatch.setattr(stream, "UNREAD_BYTES_MAX", 64 * 1024)
+    monkeypatch.setattr("antiphon.net.outgoing.OUTGOING_BYTES_MAX", 64 * 1024)
 
     async def scene() -> None:
         async with choir(TRIO[:2]) as nodes:
@@ -331,7 +331,7 @@ def test_member_that_never_acknowledges_a_letter_is_given_up(
     loop_factory: LoopFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It lives, but holds a sender up: after a while it is out of the view, and others go on."""
-    monkeypatch.setattr(node_module, "STALL_S", 0.3)
+    monkeypatch.setattr("antiphon.net.stall.STALL_S", 0.3)
 
     async def scene() -> None:
         async with infiltrated(timing=QUICK, drain_s=0.5) as group:

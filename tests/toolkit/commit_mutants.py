@@ -13,6 +13,7 @@ from antiphon.core.views import View
 from antiphon.toolkit.ballot import Ballot
 from antiphon.toolkit.commit import Commit, Decided, Effect, Multicast, Outcome
 from antiphon.toolkit.commit_messages import State, Transaction, Vote
+from antiphon.toolkit.commit_parts import Gathering
 
 _RIGHT_BEGIN = Commit.begin
 _RIGHT_DECIDE = Commit._decide
@@ -21,6 +22,7 @@ _RIGHT_BEGIN_VIEW = Commit._begin_view
 _RIGHT_ON_VOTE = Commit._on_vote
 _RIGHT_STATE = Commit._state
 _RIGHT_LEARN = Commit._learn
+_RIGHT_GATHER = Commit._gather
 
 MUTANTS: dict[str, tuple[type, str, Any]] = {}
 
@@ -126,6 +128,31 @@ def joiner_forgets_what_came_meanwhile(self: Commit, state: State, now_us: int) 
     assert self._early is not None
     self._early = [event for event in self._early if isinstance(event[0], View)]
     return _RIGHT_LEARN(self, state, now_us)
+
+
+@_plant("_gather")
+def first_part_is_taken_for_the_whole(self: Commit, sender: ProcessId, part: State) -> State | None:
+    """A joiner stops listening when it has heard something."""
+    return part
+
+
+@_plant("_gather")
+def who_is_told_a_part_counts_as_told(self: Commit, sender: ProcessId, part: State) -> State | None:
+    """Nobody tells again what a coordinator has begun to tell."""
+    self._told = max(self._told, part.number)
+    return _RIGHT_GATHER(self, sender, part)
+
+
+@_plant("add", Gathering)
+def parts_are_only_counted(self: Gathering, sender: ProcessId, part: State) -> State | None:
+    """It does not matter whose parts they are, as long as there are enough."""
+    self._parts.append(part)
+    if len(self._parts) < part.part_count:
+        return None
+    opened = tuple(one for each in self._parts for one in each.opened)
+    decided = tuple(one for each in self._parts for one in each.decided)
+    self._parts = []
+    return State(part.number, opened, decided)
 
 
 @_plant("_hear_lack")

@@ -88,6 +88,8 @@ class World:
         self.begins_left = 2
         self.quiet_steps = 0
         self.steps = 0
+        self.half_told_count = 0
+        """How often a coordinator died while it told joiners the past."""
         self.story: list[str] = []
         self.participants: dict[Transaction, tuple[ProcessId, ...]] = {}
         self.yes: dict[Transaction, dict[ProcessId, bool]] = {}
@@ -166,9 +168,12 @@ class World:
             self.story.append(f"{me} votes {'yes' if is_yes else 'no'} on {transaction}")
             self.do(me, site.machine.vote(transaction, is_yes=is_yes))
         elif kind == "send":
-            is_decision = isinstance(decode(site.outbox[0].payload), Decision)
+            message = decode(site.outbox[0].payload)
+            is_half = isinstance(message, State) and message.place < message.part_count - 1
             self.send(me)
-            if is_decision and self.faults_left > 0 and self.random.random() < 0.5:
+            is_fateful = is_half or isinstance(message, Decision)
+            if is_fateful and self.faults_left > 0 and self.random.random() < 0.5:
+                self.half_told_count += is_half
                 self.faults_left -= 1  # with its last word, and perhaps with what that rests on
                 for victim in dict.fromkeys([me, self.random.choice(self.going_on())]):
                     self.crash(victim)
@@ -384,8 +389,9 @@ class World:
                 self.participants[transaction] = epoch.view.members
             case Vote(transaction, True):
                 self.yes_delivered.setdefault((me, transaction), []).append(message.sender)
-            case State(number) if number > self.sites[me].first and message.sender in self.told:
-                self.told.setdefault(me, self.sites[me].at)
+            case State(number, place=place, part_count=count) if place == count - 1:
+                if number > self.sites[me].first and message.sender in self.told:
+                    self.told.setdefault(me, self.sites[me].at)
             case _:
                 pass
 

@@ -223,13 +223,41 @@ def test_exclusion_afterwards_is_indefinite() -> None:
     assert "excluded" in str(end.error)
 
 
-def test_deadline_before_the_request_went_out_is_indefinite() -> None:
-    """It may still go out, in the next view."""
+def test_deadline_before_the_own_copy_is_there_is_indefinite() -> None:
+    """In total order it may take its time; those asked are the others of the view all the same."""
+    calls = Calls(A)
+    calls.enter(view(1, A, B, C))
+    number, request = calls.begin(b"do", Wanted.ALL, 100)
+    assert calls.take_reply(C, Calls.answer(number, b"x")) == []
+    assert calls.late(99) == []
+    assert calls.late(100) == [number]
+    end = concluded(calls.tick(100))
+    assert isinstance(end.error, IndefiniteCallError)
+    assert "1 of 2 members answered" in str(end.error)
+    assert end.replies == {"b": TimedOut(), "c": Answered(b"x")}
+    assert not end.replies.is_complete
+    assert calls.deliver(A, request) == [Handle(A, 0, b"do")]
+
+
+def test_exclusion_before_the_own_copy_is_there_says_who_was_asked() -> None:
+    """Nothing is known of them."""
     calls = Calls(A)
     calls.enter(view(1, A, B))
-    _, request = calls.begin(b"do", Wanted.ALL, 100)
-    assert isinstance(concluded(calls.tick(100)).error, IndefiniteCallError)
-    assert calls.deliver(A, request) == [Handle(A, 0, b"do")]
+    calls.begin(b"do", Wanted.ALL)
+    end = concluded(calls.abandon("excluded"))
+    assert isinstance(end.error, IndefiniteCallError)
+    assert end.replies.asked == ("b",)
+    assert not end.replies.is_complete
+
+
+def test_request_taken_back_in_time_is_definite() -> None:
+    """It had not gone out when its time was up: nobody has done it."""
+    calls = Calls(A)
+    calls.enter(view(1, A, B))
+    number, _ = calls.begin(b"do", Wanted.ALL, 100)
+    end = concluded(calls.tick(100, [number]))
+    assert isinstance(end.error, DefiniteCallError)
+    assert end.replies.asked == ()
 
 
 def test_call_given_up_ends_in_silence() -> None:

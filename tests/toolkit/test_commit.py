@@ -171,13 +171,6 @@ def test_transaction_without_whom_it_needs_is_aborted() -> None:
     assert group.decided[A].outcome is Outcome.COMMIT
 
 
-@pytest.mark.parametrize("needs", ["anna", ("x" * 81,)])
-def test_needs_that_name_nobody_are_refused(needs: tuple[str, ...]) -> None:
-    """What no member could read is not multicast."""
-    with pytest.raises(UsageError, match="names nobody"):
-        Commit(A).begin(b"", needs)
-
-
 def test_who_was_missing_is_known_to_a_coordinator_that_joined() -> None:
     """A joiner that has to decide does not take the transaction for one that only lacks votes."""
     joiner = Commit(C)
@@ -386,6 +379,7 @@ def test_damaged_words_raise_only_peer_errors() -> None:
         Vote(T, True, "why"),
         Decision(T, False, "x"),
         state,
+        State(2, state.opened, (), 1, 2),
     ]
     random = Random(1)
     refused = 0

@@ -22,6 +22,7 @@ Cost: a RUNS frame 8 bytes and up.
 import struct
 from dataclasses import dataclass
 from enum import IntEnum
+from itertools import pairwise
 from typing import cast
 
 from antiphon.core.control import AnyMessage, decode_message, encode_message
@@ -144,7 +145,9 @@ def encode_relay(domain: int, process: int, runs: list[Run]) -> bytes:
 
 def encode_letter(domain: int, process: int, letter: Letter) -> bytes:
     """Return the bytes of a LETTER frame."""
-    return b"".join(runs_parts(domain, process, [letter], Kind.LETTER)[0])
+    head = bytearray(_PREFIX.pack(VERSION, _LETTER, domain))
+    append_record_head(head, letter, None, (process, 1))
+    return bytes(head + letter.payloads[0])
 
 
 def encode_runs(domain: int, process: int, runs: list[Run]) -> bytes:
@@ -157,18 +160,16 @@ def runs_parts(
 ) -> tuple[list[bytes | bytearray], int]:
     """Return a frame of runs in pieces, and how many of its bytes are not payload."""
     assert runs, "an empty frame would say nothing"
-    head = _prefix(kind, domain, process)
-    append_varint(head, len(runs))
-    parts: list[bytes | bytearray] = []
-    overhead_bytes = 0
-    previous: Run | None = None
-    for run in runs:
+    head = bytearray(_PREFIX.pack(VERSION, kind, domain))
+    append_record_head(head, runs[0], None, (process, len(runs)))
+    parts: list[bytes | bytearray] = [head, *runs[0].payloads]
+    overhead_bytes = len(head)
+    for previous, run in pairwise(runs):
+        head = bytearray()
         append_record_head(head, run, previous)
         overhead_bytes += len(head)
         parts.append(head)
         parts += run.payloads
-        head = bytearray()
-        previous = run
     return parts, overhead_bytes
 
 

@@ -45,6 +45,8 @@ class Greeting(Struct, frozen=True, array_like=True):
     """No session is wanted, only an answer."""
     with_state: bool = False
     """Whether members give their state to those that join; all must do alike."""
+    with_commit: bool = False
+    """Whether members take part in transactions; all must, or none."""
 
 
 _encoder = msgspec.msgpack.Encoder()

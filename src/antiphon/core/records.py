@@ -57,8 +57,10 @@ _FEW = 4
 """So few payloads are cut out at once: they are no more objects than a frame and its table."""
 
 
-def append_record_head(out: bytearray, run: Run, previous: Run | None) -> None:
-    """Append all of a record but its payloads."""
+def append_record_head(
+    out: bytearray, run: Run, previous: Run | None, before: tuple[int, ...] = ()
+) -> None:
+    """Append all of a record but its payloads, behind the numbers that come ``before``."""
     flags, lengths, table = _measure(run.payloads)
     flags |= run.order
     numbers = [len(run.payloads)]
@@ -70,9 +72,10 @@ def append_record_head(out: bytearray, run: Run, previous: Run | None) -> None:
         numbers += chain.from_iterable(run.stamp)
     numbers += lengths
     if previous is not None and _continues(previous, run):
-        append_varints(out, [flags | _CONTINUES, *numbers])
+        append_varints(out, [*before, flags | _CONTINUES, *numbers])
     else:
-        append_varints(out, [flags, run.group, run.view, run.sender, run.first, *numbers])
+        place = run.group, run.view, run.sender, run.first
+        append_varints(out, [*before, flags, *place, *numbers])
     out += table
 
 

@@ -8,6 +8,7 @@ harms nobody else. Each life has a machine of its own: with a life its calls end
 
 import asyncio
 import logging
+import math
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TYPE_CHECKING
@@ -17,6 +18,7 @@ from antiphon.core.ids import ProcessId
 from antiphon.core.records import PAYLOAD_BYTES_MAX
 from antiphon.core.runs import PORT_CALLS, Order
 from antiphon.core.views import View
+from antiphon.net.blame import is_ours, say
 from antiphon.net.peer import now_us
 from antiphon.net.request import Request
 from antiphon.toolkit.calls import (
@@ -34,6 +36,12 @@ if TYPE_CHECKING:
 CALL_BYTES_MAX = PAYLOAD_BYTES_MAX - 1024
 """Room for what goes with a request or a reply."""
 
+_CALLS_PER_YIELD = 64
+"""Calls without waiting, for nobody has to answer, before the event loop gets a turn."""
+
+TIMEOUT_S_MAX = 1e9
+"""More seconds than this are no limit."""
+
 Handler = Callable[[str, bytes], bytes | Awaitable[bytes]]
 """Given who asks and what, returns the answer, now or later; or raises, to refuse."""
 
@@ -48,6 +56,7 @@ class Calling:
         self._node = node
         self._calls: Calls | None = None
         self._waiting: dict[int, asyncio.Future[Replies]] = {}
+        self._count = 0
         self._requests: dict[int, bytes] = {}
 
     # The application's part.
@@ -57,13 +66,14 @@ class Calling:
     ) -> Replies:
         """Call all other members; return what became of each."""
         node = self._node
-        if timeout_s is not None and not isinstance(timeout_s, int | float):
-            message = f"timeout_s is a number of seconds, or None, not {timeout_s!r}"
-            raise UsageError(message)
+        timeout_s = _checked_timeout(timeout_s)
         if len(payload) > CALL_BYTES_MAX:
             message = f"a request is at most {CALL_BYTES_MAX} bytes: ask for less at a time"
             raise UsageError(message)
         begin_us = now_us()
+        self._count += 1
+        if self._count % _CALLS_PER_YIELD == 0:
+            await asyncio.sleep(0)
         node.check_sendable()
         if node.must_wait(node.group.stream):
             await self._wait_for_room(timeout_s)
@@ -82,6 +92,9 @@ class Calling:
         left_s = None if timeout_s is None else max(0.0, timeout_s - (now_us() - begin_us) / 1e6)
         try:
             return await self._wait(self._calls, number, ending, left_s)
+        except asyncio.CancelledError:
+            node.withdraw(request)
+            raise
         finally:
             self._requests.pop(number, None)
 
@@ -116,15 +129,22 @@ class Calling:
                 timer.cancel()
 
     def _tick(self) -> None:
-        if self._calls is not None:
+        calls = self._calls
+        if calls is not None:
             # Timers of the loop may be early by its resolution.
-            self._do(self._calls.tick(now_us() + 1000))
+            soon_us = now_us() + 1000
+            late = calls.late(soon_us)
+            unsent = [number for number in late if self._node.withdraw(self._requests[number])]
+            self._do(calls.tick(soon_us, unsent))
 
     def answer(self, handler: Handler, request: Request) -> Awaitable[None] | None:
         """Have a handler answer a request; return what is to be waited for, if anything."""
         try:
             answer = handler(request.sender, request.payload)
-        except Exception as error:  # noqa: BLE001 - it is the application's code
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:  # noqa: BLE001 - it is the application's code
+            # Also CancelledError: of something it looked at, for nobody cancels a plain call.
             self._refuse(request, error)
             return None
         if type(answer) is not bytes and isinstance(answer, Awaitable):
@@ -135,16 +155,16 @@ class Calling:
     async def _answer_later(self, answer: Awaitable[bytes], request: Request) -> None:
         try:
             request.answer(await answer)
-        except asyncio.CancelledError:
-            request.refuse("its reader was interrupted")
-            raise
-        except Exception as error:  # noqa: BLE001 - it is the application's code
+        except BaseException as error:
+            if is_ours(error):
+                request.refuse("its reader was interrupted")
+                raise
             self._refuse(request, error)
 
-    def _refuse(self, request: Request, error: Exception) -> None:
+    def _refuse(self, request: Request, error: BaseException) -> None:
         if not request.is_open:  # an own one: nobody else will say what went wrong
             _log.warning("a request of %s is refused here", request.sender, exc_info=error)
-        request.refuse(f"{type(error).__name__}: {error}")
+        request.refuse(say(error))
 
     # What the node calls.
 
@@ -205,8 +225,17 @@ class Calling:
         """Send the answer of the application, if this life still is the one that was asked."""
         if self._calls is None:
             return
-        if payload is not None and (type(payload) is not bytes or len(payload) > CALL_BYTES_MAX):
-            payload, why = None, f"its answer is not bytes, of which {CALL_BYTES_MAX} may be sent"
+        if payload is not None and len(payload) > CALL_BYTES_MAX:
+            payload, why = None, f"its answer is above the limit of {CALL_BYTES_MAX} bytes"
         calls = self._calls
         said = calls.refuse(number, why) if payload is None else calls.answer(number, payload)
         self._node.post_letter(caller, said, PORT_CALLS)
+
+
+def _checked_timeout(timeout_s: float | None) -> float | None:
+    """Return a number of seconds, or None for no limit."""
+    is_number = type(timeout_s) in {int, float} and not math.isnan(timeout_s or 0)
+    if timeout_s is not None and not is_number:
+        message = f"timeout_s is a number of seconds, or None, not {timeout_s!r}"
+        raise UsageError(message)
+    return None if timeout_s is None or timeout_s > TIMEOUT_S_MAX else timeout_s

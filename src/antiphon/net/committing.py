@@ -10,11 +10,13 @@ until it is told the outcome, over crashes and restarts. For each transaction it
 order: prepare, then once commit or abort if it prepared; transactions go on beside each other. A
 process that comes back in doubt learns the outcome from the others before anything else. Whatever
 a resource raises is its refusal in ``prepare``; later it is logged, and the transaction stays in
-doubt until the process is started anew.
+doubt until the process is started anew. All members of a group have a committer, or none has: the
+one that decides must know of transactions, and so must whoever is to vote.
 """
 
 import asyncio
 import logging
+import math
 from collections.abc import Coroutine, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
@@ -23,6 +25,7 @@ from antiphon.core.ids import ProcessId
 from antiphon.core.records import PAYLOAD_BYTES_MAX
 from antiphon.core.runs import PORT_COMMIT, Order
 from antiphon.core.views import View
+from antiphon.net.blame import is_ours, say
 from antiphon.net.peer import now_us
 from antiphon.toolkit.commit import (
     AskVote,
@@ -43,6 +46,12 @@ BODY_BYTES_MAX = PAYLOAD_BYTES_MAX - 1024
 
 TICKS_PER_VOTE = 20
 """How often a coordinator looks at its watch while it waits for votes."""
+
+TICK_S_MIN = 0.001
+"""Nobody looks more often, however short the time for votes."""
+
+VOTE_S_MAX = 1e9
+"""More than thirty years: whoever allows more waits no longer than that."""
 
 _log = logging.getLogger("antiphon")
 
@@ -91,16 +100,18 @@ class Committer:
     ) -> None:
         """Take part with ``resource``, or agree to everything; create it before entering.
 
-        Whoever has not voted after ``vote_s`` seconds has its transaction aborted.
+        Create one at every member of the group: a process without one cannot enter a group of
+        processes that have one, nor the other way round. Whoever has not voted after ``vote_s``
+        seconds has its transaction aborted.
         """
         self._node = group._node  # noqa: SLF001 - a tool of the same house
-        if self._node.view is not None:
+        if self._node._is_started:  # noqa: SLF001 - it has told others that it has none
             message = f"group {group.name} has been entered: create the committer before that"
             raise UsageError(message)
         self._node.config.settings.check(Order.CAUSAL, uniform=True)
+        self._vote_us = _in_us(vote_s)
         self._node.serve(PORT_COMMIT, self)
         self._resource = resource
-        self._vote_us = round(vote_s * 1e6)
         self._machine: Commit | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._waiting: dict[Transaction, asyncio.Future[Ending]] = {}
@@ -117,7 +128,8 @@ class Committer:
     async def begin(self, body: bytes, needs: Iterable[str] = ()) -> Ending:
         """Have all members of the group commit to ``body``, or none; return when it is done here.
 
-        It is aborted unless all whom it ``needs``, by name and in whatever life, are members.
+        It is aborted unless all whom it ``needs`` are members: names, in whatever life, or single
+        lives such as ``alice~2``.
         Raises :class:`InDoubtError` if this process drops out of the group before it knows.
         """
         self._node.raise_error()
@@ -226,8 +238,10 @@ class Committer:
             try:
                 is_yes = await self._resource.prepare(str(transaction), body) is True
                 why = "" if is_yes else "its resource cannot do that"
-            except Exception as error:  # noqa: BLE001 - it is the application's code
-                is_yes, why = False, f"{type(error).__name__}: {error}"
+            except BaseException as error:
+                if is_ours(error):
+                    raise
+                is_yes, why = False, say(error)
         if machine is not None and machine is self._machine and machine.is_open(transaction):
             if (recorder := self._node.life.recorder) is not None:
                 recorder.vote(transaction.initiator, transaction.number, is_yes=is_yes)
@@ -255,12 +269,14 @@ class Committer:
         is_in_doubt: bool,  # noqa: FBT001 - a continuation has what it needs
         told: "tuple[asyncio.Future[Ending] | None, Ending]",
     ) -> None:
-        """Have the resource do what was decided, then tell who began it."""
-        if is_in_doubt or (vote is not None and await self._is_prepared(vote)):
-            await self._apply(transaction, outcome)
+        """Have the resource do what was decided, then tell who began it, come what may."""
         waiting, ending = told
-        if waiting is not None and not waiting.done():
-            waiting.set_result(ending)
+        try:
+            if is_in_doubt or (vote is not None and await self._is_prepared(vote)):
+                await self._apply(transaction, outcome)
+        finally:
+            if waiting is not None and not waiting.done():
+                waiting.set_result(ending)
 
     @staticmethod
     async def _is_prepared(vote: "asyncio.Task[bool]") -> bool:
@@ -270,10 +286,14 @@ class Committer:
 
     async def _apply(self, transaction: Transaction, outcome: Outcome) -> None:
         assert self._resource is not None, "only a resource prepares"
-        apply = self._resource.commit if outcome is Outcome.COMMIT else self._resource.abort
         try:
-            await apply(str(transaction))
-        except Exception as error:  # noqa: BLE001 - it is the application's code
+            if outcome is Outcome.COMMIT:
+                await self._resource.commit(str(transaction))
+            else:
+                await self._resource.abort(str(transaction))
+        except BaseException as error:
+            if is_ours(error):
+                raise
             _log.error(_UNABLE, outcome, transaction, exc_info=error)
 
     # Coming back.
@@ -302,7 +322,9 @@ class Committer:
     async def _ask_in_doubt(resource: Resource) -> list[Transaction]:
         try:
             return [parse_transaction(name) for name in await resource.in_doubt()]
-        except Exception as error:  # noqa: BLE001 - it is the application's code
+        except BaseException as error:
+            if is_ours(error):
+                raise
             _log.error(_NOT_TOLD, exc_info=error)
             return []
 
@@ -310,10 +332,19 @@ class Committer:
 
     def _tick_later(self) -> None:
         if self._timer is None and self._machine is not None and self._machine.open_count:
-            delay_s = self._vote_us / 1e6 / TICKS_PER_VOTE
+            delay_s = max(self._vote_us / 1e6 / TICKS_PER_VOTE, TICK_S_MIN)
             self._timer = asyncio.get_running_loop().call_later(delay_s, self._tick)
 
     def _tick(self) -> None:
         self._timer = None
         if self._machine is not None:
             self._do(self._machine.tick(now_us()))
+
+
+def _in_us(vote_s: float) -> int:
+    """Return the time for votes in microseconds; complain of what is none."""
+    is_number = isinstance(vote_s, int | float) and not isinstance(vote_s, bool)
+    if not is_number or not 0 < vote_s < math.inf:
+        message = f"vote_s={vote_s!r:.100} is no time to wait for votes: give seconds above 0"
+        raise UsageError(message)
+    return max(1, round(min(vote_s, VOTE_S_MAX) * 1e6))

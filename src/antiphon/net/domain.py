@@ -6,9 +6,10 @@ from antiphon.core.frames import VERSION
 from antiphon.core.ids import ProcessId
 
 
-def domain_digest(group: str, flush: str, *, with_state: bool) -> int:
+def domain_digest(group: str, flush: str, *, with_state: bool, with_commit: bool = False) -> int:
     """Return what tells this domain from others: it is on every frame."""
     said = ["antiphon", str(VERSION), "vector", group, flush, "state" if with_state else ""]
+    said += ["commit"] if with_commit else []
     return zlib.crc32("\n".join(said).encode())
 
 

@@ -19,7 +19,6 @@ from antiphon.core.ids import GroupName, ProcessId, ViewNumber
 from antiphon.core.views import View
 from antiphon.net.asking import Answer, ask
 from antiphon.net.door import GIVEN_OTHERS
-from antiphon.net.identity import Identity
 from antiphon.net.life import Life
 from antiphon.net.peer import Peer
 
@@ -171,9 +170,7 @@ class Entrance:
     async def _ask(self, seed: str) -> Greeting | None:
         node, config = self._node, self._config
         me = ProcessId(config.me, 0, 0, str(node.address))
-        asker = Identity(
-            config.group, me, draw(), config.settings, with_state=config.state is not None
-        )
+        asker = node.identity(me, draw(), None)
         hello = encode_hello(asker.domain, asker.greeting(me, None, is_asking=True))
         try:
             answer = await ask(seed, hello, _ASK_S)

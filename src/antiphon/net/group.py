@@ -155,8 +155,8 @@ class Group:
     async def send(self, to: str, payload: bytes) -> None:
         """Send a message to one member, in causal order with all multicasts (ISIS 7.2).
 
-        It costs two messages, however large the group. Until the other has it, this process
-        multicasts nothing; so a multicast right after it may have to wait for a round trip.
+        It costs two messages, however large the group. Until the other has it, nothing else of
+        this process leaves; so what is multicast right after it takes a round trip longer.
         """
         _checked_size([payload])
         process = self._node.member_named(to)
@@ -220,11 +220,15 @@ class Group:
         return None
 
     async def _collect_many(self, payloads: Iterable[bytes], how: How) -> None:
-        batch = list(payloads)
+        try:
+            batch = list(payloads)
+        except TypeError:
+            message = f"messages are given as a list, or anything to go through, not {payloads!r}"
+            raise UsageError(message) from None
         for part, byte_count in _cut(batch, _checked_size(batch)):
             if not self.pending or how is not self.pending_how:
                 await self._begin_run(how)
-            while self.pending and self._pending_bytes + byte_count > PAYLOAD_BYTES_MAX:
+            if self.pending and self._pending_bytes + byte_count > PAYLOAD_BYTES_MAX:
                 # No frame is larger than the largest message needs.
                 await self._begin_run(how, is_new=True)
             self.pending += part
@@ -236,10 +240,9 @@ class Group:
         """Wait for room, once per run, so that not every message has to ask."""
         if self._node.must_wait(self.stream):
             await self._node.flush_and_wait(self.stream)
-        while self.pending and (is_new or self.pending_how is not how):
+        if self.pending and (is_new or self.pending_how is not how):
             self._node.flush()
-            if self.pending:  # between two views, perhaps only since this task waited
-                await self._node.flush_and_wait(self.stream)
+            self._node.queue_pending()
         self._node.expect_flush()
         self.pending_how = how
 

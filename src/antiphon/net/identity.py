@@ -22,11 +22,16 @@ class Identity:
     """The view that this process founds with others, or alone."""
     with_state: bool = False
     """Whether the group gives its state to those that join."""
+    with_commit: bool = False
+    """Whether this process takes part in transactions, and so must everybody in the group."""
 
     @property
     def domain(self) -> int:
         """What tells the group, as this process knows it, from others."""
-        return domain_digest(self.group, self.settings.flush, with_state=self.with_state)
+        return domain_digest(
+            self.group, self.settings.flush,
+            with_state=self.with_state, with_commit=self.with_commit,
+        )  # fmt: skip
 
     @property
     def founding(self) -> int:
@@ -50,7 +55,7 @@ class Identity:
             latest.number if latest is not None else 0,
             self.founding if is_founding else 0, to, received,
             latest.last_life_of(other.name) + 1 if latest is not None else 0,
-            is_asking, self.with_state,
+            is_asking, self.with_state, self.with_commit,
         )  # fmt: skip
 
     def difference(self, other: Greeting) -> str:
@@ -65,4 +70,10 @@ class Identity:
         if other.with_state != self.with_state:
             gives = "gives its state to those that join" if other.with_state else "gives no state"
             return f"its group {gives}: give a state to all members, or to none"
+        if other.with_commit != self.with_commit:
+            takes = "takes part" if other.with_commit else "takes no part"
+            return (
+                f"its group {takes} in transactions: create a Committer at every member before "
+                "entering, or at none"
+            )
         return "its group speaks another protocol: run the same version everywhere"

@@ -24,7 +24,7 @@ from antiphon.core.errors import AntiphonError
 from antiphon.core.frames import Frame
 from antiphon.core.greeting import Greeting
 from antiphon.core.ids import ProcessId
-from antiphon.core.runs import Letter, Run
+from antiphon.core.runs import PORT_APPLICATION, Letter, Run
 from antiphon.core.views import View
 from antiphon.membership.effects import (
     BlockGroup,
@@ -45,6 +45,7 @@ from antiphon.net.intake import Intake
 from antiphon.net.life_owner import Owner
 from antiphon.net.mesh import Mesh
 from antiphon.net.outlet import Outlet
+from antiphon.net.paying import Payer
 from antiphon.net.peer import Peer, now_us
 from antiphon.net.session import ACK_BYTES
 from antiphon.net.state_keeper import State, StateKeeper
@@ -60,9 +61,6 @@ UNSTABLE_BYTES_MAX = 16 * 1024 * 1024
 
 HELD_BYTES_MAX = 16 * 1024 * 1024
 """Bytes held in the delay queue before receipts are no longer confirmed."""
-
-OWING_S_MAX = 0.005
-"""How long an acknowledgement may wait that nobody has asked for: so it serves several letters."""
 
 HEAR_US = 1_000
 """Signs of life closer together than this count as one: a heartbeat is much longer."""
@@ -107,14 +105,13 @@ class Life:
         self.member: Member | None = None
         """The machine, once the life has begun."""
         self.mesh = Mesh(self)
-        self.outlet = Outlet(self.mesh, self.domain, self._is_behind)
+        self.outlet = Outlet(self.mesh, self.domain, self.is_behind)
         self._known: View | None = None
         self._views: dict[int, View] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._effects: deque[Effect] = deque()
         self._is_working = False
-        self._is_pay_due = False
-        self._pay_timer: asyncio.TimerHandle | None = None
+        self._payer = Payer(self)
         self.intake = Intake(self)
         self.is_over = False
 
@@ -144,6 +141,11 @@ class Life:
         return self.member.ordering.queue_depth if self.member is not None else 0
 
     @property
+    def is_open(self) -> bool:
+        """Whether the group takes what is sent, at once or when a letter has arrived."""
+        return self.member is not None and not self.is_over and self.member.is_open
+
+    @property
     def may_multicast(self) -> bool:
         """Whether a multicast would go out now."""
         return self.member is not None and not self.is_over and self.member.may_multicast
@@ -153,9 +155,16 @@ class Life:
         if self.member is not None and not self.is_over:
             self.do(self.member.hurry())
 
-    def may_send(self, to: ProcessId) -> bool:
-        """Whether a letter would go out now."""
-        return self.member is not None and not self.is_over and self.member.may_send(to)
+    def may_send(self, to: ProcessId, port: int) -> bool:
+        """Whether a letter would go out now.
+
+        The application's go one by one: who does not read does not acknowledge, and is to hold
+        its correspondents up.
+        """
+        member = self.member
+        if member is None or self.is_over or not member.may_send(to):
+            return False
+        return port != PORT_APPLICATION or member.letters.waiting_for is None
 
     def has_member(self, process: ProcessId) -> bool:
         """Whether a process is in the current view."""
@@ -212,9 +221,9 @@ class Life:
     async def close(self, detail: str) -> None:
         """Stop for good; ``detail`` says how, in the journal."""
         self.is_over = True
-        for timer in (self._timer, self._pay_timer):
-            if timer is not None:
-                timer.cancel()
+        self._payer.stop()
+        if self._timer is not None:
+            self._timer.cancel()
         if self.keeper is not None:
             self.keeper.close()
         try:
@@ -248,35 +257,18 @@ class Life:
         if self.recorder is not None:
             self.recorder.letter("send", str(to), letter.byte_count)
 
-    def _expect_pay(self, member: Member) -> None:
-        """If the others wait for a list or a confirmation, send it when all that came is taken."""
-        if self._is_pay_due or member.owes_nothing:
-            return
-        letters = member.letters
-        if member.is_due or (letters.is_due and not self._is_behind()):
-            self._is_pay_due = True
-            asyncio.get_running_loop().call_soon(self._pay)
-        elif letters.owed and self._pay_timer is None:
-            loop = asyncio.get_running_loop()
-            self._pay_timer = loop.call_later(OWING_S_MAX, self._pay_late)
-
-    def _pay_late(self) -> None:
-        self._pay_timer = None
-        if self.member is not None and self.member.letters.owed:
-            self._pay()
-
-    def _pay(self) -> None:
-        self._is_pay_due = False
+    def pay(self) -> None:
+        """Tell the others what they wait for."""
         if self.member is not None and not self.is_over:
             self._owner.flush()  # a list can ride on what the application multicasts
-            self.do(self.member.pay(now_us(), withhold=self._is_behind()))
+            self.do(self.member.pay(now_us(), withhold=self.is_behind()))
 
     def _send_run(self, run: Run, alive: Alive | None) -> None:
         overhead_bytes = self.outlet.send_run(run, alive)
         if self.recorder is not None:
             self.recorder.run("multicast", run, self.held_runs, overhead_bytes)
 
-    def _is_behind(self) -> bool:
+    def is_behind(self) -> bool:
         """Whether receipts are to be confirmed later."""
         return self._owner.is_behind() or self.intake.backlog.byte_count > HELD_BYTES_MAX
 
@@ -295,7 +287,7 @@ class Life:
         finally:
             self._is_working = False
         if self.member is not None:
-            self._expect_pay(self.member)
+            self._payer.look(self.member)
 
     def _do_one(self, effect: Effect) -> None:
         match effect:
@@ -399,6 +391,7 @@ class Life:
         self._tick_later()
         self._beat()
         self.mesh.sweep()
+        self._owner.on_tick()
 
     def _beat(self) -> None:
         assert self.member is not None, "ticks begin with the machine"
@@ -459,7 +452,7 @@ class Life:
             member.hear(peer.process, heard_us)
         if peer.session.unsaid_bytes >= ACK_BYTES:
             self.mesh.acknowledge(peer)
-        self._expect_pay(member)
+        self._payer.look(member)
         if self.intake.unconfirmed_bytes >= CONFIRM_BYTES and member.is_alive_due:
             self._beat()
 

@@ -34,6 +34,9 @@ class Owner(Protocol):
     def on_room(self) -> None:
         """Senders may look again whether they have to wait."""
 
+    def on_tick(self) -> None:
+        """A heartbeat is over: look whether somebody holds senders up for too long."""
+
     def on_answer(self, peer: Peer, answer: Answer) -> bool:
         """While founding: take what was found at a member's address; False to try no further."""
 

@@ -26,7 +26,15 @@ from antiphon.core.errors import (
     UsageError,
 )
 from antiphon.core.ids import ProcessId
-from antiphon.core.runs import PORT_APPLICATION, PORT_CALLS, PORT_ORDER, Letter, Order, Run
+from antiphon.core.runs import (
+    PORT_APPLICATION,
+    PORT_CALLS,
+    PORT_COMMIT,
+    PORT_ORDER,
+    Letter,
+    Order,
+    Run,
+)
 from antiphon.core.views import View as AgreedView
 from antiphon.net.asking import Answer
 from antiphon.net.config import Config
@@ -38,12 +46,10 @@ from antiphon.net.life import Life
 from antiphon.net.outgoing import How, Outgoing, WaitingLetter, WaitingRun
 from antiphon.net.peer import Peer
 from antiphon.net.service import Service
+from antiphon.net.stall import Stall
 from antiphon.net.stream import Letter as StreamLetter
 from antiphon.net.stream import Stream, View
 from antiphon.trace.schema import LEFT
-
-STALL_S = 30.0
-"""How long a member may hold senders up before it is given up."""
 
 _log = logging.getLogger("antiphon")
 
@@ -74,6 +80,7 @@ class Node:
         self._services: dict[int, Service] = {PORT_CALLS: self.group.calling}
         self._is_flush_due = False
         self._waiting_senders = 0
+        self._stall = Stall()
         self._coming_back: asyncio.Task[None] | None = None
         self._is_started = False
         self._is_running = False
@@ -160,13 +167,19 @@ class Node:
         """Begin a life, which whoever connects from now on comes to see."""
         config = self.config
         self.ending = "", 0
-        identity = Identity(
-            config.group, process, start, config.settings, founding, config.state is not None
-        )
+        identity = self.identity(process, start, founding)
         self._life = self._door.life = Life(
             self, identity, state=config.state, trace=config.trace, delay_s_max=config.delay_s_max
         )
         return self._life
+
+    def identity(self, process: ProcessId, start: int, founding: AgreedView | None) -> Identity:
+        """Return who this process is in one life."""
+        config = self.config
+        return Identity(
+            config.group, process, start, config.settings, founding, config.state is not None,
+            with_commit=PORT_COMMIT in self._services,
+        )  # fmt: skip
 
     async def end_life(self, detail: str) -> None:
         """End the current life, and stay for another one."""
@@ -275,17 +288,25 @@ class Node:
         """Send a message to one member, in its turn; dropped if that is gone by then."""
         life = self._life
         is_next = life is not None and not (self._outgoing.waiting or self.group.pending)
-        if is_next and life is not None and life.may_send(to):
+        if is_next and life is not None and life.may_send(to, port):
             life.send_letter(to, payload, port)
         else:
             self._post(WaitingLetter(to, payload, port))
 
     def _post(self, item: WaitingRun | WaitingLetter) -> None:
-        if self.group.pending:  # it was multicast before
-            how = self.group.pending_how
-            self._outgoing.put(WaitingRun(how, *self.group.take_pending()))
+        self.queue_pending()  # it was multicast before
         self._outgoing.put(item)
         self.flush()  # a service is not known to have more to say soon, and somebody may wait
+
+    def queue_pending(self) -> None:
+        """Let the run being collected, if there is any, wait its turn: the next one may begin."""
+        if self.group.pending:
+            how = self.group.pending_how
+            self._outgoing.put(WaitingRun(how, *self.group.take_pending()))
+
+    def withdraw(self, payload: bytes) -> bool:
+        """Take back a message of a service that still waits; return whether it did."""
+        return self._outgoing.withdraw(payload)
 
     def serve(self, port: int, service: Service) -> None:
         """Hand what comes on ``port`` to ``service`` from now on."""
@@ -313,50 +334,24 @@ class Node:
 
     def _is_held_up(self) -> bool:
         life = self._life
-        return life is None or not (life.has_room and life.may_multicast)
+        return life is None or not (life.has_room and life.is_open) or self._outgoing.is_full
 
     async def flush_and_wait(self, stream: Stream) -> None:
-        """Send what is pending; wait until there is room for more."""
+        """Send what is pending, or let it wait its turn; wait until there is room for more."""
         self.flush()
+        self.queue_pending()
         await asyncio.sleep(0)  # a turn of the loop: to read what has arrived
-        if self._is_running and self._is_held_up():
+        if self._must_still_wait():
             self._waiting_senders += 1
             try:
-                await self._wait_for_others()
+                await self.until(lambda: not self._must_still_wait())
             finally:
                 self._waiting_senders -= 1
-            self.flush()
         if stream.is_full and stream.has_reader and stream.reader is not asyncio.current_task():
             await stream.wait_for_room()
 
-    async def _wait_for_others(self) -> None:
-        """Wait until no member holds senders up; give up those that do so for too long."""
-        while self._must_still_wait():
-            before = self.life.outlet.confirmed()
-            try:
-                async with asyncio.timeout(STALL_S):
-                    await self.until(lambda: not self._must_still_wait())
-            except TimeoutError:
-                self._give_up_the_slow(before)
-
     def _must_still_wait(self) -> bool:
         return self._is_running and self._error is None and self._is_held_up()
-
-    def _give_up_the_slow(self, before: dict[ProcessId, int]) -> None:
-        life = self.life
-        if life.member is not None and (debtor := life.member.letters.waiting_for) is not None:
-            peer = life.mesh.peers.get(debtor)
-            if peer is not None:
-                life.on_dead(peer, f"it has not acknowledged a letter for {STALL_S:g} s")
-            return
-        if not life.may_multicast or life.member is None:
-            return  # it is not for a member that senders wait, but for a view
-        sent = life.member.received()[life.outlet.rank]
-        now = life.outlet.confirmed()
-        for peer in list(life.mesh.members):
-            count = now.get(peer.process, 0)
-            if peer.is_full or (count < sent and count == before.get(peer.process)):
-                life.on_dead(peer, f"it has taken nothing for {STALL_S:g} s")
 
     async def until(self, condition: Callable[[], bool]) -> None:
         """Wait until ``condition`` holds."""
@@ -427,9 +422,16 @@ class Node:
 
     def on_room(self) -> None:
         """Senders may look again whether they have to wait."""
-        if self._outgoing.waiting:
+        if self._outgoing.waiting or self.group.pending:
             self._flush_soon()
         self.changed.set()
+
+    def on_tick(self) -> None:
+        """Give up who has held senders up for too long."""
+        if self._outgoing.waiting or self.group.pending or self._waiting_senders:
+            self._stall.give_up(self.life)
+        else:
+            self._stall.forget()
 
     def on_answer(self, peer: Peer, answer: Answer) -> bool:
         """While founding: look at what was found at a member's address."""

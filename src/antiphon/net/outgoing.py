@@ -12,6 +12,10 @@ from typing import NamedTuple
 from antiphon.core.ids import ProcessId
 from antiphon.core.runs import PORT_APPLICATION, Order
 from antiphon.net.life import Life
+from antiphon.net.stream import MESSAGE_BYTES
+
+OUTGOING_BYTES_MAX = 1024 * 1024
+"""Bytes of the application that may wait, for a letter to be acknowledged say, before it waits."""
 
 
 class How(NamedTuple):
@@ -41,15 +45,33 @@ class WaitingLetter(NamedTuple):
 class Outgoing:
     """Runs and letters that wait to be sent."""
 
-    __slots__ = ("waiting",)
+    __slots__ = ("_byte_count", "waiting")
 
     def __init__(self) -> None:
         """Nothing waits."""
         self.waiting: deque[WaitingRun | WaitingLetter] = deque()
+        self._byte_count = 0
+
+    @property
+    def is_full(self) -> bool:
+        """Whether so much of the application waits that it should wait too."""
+        return self._byte_count > OUTGOING_BYTES_MAX
 
     def put(self, item: WaitingRun | WaitingLetter) -> None:
         """Let something wait its turn."""
         self.waiting.append(item)
+        self._byte_count += _application_bytes(item)
+
+    def withdraw(self, payload: bytes) -> bool:
+        """Take out the message of a tool, if it still waits; return whether it did."""
+        for item in self.waiting:
+            if isinstance(item, WaitingRun) and item.how.port and item.payloads[0] is payload:
+                self.waiting.remove(item)
+                return True
+        return False
+
+    def _next(self) -> None:
+        self._byte_count -= _application_bytes(self.waiting.popleft())
 
     def drop_tools(self) -> list[WaitingRun | WaitingLetter]:
         """A life has ended: what its tools had to say concerns nobody; return what that was."""
@@ -64,18 +86,26 @@ class Outgoing:
             if isinstance(item, WaitingRun):
                 if not life.may_multicast:
                     return False
-                self.waiting.popleft()
+                self._next()
                 life.multicast(item.payloads, item.how, item.byte_count)
             elif life.has_member(item.to):
-                if not life.may_send(item.to):
+                if not life.may_send(item.to, item.port):
                     return False
-                self.waiting.popleft()
+                self._next()
                 life.send_letter(item.to, item.payload, item.port)
             elif life.may_multicast:  # in a view, and one without that process
-                self.waiting.popleft()
+                self._next()
             else:
                 return False
         return True
+
+
+def _application_bytes(item: WaitingRun | WaitingLetter) -> int:
+    if _port(item) != PORT_APPLICATION:
+        return 0  # tools are held up by whom they serve
+    if isinstance(item, WaitingLetter):
+        return MESSAGE_BYTES + len(item.payload)
+    return MESSAGE_BYTES * len(item.payloads) + item.byte_count
 
 
 def _port(item: WaitingRun | WaitingLetter) -> int:

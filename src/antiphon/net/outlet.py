@@ -67,7 +67,10 @@ class Outlet:
 
     def send_letter(self, to: ProcessId, letter: Letter) -> None:
         """Send a letter."""
-        self._send_each((to,), with_length(encode_letter(self._domain, self.rank, letter)))
+        peer = self._mesh.peers.get(to)
+        if peer is not None and not peer.is_condemned:
+            frame = encode_letter(self._domain, self.rank, letter)
+            peer.send(with_length(frame), self._acknowledge)
 
     def relay(self, to: tuple[ProcessId, ...], runs: list[Run]) -> None:
         """Send runs of other processes to some processes, in frames of moderate size."""

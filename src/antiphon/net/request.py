@@ -27,7 +27,10 @@ class Request:
 
     def answer(self, payload: bytes) -> None:
         """Answer."""
-        self._close(payload, "")
+        if type(payload) is bytes:
+            self._close(payload, "")
+        else:
+            self.refuse(f"its answer is not bytes, but {type(payload).__name__}: encode it first")
 
     def refuse(self, why: str) -> None:
         """Say that there is no answer, and why."""

@@ -20,7 +20,7 @@ from antiphon.net.request import Request
 UNREAD_BYTES_MAX = 16 * 1024 * 1024
 """Delivered and unread bytes, overhead included, at which receipts are no longer confirmed."""
 
-_MESSAGE_BYTES = 64
+MESSAGE_BYTES = 64
 """What a message costs beyond its payload: so that empty messages fill the stream too."""
 
 _TURNS_PER_YIELD = 64
@@ -97,7 +97,7 @@ class Stream:
         """Called when the reader comes to a view: it has read everything before."""
         self.on_request: Callable[[Request], Awaitable[None] | None] | None = None
         """Answers requests where the reader comes to them; without it they are read."""
-        self._answering: asyncio.Future[None] | None = None
+        self._answering: Awaitable[None] | None = None  # what the reader has to see to first
         self.is_answered_now = False
         """Whether what answers requests needs no task: it may be called from anywhere."""
         self.unread_bytes = 0
@@ -130,11 +130,13 @@ class Stream:
         """Add a request; or have it answered at once, if the reader waits for just that."""
         waiter = self._waiter
         is_next = waiter is not None and not waiter.done() and not self._unread
-        if is_next and self.is_answered_now and self.on_request is not None and not self._is_held:
+        is_now = self.is_answered_now and self._answering is None and not self._is_held
+        if is_next and is_now and self.on_request is not None:
             waiting = self.on_request(request)
-            if waiting is not None:  # it needs a task after all: from now on that of the reader
+            if waiting is not None:  # it needs a task after all: that of the reader
                 self.is_answered_now = False
-                self._answering = asyncio.ensure_future(waiting)
+                self._answering = waiting
+                self._wake()
         else:
             self.append_event(request)
 
@@ -274,7 +276,11 @@ class Stream:
         self._turns += 1
         if self._turns % _TURNS_PER_YIELD == 0:
             await asyncio.sleep(0)
-        while not self._has_unread():
+        while self._answering is not None or not self._has_unread():
+            if self._answering is not None:
+                answering, self._answering = self._answering, None
+                await answering
+                continue
             self._prepare()
             if self._has_unread():
                 break
@@ -320,9 +326,9 @@ def _opened(run: Run) -> Run:
 
 
 def _event_weight(event: View | Letter | Request) -> int:
-    return 0 if isinstance(event, View) else _MESSAGE_BYTES + len(event.payload)
+    return 0 if isinstance(event, View) else MESSAGE_BYTES + len(event.payload)
 
 
 def weight(run: Run) -> int:
     """Return about how many bytes a run takes in memory."""
-    return run.byte_count + _MESSAGE_BYTES * len(run.payloads)
+    return run.byte_count + MESSAGE_BYTES * len(run.payloads)

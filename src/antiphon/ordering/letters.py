@@ -98,6 +98,10 @@ class Letters:
             self.waiting_for = None
         return is_free
 
+    def acknowledged_by(self, peer: ProcessId) -> int:
+        """Return how many letters ``peer`` has acknowledged."""
+        return self._acknowledged.get(peer, 0)
+
     def is_known(self, peer: ProcessId, letter: Letter) -> bool:
         """Whether a letter is of a view that is remembered; refuse it if it is not of ``peer``."""
         members = self._members_of.get(letter.view)

@@ -54,8 +54,11 @@ class Clock:
 
     def stamp(self) -> Stamp:
         """Return the counts that changed since the last multicast with a stamp."""
-        delivered = self.delivered
-        return tuple([(rank, delivered[rank]) for rank in sorted(self.changed)])
+        delivered, changed = self.delivered, self.changed
+        if len(changed) == 1:  # a question and its answer
+            (rank,) = changed
+            return ((rank, delivered[rank]),)
+        return tuple([(rank, delivered[rank]) for rank in sorted(changed)])
 
     def take_stamp(self) -> Stamp:
         """Return the stamp of the next multicast."""

@@ -67,7 +67,8 @@ class Member:
         self._members: tuple[ProcessId, ...] = ()
         self._ranks: dict[ProcessId, int] = {}
         self._plain_view = 0
-        self._is_open = False
+        self.is_open = False
+        """Whether this process is in a view that nobody is leaving, and that is not blocked."""
         self.membership = Membership(
             self._out, view, settings.timing, FLUSHES[settings.flush], self, now_us
         )
@@ -85,12 +86,12 @@ class Member:
     @property
     def may_multicast(self) -> bool:
         """Whether a multicast would go out now; if not, wait for a view, or for a letter."""
-        return self._is_open and self.letters.waiting_for is None
+        return self.is_open and self.letters.waiting_for is None
 
     def may_send(self, to: ProcessId) -> bool:
         """Whether a letter to this process would go out now."""
         awaited = self.letters.waiting_for
-        return self._is_open and to in self._ranks and (awaited is None or awaited == to)
+        return self.is_open and to in self._ranks and (awaited is None or awaited == to)
 
     @property
     def owes_nothing(self) -> bool:
@@ -445,7 +446,7 @@ class Member:
             self._install(view, now_us)
         is_plain = not membership.transition.pending and not membership.is_over
         self._plain_view = membership.transition.number if is_plain else 0
-        self._is_open = membership.may_multicast
+        self.is_open = membership.may_multicast
         return self._out.take()
 
     def _install(self, view: View, now_us: int) -> None:
@@ -476,7 +477,7 @@ class Member:
         self._members = view.members
         self._ranks = {member: place for place, member in enumerate(view.members)}
         self._plain_view = view.number if not self.membership.transition.pending else 0
-        self._is_open = self.membership.may_multicast
+        self.is_open = self.membership.may_multicast
 
     def _take_early(self, view: View) -> None:
         """Take what came too early, in the order in which it came."""

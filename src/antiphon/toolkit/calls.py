@@ -286,15 +286,33 @@ class Calls:
         # In total order others may have the request before its caller has.
         return self._view is not None and sender in self._view.members
 
-    def tick(self, now_us: int) -> list[Effect]:
-        """Look whose time is over."""
+    def late(self, now_us: int) -> list[int]:
+        """Return the calls whose time is over."""
+        return [
+            number
+            for number, call in self._open.items()
+            if call.deadline_us is not None and now_us >= call.deadline_us
+        ]
+
+    def tick(self, now_us: int, unsent: Container[int] = ()) -> list[Effect]:
+        """End the calls whose time is over; those ``unsent`` have been taken back before."""
         effects: list[Effect] = []
-        for number, call in list(self._open.items()):
-            if call.deadline_us is not None and now_us >= call.deadline_us:
-                for who in call.asked or ():
-                    call.end(who, TimedOut())
-                effects.append(self._ended(number, call, "time is up"))
+        for number in self.late(now_us):
+            call, is_unsent = self._open[number], number in unsent
+            if not is_unsent:
+                self._ask_by_now(call)
+            for who in call.asked or ():
+                call.end(who, TimedOut())
+            effects.append(self._ended(number, call, "time is up", is_void=is_unsent))
         return effects
+
+    def _ask_by_now(self, call: _Call) -> None:
+        """A request has gone out, but its caller does not have its own copy: it waits for a turn.
+
+        It is of the current view then, for none is left before what was multicast in it is there.
+        """
+        if call.asked is None and self._view is not None:
+            call.ask(member for member in self._view.members if member != self._me)
 
     def abandon(self, why: str, unsent: Container[int] = ()) -> list[Effect]:
         """End all calls: the process is out of the group.
@@ -302,10 +320,12 @@ class Calls:
         Those whose requests are known to be ``unsent`` were executed nowhere. That they have not
         been delivered here says nothing: an own message may wait for its turn.
         """
-        return [
-            self._ended(number, call, why, is_void=number in unsent)
-            for number, call in list(self._open.items())
-        ]
+        effects: list[Effect] = []
+        for number, call in list(self._open.items()):
+            if number not in unsent:
+                self._ask_by_now(call)
+            effects.append(self._ended(number, call, why, is_void=number in unsent))
+        return effects
 
     # Ending.
 

@@ -16,19 +16,23 @@ outlives its voter: who voted yes and crashed is bound, and learns the outcome o
 always can, for the beginning is uniform too: what anybody was asked, the group knows of.
 
 Joiners. The coordinator of a view with new members multicasts what it knows as of the beginning
-of that view. A joiner holds everything back until then, and lives through the view from the
-beginning. All who joined up to that view are told by the same message, so whoever has not been
-told is junior to all who know, and the coordinator knows if anybody does. If nobody does (each
-joiner multicasts that it knows nothing), the past is lost and all begin with nothing.
+of that view, in as many parts as it takes. A joiner holds everything back until it has them all,
+and lives through the view from the beginning. All who joined up to that view are told by the same
+messages, so whoever has not been told is junior to all who know, and the coordinator knows if
+anybody does. If it dies half-way, nobody who goes on has all parts, and the next one that knows
+tells everything again. If nobody knows (each joiner multicasts that it does not), the past is lost
+and all begin with nothing.
 
 Fault model: that of membership, crashes and wrong suspicions. It blocks only if membership does.
 Of what was decided the last ``DECISIONS_MAX`` are remembered, for whoever comes back in doubt.
 
 Cost, n participants: n plain multicasts and two uniform ones; seven message delays (three for
 the beginning, one for the votes, three for the decision). Votes are multicast rather than sent so
-that a new coordinator need not ask. One multicast per view with joiners, and one per joiner.
+that a new coordinator need not ask. One multicast per view with joiners, or one for every mebibyte
+of what there is to tell, and one per joiner.
 """
 
+from collections import Counter
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -37,10 +41,10 @@ from typing import final
 
 from antiphon.core.errors import BackPressureError, PeerError, UsageError
 from antiphon.core.ids import ProcessId
+from antiphon.core.records import PAYLOAD_BYTES_MAX
 from antiphon.core.views import View
 from antiphon.toolkit.ballot import Ballot, ballot_of
 from antiphon.toolkit.commit_messages import (
-    NAME_LENGTH_MAX,
     WHY_LENGTH_MAX,
     Begin,
     Decision,
@@ -49,12 +53,14 @@ from antiphon.toolkit.commit_messages import (
     State,
     Transaction,
     Vote,
+    check_names,
     decode,
     encode,
 )
+from antiphon.toolkit.commit_parts import Gathering, cut
 
 DECISIONS_MAX = 4096
-"""Decisions remembered: some two megabytes at most to tell a joiner of, reasons included."""
+"""Decisions remembered: to tell a joiner of, below nine megabytes with the longest reasons."""
 
 OPEN_MAX = 1024
 """Transactions that one process may have open at once."""
@@ -119,11 +125,13 @@ class Commit:
         self._view: View | None = None
         self._joined = self._told = 0
         self._open: dict[Transaction, Ballot] = {}
+        self._open_of: Counter[str] = Counter()  # by initiator
         self._decided: dict[Transaction, Decision] = {}
         # Until a joiner knows the past: what it has entered and been delivered since it came.
         # It is told in the first view whose coordinator lives to speak, so this stays short.
         self._early: list[tuple[View | tuple[ProcessId, Message], int]] | None = None
         self._lacking: dict[ProcessId, None] = {}
+        self._gathering = Gathering()
 
     # What others ask.
 
@@ -156,20 +164,23 @@ class Commit:
     def begin(self, body: bytes, needs: Iterable[str] = ()) -> tuple[Transaction, list[Effect]]:
         """Begin a transaction; all members are asked whether they can do ``body``.
 
-        It is aborted unless all whom it ``needs``, by name, are among them.
+        It is aborted unless all whom it ``needs``, by name or as one life, are among them.
         """
-        names = tuple(needs)
-        is_fit = all(isinstance(name, str) and len(name) <= NAME_LENGTH_MAX for name in names)
-        if isinstance(needs, str) or not is_fit:
-            message = f"{needs!r} names nobody: give the names of members, as they joined"
-            raise UsageError(message)
+        names = check_names(needs)
         if self._begun - self._ended >= OPEN_MAX:
             message = f"{OPEN_MAX} transactions are open: wait until some are decided"
             raise BackPressureError(message)
-        self._begun += 1
-        transaction = Transaction(str(self._me), self._begun, self._start)
-        begin = Begin(self._begun, self._start, body, names)
-        return transaction, [Multicast(encode(begin), is_uniform=True)]
+        number = self._begun + 1
+        said = encode(Begin(number, self._start, body, names))
+        if len(said) > PAYLOAD_BYTES_MAX:
+            message = (
+                f"the body of a transaction and the names that it needs are {len(said)} bytes: "
+                f"at most {PAYLOAD_BYTES_MAX} can be multicast, so shorten them"
+            )
+            raise UsageError(message)
+        self._begun = number
+        transaction = Transaction(str(self._me), number, self._start)
+        return transaction, [Multicast(said, is_uniform=True)]
 
     def vote(self, transaction: Transaction, *, is_yes: bool, why: str = "") -> list[Effect]:
         """Vote as the application was asked; of no effect if the transaction has ended."""
@@ -188,9 +199,11 @@ class Commit:
     def deliver(self, sender: ProcessId, payload: bytes, now_us: int) -> list[Effect]:
         """Take what was multicast."""
         message = decode(payload)
-        if isinstance(message, State) and sender != self.coordinator:
-            claim = f"{sender} tells what was decided, and is not coordinator"
-            raise PeerError(claim)
+        if isinstance(message, State):
+            whole = self._gather(sender, message)
+            if whole is None:
+                return []
+            message = whole
         if self._early is None:
             return self._take(sender, message, now_us)
         self._early.append(((sender, message), now_us))
@@ -226,7 +239,9 @@ class Commit:
         if self.coordinator != self._me:
             return []
         is_news = self._joined > self._told
-        effects: list[Effect] = [Multicast(encode(self._state()))] if is_news else []
+        effects: list[Effect] = []
+        if is_news:
+            effects += [Multicast(encode(part)) for part in cut(self._state())]
         return effects + self._decide_all(now_us)
 
     def _state(self) -> State:
@@ -236,6 +251,13 @@ class Commit:
 
     # Joining.
 
+    def _gather(self, sender: ProcessId, part: State) -> State | None:
+        """Take a part of what joiners are told; return the whole once it is there."""
+        if sender != self.coordinator:
+            claim = f"{sender} tells what was decided, and is not coordinator"
+            raise PeerError(claim)
+        return self._gathering.add(sender, part)
+
     def _learn(self, state: State, now_us: int) -> list[Effect]:
         """Take over what another knew as of a view, and live through what came since."""
         assert self._early is not None, "a joiner"
@@ -243,6 +265,7 @@ class Commit:
         if not begins:
             return []  # of before this process came: for others
         self._open = {one.transaction: ballot_of(one, now_us) for one in state.opened}
+        self._open_of = Counter(transaction.initiator for transaction in self._open)
         self._decided = {decision.transaction: decision for decision in state.decided}
         return self._relive(begins[0])
 
@@ -294,18 +317,16 @@ class Commit:
             message = f"{sender} begins transaction {transaction} twice"
             raise PeerError(message)
         # Decisions that the initiator knew of have come before this: it did not count more.
-        if len(self._open) >= OPEN_MAX and self._count_open(sender) >= OPEN_MAX:
+        if self._open_of[transaction.initiator] >= OPEN_MAX:
             message = f"{sender} begins ever more transactions"
             raise PeerError(message)
-        names = [member.name for member in self._view.members]
-        lacks = next((name for name in begin.needs if name not in names), "")
+        there = {word for member in self._view.members for word in (member.name, str(member))}
+        lacks = next((name for name in begin.needs if name not in there), "")
         ballot = self._open[transaction] = Ballot(self._view.members, now_us, lacks)
+        self._open_of[transaction.initiator] += 1
         if lacks:
             return self._decide(transaction, ballot, now_us)
         return [AskVote(transaction, begin.body)]
-
-    def _count_open(self, initiator: ProcessId) -> int:
-        return sum(1 for one in self._open if one.initiator == str(initiator))
 
     def _on_vote(self, sender: ProcessId, vote: Vote, now_us: int) -> list[Effect]:
         ballot = self._open.get(vote.transaction)
@@ -330,6 +351,9 @@ class Commit:
             message = f"{sender} commits {transaction}, on which not all have voted yes"
             raise PeerError(message)
         del self._open[transaction]
+        self._open_of[transaction.initiator] -= 1
+        if not self._open_of[transaction.initiator]:
+            del self._open_of[transaction.initiator]
         self._ended += (transaction.initiator, transaction.start) == (str(self._me), self._start)
         self._decided[transaction] = decision
         if len(self._decided) > DECISIONS_MAX:

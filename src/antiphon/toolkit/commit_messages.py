@@ -4,6 +4,8 @@ Law: whatever does not decode to one of these, within its bounds, raises :class:
 nothing else. A message names its transaction in full; who said it, the multicast tells.
 """
 
+import re
+from collections.abc import Iterable
 from typing import Annotated
 
 import msgspec
@@ -11,13 +13,18 @@ from msgspec import Meta, Struct
 
 from antiphon.core.decoding import decode_untrusted
 from antiphon.core.errors import UsageError
-from antiphon.core.ids import ProcessId
+from antiphon.core.ids import ProcessId, check_name
 
 WHY_LENGTH_MAX = 500
 """Characters of a reason; longer ones are cut."""
 
 NAME_LENGTH_MAX = 80
 """Characters of the name of a life, as ``alice~2``."""
+
+PARTS_MAX = 65_536
+"""Parts in which joiners are told the past: more than any state takes."""
+
+_LATER_LIFE = re.compile(r"[2-9]|[1-9][0-9]{1,9}")
 
 Number = Annotated[int, Meta(ge=0, le=2**62)]
 Name = Annotated[str, Meta(max_length=NAME_LENGTH_MAX)]
@@ -45,6 +52,29 @@ def parse_transaction(text: str) -> Transaction:
     except ValueError:
         message = f"{text!r} names no transaction: give the name that was given to prepare"
         raise UsageError(message) from None
+
+
+def check_names(names: Iterable[str]) -> tuple[str, ...]:
+    """Return names of processes, or of single lives of theirs (``alice~2``); complain of others."""
+    advice = "give the names of members, as they joined"
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        message = f"{names!r} names nobody: {advice}"
+        raise UsageError(message)
+    found: list[str] = []
+    for one in names:
+        name, tilde, life = one.partition("~") if isinstance(one, str) else ("", "", "")
+        if (tilde and not _LATER_LIFE.fullmatch(life)) or not _is_name(name):
+            message = f"{one!r:.100} names nobody: {advice}"
+            raise UsageError(message)
+        found.append(name + tilde + life)  # plain text, whatever kind of str it was
+    return tuple(found)
+
+
+def _is_name(text: str) -> bool:
+    try:
+        return bool(check_name(text, "name"))
+    except UsageError:
+        return False
 
 
 class Begin(Struct, frozen=True, array_like=True, tag=True):
@@ -85,11 +115,17 @@ class Open(Struct, frozen=True, array_like=True):
 
 
 class State(Struct, frozen=True, array_like=True, tag=True):
-    """What there is to know at the beginning of view ``number``, for those who joined."""
+    """What there is to know at the beginning of view ``number``, for those who joined.
+
+    It is told in parts (see ``commit_parts``).
+    """
 
     number: Number
     opened: tuple[Open, ...]
     decided: tuple[Decision, ...]
+    place: Number = 0
+    """Of this part, from 0."""
+    part_count: Annotated[int, Meta(ge=1, le=PARTS_MAX)] = 1
 
 
 class Lack(Struct, frozen=True, array_like=True, tag=True):
@@ -107,6 +143,11 @@ _decoder: msgspec.msgpack.Decoder[Message] = msgspec.msgpack.Decoder(Message)
 def encode(message: Message) -> bytes:
     """Return the bytes of a message."""
     return _encoder.encode(message)
+
+
+def size_of(one: Open | Decision) -> int:
+    """Return how many bytes something takes in a message."""
+    return len(_encoder.encode(one))
 
 
 def decode(payload: bytes) -> Message:
