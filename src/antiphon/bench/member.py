@@ -18,7 +18,11 @@ from antiphon.net.group import Group
 from antiphon.net.joining import join, run
 from antiphon.net.stream import Batch
 
-_ORDERS = {"antiphon-fifo": Order.FIFO, "antiphon-total": Order.TOTAL}
+_ORDERS = {
+    "antiphon-fifo": Order.FIFO,
+    "antiphon-total": Order.TOTAL,
+    "antiphon-uniform-total": Order.TOTAL,
+}
 
 BATCH_COUNT = 512
 """Messages per call of the batch form, for every system."""
@@ -112,7 +116,7 @@ async def _run_antiphon(spec: Spec, name: str) -> None:
     addresses = [f"127.0.0.1:{port}" for port in spec.ports]
     members = dict(zip(spec.names, addresses, strict=True))
     order = _ORDERS.get(spec.system, Order.CAUSAL)
-    uniform = spec.system == "antiphon-uniform"
+    uniform = spec.system in {"antiphon-uniform", "antiphon-uniform-total"}
     counter = Counter(spec, name)
     trace = spec.trace or None
     async with join("bench", me=name, members=members, trace=trace, token=spec.token) as group:

@@ -7,6 +7,12 @@ from antiphon.bench.multicast import Rate, measure
 from antiphon.bench.order_cost import measure_order_cost
 from antiphon.bench.spec import MESSAGES, Form, Senders, Spec, System
 
+_NAMES: dict[System, str] = {
+    "antiphon-total": "ABCAST",
+    "antiphon-uniform": "uniform causal",
+    "antiphon-uniform-total": "uniform total",
+}
+
 
 def measure_orders(repeats: int, scale: float) -> list[Figure]:
     """What total order and uniform delivery cost beside causal order."""
@@ -15,6 +21,8 @@ def measure_orders(repeats: int, scale: float) -> list[Figure]:
         *_to_causal("antiphon-total", "all", 0.6, repeats, scale),
         *_to_causal("antiphon-uniform", "junior", None, repeats, scale),
         *_to_causal("antiphon-uniform", "all", 0.5, repeats, scale),
+        *_to_causal("antiphon-uniform-total", "junior", None, repeats, scale),
+        *_to_causal("antiphon-uniform-total", "all", None, repeats, scale),
     ]
     for token, burst, printed in (("fixed", 1, 2.0), ("fixed", 3, 1 + 1 / 3), ("follow", 1, 1.0)):
         cost = measure_order_cost(token, burst)
@@ -29,7 +37,7 @@ def _to_causal(
     system: System, senders: Senders, bar: float | None, repeats: int, scale: float
 ) -> list[Figure]:
     figures = []
-    name = {"antiphon-total": "ABCAST", "antiphon-uniform": "uniform causal"}[system]
+    name = _NAMES[system]
     who = {"junior": "one sender, not the token holder", "all": "all senders", "one": ""}[senders]
     shapes: tuple[tuple[int, Form], ...] = ((64, "batch"), (1000, "batch"), (64, "message"))
     for payload_bytes, form in shapes:

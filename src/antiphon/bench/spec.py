@@ -9,8 +9,9 @@ from typing import Literal
 import msgspec
 
 System = Literal[
-    "antiphon", "antiphon-fifo", "antiphon-total", "antiphon-uniform", "antiphon-traced", "raw"
-]
+    "antiphon", "antiphon-fifo", "antiphon-total", "antiphon-uniform", "antiphon-uniform-total",
+    "antiphon-traced", "raw",
+]  # fmt: skip
 Form = Literal["batch", "message"]
 Senders = Literal["one", "junior", "all"]
 """The most senior member, which holds the token at first; the most junior one; or all."""
