@@ -81,6 +81,8 @@ def append_record_head(
 
 def _measure(payloads: Sequence[bytes]) -> tuple[int, Iterable[int], bytes]:
     """Return flags for the lengths of payloads, and the length of all or a table of them."""
+    if len(payloads) == 1:
+        return _EQUAL_LENGTHS, (len(payloads[0]),), b""
     lengths = set(map(len, payloads))  # one pass: nearly always a set of one
     if len(lengths) == 1:
         return _EQUAL_LENGTHS, lengths, b""

@@ -10,6 +10,7 @@ from antiphon.core.errors import PeerError
 
 VALUE_MAX = (1 << 64) - 1
 _BYTES_MAX = 10
+_CUT_OFF = "a frame ends inside a number"
 
 
 def append_varint(out: bytearray, value: int) -> None:
@@ -51,8 +52,7 @@ def read_varint(data: bytes, offset: int) -> tuple[int, int]:
                     break
                 return value, offset + extra + 1
     except IndexError:
-        message = "a frame ends inside a number"
-        raise PeerError(message) from None
+        raise PeerError(_CUT_OFF) from None
     message = "a frame has a number that is too long or not in its shortest form"
     raise PeerError(message)
 
@@ -60,12 +60,14 @@ def read_varint(data: bytes, offset: int) -> tuple[int, int]:
 def read_varints(data: bytes, offset: int, count: int) -> tuple[list[int], int]:
     """Return ``count`` values from ``offset`` on, and the offset behind them."""
     values: list[int] = []
-    for _ in range(count):
-        # What lies beyond the end reads as a number that goes on: the slow way refuses it.
-        byte = data[offset] if offset < len(data) else 0x80
-        if byte < 0x80:
-            offset += 1
-        else:
-            byte, offset = read_varint(data, offset)
-        values.append(byte)
+    try:
+        for _ in range(count):
+            value = data[offset]
+            if value < 0x80:
+                offset += 1
+            else:
+                value, offset = read_varint(data, offset)
+            values.append(value)
+    except IndexError:
+        raise PeerError(_CUT_OFF) from None
     return values, offset

@@ -209,17 +209,23 @@ class Calling:
 
     def _do(self, effects: list[Effect]) -> None:
         for effect in effects:
-            match effect:
-                case Handle(caller, number, body):
-                    reply = partial(self._reply, caller, number) if number else None
-                    self._node.group.stream.offer(Request(str(caller), body, reply))
-                case Conclude(number, replies, error):
-                    ending = self._waiting.pop(number)
-                    if not ending.done():  # whoever waited may have been cancelled
-                        if error is None:
-                            ending.set_result(replies)
-                        else:
-                            ending.set_exception(error)
+            if isinstance(effect, Handle):
+                self._hand_over(effect)
+            else:
+                self._conclude(effect)
+
+    def _hand_over(self, asked: Handle) -> None:
+        reply = partial(self._reply, asked.caller, asked.number) if asked.number else None
+        self._node.group.stream.offer(Request(str(asked.caller), asked.body, reply))
+
+    def _conclude(self, end: Conclude) -> None:
+        ending = self._waiting.pop(end.number)
+        if ending.done():
+            return  # whoever waited was cancelled
+        if end.error is None:
+            ending.set_result(end.replies)
+        else:
+            ending.set_exception(end.error)
 
     def _reply(self, caller: ProcessId, number: int, payload: bytes | None, why: str) -> None:
         """Send the answer of the application, if this life still is the one that was asked."""
