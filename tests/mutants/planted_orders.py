@@ -1,4 +1,11 @@
-"""Planted bugs of total order (ISIS 5.2, 5.5): turns, lists, the token, what is left over."""
+"""Planted bugs of total order (ISIS 5.2, 5.5): turns, lists, the token, what is left over.
+
+Not here, because it is none: a holder that gives turns to what it RECEIVES, before its past has
+been delivered. If a total message is in the past of another, somebody has delivered it, by a turn
+that some holder gave before the other was even sent; so its turn is the earlier one all the same,
+and a sender's own come in order on its channel. Neither can a turn be waited for in a circle: what
+the message lacks has had its turn, or needs none. It only holds up what comes behind it.
+"""
 
 from collections.abc import Iterable
 from typing import Any
@@ -159,6 +166,12 @@ def left_overs_in_order_of_receipt(self: TotalOrder, runs: Iterable[Run]) -> Run
 def own_left_overs_come_first(self: TotalOrder, runs: Iterable[Run]) -> Run:
     """What is left when a view ends is sorted by sender, beginning with oneself."""
     return min(runs, key=lambda run: (run.sender != self.rank, run.sender))
+
+
+@plant(TotalOrder, "choose_left_over", "000-11, uniform", is_met=False)
+def left_overs_ignore_the_turns_that_are_known(self: TotalOrder, runs: Iterable[Run]) -> Run:
+    """What comes after a turn that died with its message is sorted by sender, turn or no turn."""
+    return min(runs, key=lambda run: run.sender)
 
 
 @plant(MixedDomain, "finish", "000-11")

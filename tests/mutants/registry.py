@@ -1,7 +1,8 @@
 """The planted bugs: what one is, and how it is planted.
 
 Law: a mistake is planted into the real machines, by replacing methods of their classes, and
-nothing of it remains afterwards.
+nothing of it remains afterwards. Those that random worlds do not meet within the bound of the
+campaign are kept apart: each has a scenario in ``tests/scenarios_views`` that does.
 """
 
 from collections.abc import Callable, Iterator
@@ -28,6 +29,10 @@ class Mutant(NamedTuple):
 
 
 MUTANTS: list[Mutant] = []
+"""Mistakes that exploration finds."""
+
+UNMET: list[Mutant] = []
+"""Mistakes that do harm only where more comes together than random worlds bring about."""
 
 
 def plant(
@@ -38,13 +43,15 @@ def plant(
     *,
     is_property: bool = False,
     also: tuple[Patch, ...] = (),
+    is_met: bool = True,
 ) -> Callable[[Any], Any]:
     """Register a wrong method, or property, under the name of the function that is it."""
 
     def register(wrong: Any) -> Any:
         name = wrong.__name__.replace("_", " ")
         planted = property(wrong) if is_property else wrong
-        MUTANTS.append(Mutant(name, flush, source, target, method, planted, also))
+        kept = MUTANTS if is_met else UNMET
+        kept.append(Mutant(name, flush, source, target, method, planted, also))
         return wrong
 
     return register

@@ -7,6 +7,7 @@ not answer), never by being quick; so what is promised is seen in the order of t
 import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
+from typing import Any
 
 import pytest
 from tests.net.harness import (
@@ -30,8 +31,8 @@ from antiphon import (
     Committer,
     DefiniteCallError,
     Group,
-    InDoubtError,
     IndefiniteCallError,
+    InDoubtError,
     Letter,
     Message,
     Request,
@@ -46,11 +47,13 @@ REUNITED = ("alice", "bob", "carol~2")
 
 
 class Reader:
-    """Reads a group all the time, and answers what it is asked."""
+    """Reads a group all the time, and answers what it is asked, unless it is not to."""
 
     def __init__(self, group: Group) -> None:
         """Begin."""
         self.said: list[bytes] = []
+        self.open: list[Request] = []
+        self.must_answer = True
         self._group = group
         self.task = asyncio.ensure_future(self._read())
 
@@ -59,7 +62,9 @@ class Reader:
             if isinstance(event, Message | Letter | Request):
                 self.said.append(event.payload)
             if isinstance(event, Request):
-                event.answer(b"done")
+                self.open.append(event)
+                if self.must_answer:
+                    event.answer(b"done")
 
 
 def shut_out_carol(nodes: Nodes) -> None:
@@ -102,8 +107,7 @@ def test_request_that_waits_when_its_process_is_excluded_was_done_by_nobody(
         await until(lambda: b"sent" in readers[0].said, "alice is asked")
         await hold_up_carol(nodes, monkeypatch)
         waiting = asyncio.ensure_future(carol.call(b"waiting", timeout_s=None))
-        await asyncio.sleep(0.05)
-        assert not waiting.done()
+        await until(lambda: nodes["carol"]._outgoing.waiting, "it waits")
         shut_out_carol(nodes)
         with pytest.raises(DefiniteCallError, match="never went out"):
             await waiting
@@ -117,7 +121,15 @@ def test_request_that_waits_when_its_process_is_excluded_was_done_by_nobody(
     play(loop_factory, scene())
 
 
-@pytest.mark.parametrize("what", ["request", "reply", "transaction"])
+EXPECTED: dict[str, type] = {
+    "request": DefiniteCallError,
+    "transaction": InDoubtError,
+    "reply": type(None),  # nobody waits for that to go out
+}
+"""What whoever said something is told when its life ends."""
+
+
+@pytest.mark.parametrize("what", EXPECTED)
 def test_what_a_tool_wanted_to_say_in_an_earlier_life_is_never_said(
     what: str, loop_factory: LoopFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -127,25 +139,26 @@ def test_what_a_tool_wanted_to_say_in_an_earlier_life_is_never_said(
         nodes = make_choir(free_addresses(), timing=QUICK, rejoin=True)
         committers = {name: Committer(node.group, Diary()) for name, node in nodes.items()}
         await start_all(list(nodes.values()))
-        readers = [Reader(nodes["alice"].group)]
+        readers = [Reader(nodes[name].group) for name in ("alice", "carol")]
         heard = _spy(nodes["alice"])
-        carol = nodes["carol"].group
+        carol, reader = nodes["carol"].group, readers[1]
+        reader.must_answer = False
         asked = asyncio.ensure_future(nodes["alice"].group.call(b"?", timeout_s=None))
-        request = await anext(event async for event in carol if isinstance(event, Request))
+        await until(lambda: reader.open, "carol is asked")
         await hold_up_carol(nodes, monkeypatch)
+        said: asyncio.Future[Any] = asyncio.ensure_future(asyncio.sleep(0))
         if what == "request":
             said = asyncio.ensure_future(carol.call(b"old", timeout_s=None))
         elif what == "transaction":
             said = asyncio.ensure_future(committers["carol"].begin(b"old"))
         else:
-            said = asyncio.get_running_loop().create_future()
-            said.set_exception(InDoubtError("old"))
-            request.answer(b"old")
-        await asyncio.sleep(0.05)
+            reader.open[0].answer(b"old")
+        await until(lambda: nodes["carol"]._outgoing.waiting, "it waits")
         shut_out_carol(nodes)
-        with pytest.raises((DefiniteCallError, InDoubtError)):
-            await said
-        readers += [Reader(nodes[name].group) for name in ("bob", "carol")]
+        await asyncio.wait([said])
+        assert isinstance(said.exception(), EXPECTED[what])
+        readers.append(Reader(nodes["bob"].group))
+        reader.must_answer = True
         await until_view(nodes["carol"], REUNITED)
         with pytest.raises(IndefiniteCallError, match="carol failed"):
             await asked
@@ -232,16 +245,14 @@ def test_nothing_new_is_asked_before_what_was_in_doubt_is_done(loop_factory: Loo
         found = house(TRIO[:2])
         await enter(found)
         old = await found.committers["alice"].begin(b"old")
-        late = make_node(
-            "choir", "carol", at="127.0.0.1:0", seeds=[address_of(found.nodes["bob"])]
-        )
+        late = make_node("choir", "carol", at="127.0.0.1:0", seeds=[address_of(found.nodes["bob"])])
         slow = Slow()
         slow.left.append(old.transaction)
         committer = Committer(late.group, slow)
         await late.start()
         await until(lambda: slow.committing, "carol has begun to do the old")
         begun = asyncio.ensure_future(found.committers["alice"].begin(b"new", needs=TRIO))
-        await until(lambda: committer._votes, "carol is to vote on the new")
+        await until(lambda: committer._votes or slow.entries, "carol is to vote on the new")
         await asyncio.sleep(0.05)
         slow.may_commit.set()
         assert (await begun).is_committed
