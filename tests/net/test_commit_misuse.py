@@ -145,7 +145,7 @@ def test_time_for_votes_that_is_none_is_refused_and_takes_nothing(
 
     async def scene() -> None:
         node = make_choir(free_addresses(TRIO[:1]))["alice"]
-        with pytest.raises(UsageError, match="is no time to wait for votes: give seconds above 0"):
+        with pytest.raises(UsageError, match="is no time to wait for votes: give seconds, above 0"):
             Committer(node.group, vote_s=vote_s)
         committer = Committer(node.group, vote_s=1)
         await node.start()

@@ -133,13 +133,15 @@ def test_handler_that_turns_out_to_wait_keeps_its_place(loop_factory: LoopFactor
     assert seen == [b"c0", b"m0", b"c1", b"m1"]
 
 
-@pytest.mark.parametrize("timeout_s", [math.nan, "1", True, [1]])
+@pytest.mark.parametrize("timeout_s", [math.nan, "1", True, [1], 0, -1.5])
 def test_time_limit_that_is_none_is_refused(timeout_s: Any, loop_factory: LoopFactory) -> None:
     """At once, and nothing is asked."""
 
     async def scene() -> None:
         async with choir(NAMES[:1]) as nodes:
-            with pytest.raises(UsageError, match="timeout_s is a number of seconds, or None"):
+            with pytest.raises(
+                UsageError, match="timeout_s is a number of seconds above 0, or None"
+            ):
                 await nodes["alice"].group.call(b"?", timeout_s=timeout_s)
 
     play(loop_factory, scene())

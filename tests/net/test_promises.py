@@ -154,7 +154,9 @@ def test_what_a_tool_wanted_to_say_in_an_earlier_life_is_never_said(
         else:
             reader.open[0].answer(b"old")
         await until(lambda: nodes["carol"]._outgoing.waiting, "it waits")
+        old = nodes["carol"].life
         shut_out_carol(nodes)
+        await until(lambda: old.is_over, "carol is out")
         await asyncio.wait([said])
         assert isinstance(said.exception(), EXPECTED[what])
         readers.append(Reader(nodes["bob"].group))

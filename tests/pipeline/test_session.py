@@ -21,10 +21,12 @@ if TYPE_CHECKING:
 BEFORE = dict(os.environ)
 
 
-def test_no_pyspark_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without PySpark, one sentence says how to get it."""
-    monkeypatch.setitem(sys.modules, "pyspark", None)
-    with pytest.raises(UsageError, match=r"^Spark is not installed: .*'antiphon\[spark\]'\.$"):
+@pytest.mark.parametrize("name", ["pyspark", "numpy", "pyarrow"])
+def test_missing_package_says_what_to_install(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without PySpark, or what comes with it, one sentence says how to get it."""
+    monkeypatch.setitem(sys.modules, name, None)
+    said = rf"^Spark is not installed \({name} missing\): .*'antiphon\[spark,java\]'; small"
+    with pytest.raises(UsageError, match=said):
         spark_session("absent")
 
 

@@ -114,7 +114,8 @@ def test_all_waits_for_everyone_even_if_one_refuses() -> None:
     assert isinstance(end.error, IndefiniteCallError)
     assert end.error.replies == {"b": Refused("no"), "c": Answered(b"x")}
     assert str(end.error) == (
-        "1 of 2 members answered, all wanted (b refused (no)): some may have done what was asked"
+        "1 of 2 members answered, all wanted (b refused (no)): some may have done what was asked, "
+        "so look at `replies` before you repeat it"
     )
 
 

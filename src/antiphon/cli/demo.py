@@ -55,7 +55,8 @@ def demo(
     by a random time, so answers often arrive before the questions they answer: such messages are
     held back until their causal past is there. Some ask for more, total order or uniform delivery:
     they wait for their turn, or until no crash can undo them. Half-way one process is killed, and
-    the others agree on a view without it. Afterwards the trace of all five is verified.
+    the others agree on a view without it: later than they would on plain links, for what they say
+    is slowed too (`--delay-ms 0`). Afterwards the trace of all five is verified.
 
     Exit status: 0 all promises were kept, 1 one was not, 2 the demo could not run.
     """

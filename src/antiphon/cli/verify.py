@@ -1,4 +1,4 @@
-"""``antiphon verify``: was the order kept? From who sent and delivered what, and nothing else."""
+"""``antiphon verify``: was every promise kept? From who did what, and nothing else."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -25,18 +25,22 @@ def verify(
     ],
     engine: Annotated[
         Engine,
-        typer.Option(help="spark: any size. oracle: plain Python, small traces, no Java needed."),
+        typer.Option(
+            help="spark: any size, but slow to start. oracle: plain Python, small traces at once."
+        ),
     ] = Engine.SPARK,
     cores: Annotated[
         int | None, typer.Option(help="Cores for Spark; all of this machine's if left out.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    """Check a trace: order, agreement, views, that nothing is made up, repeated or missing.
+    """Check a trace: fifo, causal and total order, uniform delivery, agreement, views, commit.
+
+    Also that nothing is made up, repeated or missing. What nobody asked for is unknown.
 
     The trace may come from Antiphon or from any system that logs its sends and deliveries
-    (docs/trace-format.md). Clocks in the trace are not trusted: the verdict rests on who sent
-    and delivered what, in which local order.
+    (docs/trace-format.md). Clocks in the trace are not trusted: the verdict rests on who sent,
+    delivered and decided what, in which local order (docs/properties.md).
 
     Exit status: 0 nothing is violated, 1 something is, 2 the trace cannot be read.
     """
@@ -58,11 +62,13 @@ def judge(path: Path, engine: Engine = Engine.SPARK, cores: int | None = None) -
 
         name = path.stem if path.is_file() else path.resolve().name
         return oracle.judge(read_rows(path), run=name)
-    from antiphon.pipeline.ingest import find_sources
-    from antiphon.pipeline.session import spark_session
-    from antiphon.pipeline.verify import verify as verify_on_spark
+    from antiphon.pipeline.session import require_spark, spark_session
+    from antiphon.pipeline.sources import find_sources
 
     find_sources([path])  # says at once what is missing, before Java starts
+    require_spark()
+    from antiphon.pipeline.verify import verify as verify_on_spark
+
     with progress_bar("starting Spark") as (bar, task):
         task_id = bar.task_ids[task]
 

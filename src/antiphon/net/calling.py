@@ -8,7 +8,6 @@ harms nobody else. Each life has a machine of its own: with a life its calls end
 
 import asyncio
 import logging
-import math
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TYPE_CHECKING
@@ -240,8 +239,9 @@ class Calling:
 
 def _checked_timeout(timeout_s: float | None) -> float | None:
     """Return a number of seconds, or None for no limit."""
-    is_number = type(timeout_s) in {int, float} and not math.isnan(timeout_s or 0)
-    if timeout_s is not None and not is_number:
-        message = f"timeout_s is a number of seconds, or None, not {timeout_s!r}"
+    if timeout_s is None:
+        return None
+    if type(timeout_s) not in {int, float} or not timeout_s > 0:  # not a number is not above 0
+        message = f"timeout_s is a number of seconds above 0, or None, not {timeout_s!r}"
         raise UsageError(message)
-    return None if timeout_s is None or timeout_s > TIMEOUT_S_MAX else timeout_s
+    return timeout_s if timeout_s <= TIMEOUT_S_MAX else None

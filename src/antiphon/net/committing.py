@@ -57,6 +57,10 @@ _log = logging.getLogger("antiphon")
 
 _UNABLE = "the resource is unable to %s %s: start the process anew"
 _NOT_TOLD = "the resource does not say what is in doubt: start the process anew"
+_FORGOTTEN = (
+    "nobody here remembers how %s ended: look it up in the others' resources, then commit or "
+    "abort it in this one by hand"
+)
 
 T = TypeVar("T")
 
@@ -101,8 +105,9 @@ class Committer:
         """Take part with ``resource``, or agree to everything; create it before entering.
 
         Create one at every member of the group: a process without one cannot enter a group of
-        processes that have one, nor the other way round. Whoever has not voted after ``vote_s``
-        seconds has its transaction aborted.
+        processes that have one, nor the other way round. A transaction is aborted if somebody has
+        not voted ``vote_s`` seconds after its coordinator, the most senior member, heard of it.
+        Only the coordinator's own ``vote_s`` counts: give all members the same.
         """
         self._node = group._node  # noqa: SLF001 - a tool of the same house
         if self._node._is_started:  # noqa: SLF001 - it has told others that it has none
@@ -129,7 +134,7 @@ class Committer:
         """Have all members of the group commit to ``body``, or none; return when it is done here.
 
         It is aborted unless all whom it ``needs`` are members: names, in whatever life, or single
-        lives such as ``alice~2``.
+        later lives such as ``alice~2``.
         Raises :class:`InDoubtError` if this process drops out of the group before it knows.
         """
         self._node.raise_error()
@@ -140,7 +145,10 @@ class Committer:
         if machine is None:
             message = "this process is in no view now: begin inside `async with`, or try again"
             raise UsageError(message)
-        if type(body) is not bytes or len(body) > BODY_BYTES_MAX:
+        if type(body) is not bytes:
+            message = f"the body of a transaction is bytes, not {type(body).__name__}: encode it"
+            raise UsageError(message)
+        if len(body) > BODY_BYTES_MAX:
             message = f"the body of a transaction is at most {BODY_BYTES_MAX} bytes: shorten it"
             raise UsageError(message)
         transaction, effects = machine.begin(body, needs)
@@ -316,17 +324,22 @@ class Committer:
             elif machine is self._machine:
                 self._in_doubt[transaction] = None
                 if not machine.is_open(transaction):
-                    _log.warning("nobody remembers how %s ended: look it up", transaction)
+                    _log.warning(_FORGOTTEN, transaction)
 
     @staticmethod
     async def _ask_in_doubt(resource: Resource) -> list[Transaction]:
+        found: list[Transaction] = []
         try:
-            return [parse_transaction(name) for name in await resource.in_doubt()]
+            for name in await resource.in_doubt():
+                try:
+                    found.append(parse_transaction(name))
+                except UsageError as error:
+                    _log.error("the resource is in doubt about what cannot be: %s", error)
         except BaseException as error:
             if is_ours(error):
                 raise
             _log.error(_NOT_TOLD, exc_info=error)
-            return []
+        return found
 
     # Time.
 
@@ -345,6 +358,6 @@ def _in_us(vote_s: float) -> int:
     """Return the time for votes in microseconds; complain of what is none."""
     is_number = isinstance(vote_s, int | float) and not isinstance(vote_s, bool)
     if not is_number or not 0 < vote_s < math.inf:
-        message = f"vote_s={vote_s!r:.100} is no time to wait for votes: give seconds above 0"
+        message = f"vote_s={vote_s!r:.100} is no time to wait for votes: give seconds, above 0"
         raise UsageError(message)
     return max(1, round(min(vote_s, VOTE_S_MAX) * 1e6))

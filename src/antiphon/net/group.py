@@ -100,16 +100,20 @@ class Group:
     def __aiter__(self) -> AsyncIterator[Event]:
         """Read everything in one stream, messages one by one, until the process has left.
 
-        Messages and views; letters and requests, where other members send such.
+        Messages and views; letters and requests, where other members send such. A request that
+        is read and not answered lets its caller wait until time is up.
         """
         return self.stream.events()
 
     def messages(self) -> AsyncIterator[Message]:
-        """Read messages, one by one, and pass over everything else."""
+        """Read messages, one by one; pass over views and letters, refuse unhandled requests."""
         return self.stream.messages()
 
     def batches(self) -> AsyncIterator[Batch | View | Letter | Request]:
-        """Read messages in batches of one sender, much faster for many small ones; and the rest."""
+        """Read messages in batches of one sender, much faster for many small ones.
+
+        Views, letters and requests come one by one between them.
+        """
         return self.stream.batches()
 
     async def cbcast(self, payload: bytes) -> None:
@@ -157,6 +161,10 @@ class Group:
 
         It costs two messages, however large the group. Until the other has it, nothing else of
         this process leaves; so what is multicast right after it takes a round trip longer.
+
+        Returns when the letter is on its way, or waits its turn; nobody says whether it was read
+        (``call``, to know). Raises :class:`UsageError` if ``to`` is not in the current view; if it
+        goes while the letter waits, the letter is dropped.
         """
         _checked_size([payload])
         process = self._node.member_named(to)
@@ -182,6 +190,10 @@ class Group:
         ``replies`` says how many of the other members have to answer: none, first, majority or
         all. Raises :class:`CallError` if fewer can: definite if nobody did what was asked,
         indefinite if some may have. Do not wait for replies where requests are read.
+
+        ``timeout_s`` is above 0, or None for no limit; if no replies are wanted, it bounds only the
+        wait for room. Cancelling takes back a request that still waits to go out. Raises
+        :class:`BackPressureError` if too many calls are open, or nobody reads a full stream.
         """
         _checked_size([payload])
         self._node.config.settings.check(order, uniform=False)

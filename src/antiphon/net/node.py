@@ -48,7 +48,8 @@ from antiphon.net.peer import Peer
 from antiphon.net.service import Service
 from antiphon.net.stall import Stall
 from antiphon.net.stream import Letter as StreamLetter
-from antiphon.net.stream import Stream, View
+from antiphon.net.stream import Stream, View, as_event
+from antiphon.stack.member import Member
 from antiphon.trace.schema import LEFT
 
 _log = logging.getLogger("antiphon")
@@ -115,7 +116,7 @@ class Node:
 
     def stability(self) -> dict[str, int]:
         """Return, for each member, how many of its messages are known to be stable."""
-        member = self._life.member if self._life is not None else None
+        member = self._machine
         if member is None or member.view is None:
             return {}
         return {
@@ -125,8 +126,11 @@ class Node:
 
     def k_stable(self, k: int) -> int:
         """Return how many own messages have reached at least ``k`` other members."""
-        member = self._life.member if self._life is not None else None
-        return member.stability.k_stable(k) if member is not None else 0
+        return self._machine.stability.k_stable(k) if self._machine is not None else 0
+
+    @property
+    def _machine(self) -> Member | None:
+        return self._life.member if self._life is not None else None
 
     # Life.
 
@@ -311,14 +315,15 @@ class Node:
     def serve(self, port: int, service: Service) -> None:
         """Hand what comes on ``port`` to ``service`` from now on."""
         if port in self._services:
-            message = f"port {port} of group {self.group.name} is taken: one tool of a kind each"
+            what = type(self._services[port]).__name__
+            message = f"group {self.group.name} has a {what} already: use that one"
             raise UsageError(message)
         self._services[port] = service
 
     def member_named(self, name: str) -> ProcessId:
         """Return the member of the current view with this name."""
-        member = self._life.member if self._life is not None else None
-        view = member.view if member is not None else None
+        self.check_sendable()
+        view = self._machine.view if self._machine is not None else None
         for process in view.members if view is not None else ():
             if str(process) == name:
                 return process
@@ -395,13 +400,7 @@ class Node:
 
     def on_view(self, view: AgreedView) -> None:
         """A view has begun: say so, and send what has waited for it."""
-        self.view = View(
-            view.number,
-            tuple(map(str, view.members)),
-            tuple(map(str, view.joined)),
-            tuple(map(str, view.left)),
-            tuple(map(str, view.failed)),
-        )
+        self.view = as_event(view)
         self.group.stream.append_event(self.view)
         self._has_services = True
         for service in self._services.values():
@@ -487,8 +486,7 @@ class Node:
 
     async def _come_back(self, why: str) -> None:
         """Join again, as a new life, however long it takes; unless it is refused."""
-        member = self.life.member
-        view = member.view if member is not None else None
+        view = self._machine.view if self._machine is not None else None
         others = [who for who in view.members if who != self.life.process] if view else []
         seeds = list(dict.fromkeys([*(who.address for who in others), *self.config.seeds]))
         try:

@@ -15,7 +15,7 @@ from antiphon.net.life import Life
 from antiphon.net.stream import MESSAGE_BYTES
 
 OUTGOING_BYTES_MAX = 1024 * 1024
-"""Bytes of the application that may wait, for a letter to be acknowledged say, before it waits."""
+"""Bytes that may wait, for a letter to be acknowledged say, before who has more to send waits."""
 
 
 class How(NamedTuple):
@@ -54,29 +54,31 @@ class Outgoing:
 
     @property
     def is_full(self) -> bool:
-        """Whether so much of the application waits that it should wait too."""
+        """Whether so much waits that whoever has more to send should wait too."""
         return self._byte_count > OUTGOING_BYTES_MAX
 
     def put(self, item: WaitingRun | WaitingLetter) -> None:
         """Let something wait its turn."""
         self.waiting.append(item)
-        self._byte_count += _application_bytes(item)
+        self._byte_count += _weight(item)
 
     def withdraw(self, payload: bytes) -> bool:
         """Take out the message of a tool, if it still waits; return whether it did."""
         for item in self.waiting:
             if isinstance(item, WaitingRun) and item.how.port and item.payloads[0] is payload:
                 self.waiting.remove(item)
+                self._byte_count -= _weight(item)
                 return True
         return False
 
     def _next(self) -> None:
-        self._byte_count -= _application_bytes(self.waiting.popleft())
+        self._byte_count -= _weight(self.waiting.popleft())
 
     def drop_tools(self) -> list[WaitingRun | WaitingLetter]:
         """A life has ended: what its tools had to say concerns nobody; return what that was."""
         waiting = list(self.waiting)
         self.waiting = deque(item for item in waiting if _port(item) == PORT_APPLICATION)
+        self._byte_count = sum(map(_weight, self.waiting))
         return [item for item in waiting if _port(item) != PORT_APPLICATION]
 
     def send(self, life: Life) -> bool:
@@ -100,12 +102,11 @@ class Outgoing:
         return True
 
 
-def _application_bytes(item: WaitingRun | WaitingLetter) -> int:
-    if _port(item) != PORT_APPLICATION:
-        return 0  # tools are held up by whom they serve
-    if isinstance(item, WaitingLetter):
-        return MESSAGE_BYTES + len(item.payload)
-    return MESSAGE_BYTES * len(item.payloads) + item.byte_count
+def _weight(item: WaitingRun | WaitingLetter) -> int:
+    """Return about how many bytes something takes in memory; a reply is bounded by who asked."""
+    if isinstance(item, WaitingRun):
+        return MESSAGE_BYTES * len(item.payloads) + item.byte_count
+    return MESSAGE_BYTES + len(item.payload) if item.port == PORT_APPLICATION else 0
 
 
 def _port(item: WaitingRun | WaitingLetter) -> int:

@@ -15,6 +15,7 @@ from typing import NamedTuple, cast
 from antiphon.core.errors import AntiphonError, UsageError
 from antiphon.core.payloads import PackedPayloads
 from antiphon.core.runs import Run
+from antiphon.core.views import View as AgreedView
 from antiphon.net.request import Request
 
 UNREAD_BYTES_MAX = 16 * 1024 * 1024
@@ -59,6 +60,17 @@ class View(NamedTuple):
     primary: bool = True
     """False: too few members can be reached to go on. Nothing is multicast until a view, this or
     another one, is primary again."""
+
+
+def as_event(view: AgreedView) -> View:
+    """Return a view as the application reads it: with names."""
+    return View(
+        view.number,
+        tuple(map(str, view.members)),
+        tuple(map(str, view.joined)),
+        tuple(map(str, view.left)),
+        tuple(map(str, view.failed)),
+    )
 
 
 class Letter(NamedTuple):

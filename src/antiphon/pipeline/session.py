@@ -14,6 +14,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,6 +42,25 @@ _CGROUP_LIMITS = (
 )
 
 
+def require_spark() -> None:
+    """Say what to install if anything that the pipeline needs is missing."""
+    missing = [name for name in ("numpy", "pyarrow", "pyspark") if _is_missing(name)]
+    if missing:
+        message = (
+            f"Spark is not installed ({', '.join(missing)} missing): run: "
+            "pip install 'antiphon[spark,java]'; small traces need none of it: --engine oracle"
+        )
+        raise UsageError(message)
+
+
+def _is_missing(name: str) -> bool:
+    try:
+        import_module(name)
+    except ImportError:
+        return True
+    return False
+
+
 def spark_session(
     name: str,
     cores: int | None = None,
@@ -54,12 +74,10 @@ def spark_session(
     half is for the Python workers), ``shuffle_partitions`` to twice the cores; ``settings`` adds
     to Spark's settings, or overrides what is chosen here.
     """
-    try:
-        from pyspark import SparkConf, SparkContext
-        from pyspark.sql import SparkSession
-    except ImportError as absent:
-        message = "Spark is not installed: run: pip install 'antiphon[spark]'."
-        raise UsageError(message) from absent
+    require_spark()
+    from pyspark import SparkConf, SparkContext
+    from pyspark.sql import SparkSession
+
     running = SparkSession.getActiveSession()
     if running is not None:
         return running

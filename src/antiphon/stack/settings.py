@@ -1,4 +1,4 @@
-"""Settings: what all members of a group must have in common, and what it can give.
+"""Settings: how a member takes part in its group, and what the group can give.
 
 Law: what a configuration cannot give is refused with an error, never given as something weaker.
 """
@@ -24,12 +24,12 @@ FLUSHES: dict[str, FlushMaker] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What all members of a group must have in common."""
+    """How a member takes part; ``flush`` must be the same at all members, and is compared."""
 
     flush: str = "view-atomic"
     timing: Timing = field(default_factory=Timing)
     token: str = "follow"  # noqa: S105 - no secret
-    """Where the token of the total order goes."""
+    """Where the token of the total order goes while this member holds it: its own affair."""
 
     def __post_init__(self) -> None:
         """Refuse what does not exist."""
@@ -47,5 +47,8 @@ class Settings:
             message = f"there is no order {order!r}: choose one of {names}"
             raise UsageError(message)
         if uniform and self.flush != "view-atomic":
-            message = f"uniform delivery needs the view-atomic flush, and this is {self.flush}"
+            message = (
+                f"uniform delivery needs the view-atomic flush, and this is {self.flush}: "
+                "join with flush='view-atomic'"
+            )
             raise UsageError(message)

@@ -374,5 +374,6 @@ def _say(call: _Call, replies: Replies, why: str) -> str:
     found = ", ".join(said) or why or "too few were asked"
     return (
         f"{call.answered_count} of {len(replies.asked)} members answered, "
-        f"{call.wanted} wanted ({found}): some may have done what was asked"
+        f"{call.wanted} wanted ({found}): some may have done what was asked, so look at `replies` "
+        "before you repeat it"
     )

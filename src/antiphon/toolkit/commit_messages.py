@@ -49,8 +49,8 @@ def parse_transaction(text: str) -> Transaction:
     try:
         initiator, number, start = text.split("/")
         return Transaction(initiator, int(number), int(start, 16))
-    except ValueError:
-        message = f"{text!r} names no transaction: give the name that was given to prepare"
+    except (ValueError, AttributeError):
+        message = f"{text!r:.100} names no transaction: give the name that was given to prepare"
         raise UsageError(message) from None
 
 
@@ -58,7 +58,7 @@ def check_names(names: Iterable[str]) -> tuple[str, ...]:
     """Return names of processes, or of single lives of theirs (``alice~2``); complain of others."""
     advice = "give the names of members, as they joined"
     if isinstance(names, str) or not isinstance(names, Iterable):
-        message = f"{names!r} names nobody: {advice}"
+        message = f"needs={names!r:.100} is no list: give a list of names, such as ['ben']"
         raise UsageError(message)
     found: list[str] = []
     for one in names:

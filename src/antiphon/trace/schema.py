@@ -67,8 +67,8 @@ class Event(Struct, kw_only=True, omit_defaults=True):
     """Who multicast the messages, sent the letter, or began the transaction; may be left out in
     `multicast` and `send` rows, where it is `process`."""
     first: Number = 0
-    """Number of the first message of the row; per sender, group and view, from 1. Letters and
-    transactions are numbered per sender and group."""
+    """Number of the first message of the row; per sender, group and view, from 1. Transactions
+    are numbered per sender and group, letters per sender, addressee and group."""
     count: Count = 1
     """How many messages of that sender the row stands for: first, first + 1, ..."""
     order: Order = ""
