@@ -214,8 +214,10 @@ def test_transactions_go_on_beside_each_other(loop_factory: LoopFactory) -> None
     play(loop_factory, scene())
 
 
-def test_joiner_in_doubt_is_told_by_the_others(loop_factory: LoopFactory) -> None:
-    """What an earlier life left prepared is committed or aborted as the group did."""
+def test_joiner_in_doubt_is_told_by_the_others(
+    loop_factory: LoopFactory, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What an earlier life left prepared ends as in the group; a name that is none is logged."""
 
     async def scene() -> None:
         found = house(TRIO[:2])
@@ -226,7 +228,7 @@ def test_joiner_in_doubt_is_told_by_the_others(loop_factory: LoopFactory) -> Non
         late = make_node(
             "choir", "carol", at="127.0.0.1:0", seeds=[str(found.nodes["bob"].address)]
         )
-        diary = Diary([good.transaction, bad.transaction, "alice/9/1"])
+        diary = Diary(["nonsense", good.transaction, bad.transaction, "alice/9/1"])
         committer = Committer(late.group, diary)
         await late.start()
         await until(lambda: committer.in_doubt == ("alice/9/1",), "two of three are known")
@@ -234,6 +236,7 @@ def test_joiner_in_doubt_is_told_by_the_others(loop_factory: LoopFactory) -> Non
         found.diaries["bob"].answer = True
         assert (await committer.begin(b"z", needs=TRIO)).is_committed
         assert diary.entries[2:] == ["prepare z", "commit carol"]
+        assert "'nonsense' names no transaction" in caplog.text
         await stop_all([*found.nodes.values(), late])
 
     play(loop_factory, scene())

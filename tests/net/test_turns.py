@@ -255,3 +255,34 @@ def test_blocked_view_is_nobodys_debt(
         await _leave([alice, bob], readers)
 
     play(loop_factory, scene())
+
+
+def test_calls_that_wait_behind_a_letter_hold_their_caller_up(
+    loop_factory: LoopFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those that want no reply too: what waits to be sent is bounded, whoever sends it."""
+    monkeypatch.setattr("antiphon.net.stream.UNREAD_BYTES_MAX", 100)
+    monkeypatch.setattr("antiphon.net.outgoing.OUTGOING_BYTES_MAX", 10_000)
+
+    async def scene() -> None:
+        async with choir(TRIO) as nodes:
+            alice, bob, carol = (node.group for node in nodes.values())
+            readers = [Reader(group) for group in (alice, carol)]
+            await carol.cbcast_many([b"x"] * 10)
+            await until(lambda: bob.stream.is_full, "bob reads nothing")
+            await alice.send("bob", b"hello?")
+
+            async def call() -> None:
+                for _ in range(50):
+                    await alice.call(bytes(1_000), "none", timeout_s=None)
+
+            calling = asyncio.ensure_future(call())
+            await asyncio.sleep(0.2)
+            assert not calling.done()
+            assert len(nodes["alice"]._outgoing.waiting) < 15
+            readers.append(Reader(bob))
+            await calling
+            await until(lambda: len(readers[1].requests) == 50, "carol is asked all")
+        await asyncio.gather(*(reader.task for reader in readers))
+
+    play(loop_factory, scene())
