@@ -272,7 +272,7 @@ def test_frame_without_runs_is_an_error_of_ours() -> None:
         (LETTER + "01 9102 01 01 02 01 01 01 00 00 00", "a letter is one plain record"),
         (HEAD + "01 31 01 01 02 01 01 00", "a record has flags 0x31 that this version"),
         (HEAD + "01 61 01 01 02 01 01 00", "lengths of an unknown width"),
-        (HEAD + "01 15 01 00", "the first record of a frame continues nothing"),
+        (HEAD + "01 15 01 00 01 01 01", "the first record of a frame continues nothing"),
         (HEAD + "01 11 01 01 02 01 00 00", "announces 0 messages from number 1 of sender 2"),
         (HEAD + "01 11 01 01 02 00 01 00", "announces 1 messages from number 0 of sender 2"),
         (HEAD + "01 11 01 01 8020 01 01 00", "announces 1 messages from number 1 of sender 4096"),

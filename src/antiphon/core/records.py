@@ -118,6 +118,9 @@ def _append_extras(numbers: list[int], run: Run) -> int:
 def decode_runs(data: bytes, offset: int, make: type[Run] = Run) -> tuple[list[Run], int]:
     """Return the records that begin at ``offset``, and the offset behind them."""
     record_count, offset = read_varint(data, offset)
+    if record_count == 1:
+        run, offset = _decode_record(data, offset, None, MESSAGES_MAX, make)
+        return [run], offset
     if not 0 < record_count <= MESSAGES_MAX:
         message = f"a frame announces {record_count} records"
         raise PeerError(message)
@@ -134,20 +137,23 @@ def decode_runs(data: bytes, offset: int, make: type[Run] = Run) -> tuple[list[R
 def _decode_record(
     data: bytes, offset: int, previous: Run | None, allowed: int, make: type[Run]
 ) -> tuple[Run, int]:
-    flags, offset = read_varint(data, offset)
+    if previous is None:  # all in one go: nearly every frame of a small message has one record
+        (flags, group, view, sender, first, count), offset = read_varints(data, offset, 6)
+    else:
+        flags, offset = read_varint(data, offset)
+        if flags & _CONTINUES:
+            group, view, sender = previous.group, previous.view, previous.sender
+            first = previous.last + 1
+            count, offset = read_varint(data, offset)
+        else:
+            (group, view, sender, first, count), offset = read_varints(data, offset, 5)
     order = flags & 0x03
     if flags > _FLAGS_MAX or order > _ORDER_MAX or (flags & _EQUAL_LENGTHS and flags & 0x60):
         message = f"a record has flags {flags:#x} that this version does not know"
         raise PeerError(message)
-    if not flags & _CONTINUES:
-        (group, view, sender, first, count), offset = read_varints(data, offset, 5)
-    elif previous is None:
+    if previous is None and flags & _CONTINUES:
         message = "the first record of a frame continues nothing"
         raise PeerError(message)
-    else:
-        group, view, sender = previous.group, previous.view, previous.sender
-        first = previous.last + 1
-        count, offset = read_varint(data, offset)
     if not 0 < count <= allowed or not 0 < first <= NUMBER_MAX or sender >= MEMBERS_MAX:
         message = f"a record announces {count} messages from number {first} of sender {sender}"
         raise PeerError(message)
@@ -213,6 +219,8 @@ def _decode_stamp(data: bytes, offset: int, sender: int) -> tuple[Stamp, int]:
 
 def _decode_pairs(data: bytes, offset: int, count: int) -> tuple[tuple[tuple[int, int], ...], int]:
     numbers, offset = read_varints(data, offset, 2 * count)
+    if count == 1:  # an answer depends on its question
+        return ((numbers[0], numbers[1]),), offset
     each = iter(numbers)
     return tuple(zip(each, each, strict=True)), offset
 

@@ -46,6 +46,8 @@ Handler = Callable[[str, bytes], bytes | Awaitable[bytes]]
 
 _log = logging.getLogger("antiphon")
 
+_IGNORED = "a call of %s is ignored: %s"
+
 
 class Calling:
     """One process's calls, and its answers to those of others."""
@@ -178,22 +180,18 @@ class Calling:
     def on_message(self, sender: ProcessId, payload: bytes) -> None:
         """A request has been delivered."""
         if self._calls is not None:
-            self._take(self._calls.deliver, sender, payload)
+            try:
+                self._do(self._calls.deliver(sender, payload))
+            except PeerError as error:
+                _log.warning(_IGNORED, sender, error)
 
     def on_letter(self, sender: ProcessId, payload: bytes) -> None:
         """A reply has been delivered."""
         if self._calls is not None:
-            self._take(self._calls.take_reply, sender, payload)
-
-    def _take(
-        self, take: Callable[[ProcessId, bytes], list[Effect]], sender: ProcessId, payload: bytes
-    ) -> None:
-        try:
-            effects = take(sender, payload)
-        except PeerError as error:
-            _log.warning("a call of %s is ignored: %s", sender, error)
-        else:
-            self._do(effects)
+            try:
+                self._do(self._calls.take_reply(sender, payload))
+            except PeerError as error:
+                _log.warning(_IGNORED, sender, error)
 
     def on_end(self, error: AntiphonError | None) -> None:
         """The process is out of the group."""

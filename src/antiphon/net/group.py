@@ -40,6 +40,7 @@ RUN_BYTES_MAX = 128 * 1024
 
 _HOW = {(order, uniform): How(order, uniform) for order in Order for uniform in (False, True)}
 _CAUSAL = _HOW[Order.CAUSAL, False]
+_WANTED = {str(wanted): wanted for wanted in Wanted}
 
 
 class Group:
@@ -195,8 +196,10 @@ class Group:
         wait for room. Cancelling takes back a request that still waits to go out. Raises
         :class:`BackPressureError` if too many calls are open, or nobody reads a full stream.
         """
-        _checked_size([payload])
-        self._node.config.settings.check(order, uniform=False)
+        if type(payload) is not bytes or len(payload) > PAYLOAD_BYTES_MAX:
+            raise UsageError(_say_unfit(payload))
+        if type(order) is not Order:
+            self._node.config.settings.check(order, uniform=False)
         return await self.calling.call(payload, _wanted(replies), timeout_s, order)
 
     def answer_calls(self, handler: Handler) -> None:
@@ -269,8 +272,8 @@ class Group:
 
 def _wanted(replies: str) -> Wanted:
     try:
-        return Wanted(replies)
-    except ValueError:
+        return _WANTED[replies]
+    except (KeyError, TypeError):
         message = f"{replies!r} is no number of replies: ask for {', '.join(Wanted)}"
         raise UsageError(message) from None
 

@@ -43,7 +43,7 @@ from antiphon.net.entering import Entrance, come_back, wait_for_state
 from antiphon.net.group import Group
 from antiphon.net.identity import Identity
 from antiphon.net.life import Life
-from antiphon.net.outgoing import How, Outgoing, WaitingLetter, WaitingRun
+from antiphon.net.outgoing import Outgoing, WaitingLetter, WaitingRun, how_of
 from antiphon.net.peer import Peer
 from antiphon.net.service import Service
 from antiphon.net.stall import Stall
@@ -245,7 +245,8 @@ class Node:
 
     def check_sendable(self) -> None:
         """Refuse to take what would never go out."""
-        self.raise_error()
+        if self._error is not None:
+            raise self._error
         if not self._is_running:
             message = f"{self.name} is not running: do that inside `async with`"
             raise UsageError(message)
@@ -280,7 +281,7 @@ class Node:
 
     def post(self, payload: bytes, order: Order, *, uniform: bool, port: int) -> None:
         """Multicast a message of a service, in its turn."""
-        how = How(order, uniform, port)
+        how = how_of(order, uniform, port)
         life = self._life
         is_next = life is not None and not (self._outgoing.waiting or self.group.pending)
         if is_next and life is not None and life.may_multicast:

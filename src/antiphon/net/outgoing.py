@@ -7,6 +7,7 @@ is not acknowledged. A letter to a process that is gone meanwhile is dropped.
 
 from collections import deque
 from collections.abc import Sequence
+from functools import cache
 from typing import NamedTuple
 
 from antiphon.core.ids import ProcessId
@@ -24,6 +25,10 @@ class How(NamedTuple):
     order: Order
     uniform: bool = False
     port: int = PORT_APPLICATION
+
+
+how_of = cache(How)
+"""The same object for the same way: making one costs more than looking it up."""
 
 
 class WaitingRun(NamedTuple):

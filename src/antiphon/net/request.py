@@ -28,15 +28,14 @@ class Request:
     def answer(self, payload: bytes) -> None:
         """Answer."""
         if type(payload) is bytes:
-            self._close(payload, "")
+            reply, self._reply = self._reply, None
+            if reply is not None:
+                reply(payload, "")
         else:
             self.refuse(f"its answer is not bytes, but {type(payload).__name__}: encode it first")
 
     def refuse(self, why: str) -> None:
         """Say that there is no answer, and why."""
-        self._close(None, why)
-
-    def _close(self, payload: bytes | None, why: str) -> None:
         reply, self._reply = self._reply, None
         if reply is not None:
-            reply(payload, why)
+            reply(None, why)

@@ -91,7 +91,8 @@ class Member:
     def may_send(self, to: ProcessId) -> bool:
         """Whether a letter to this process would go out now."""
         awaited = self.letters.waiting_for
-        return self.is_open and to in self._ranks and (awaited is None or awaited == to)
+        is_other = to in self._ranks and to != self.me
+        return self.is_open and is_other and (awaited is None or awaited == to)
 
     @property
     def owes_nothing(self) -> bool:
@@ -196,13 +197,13 @@ class Member:
 
     def send_letter(self, to: ProcessId, payload: bytes, port: int) -> list[Effect]:
         """Send a message to one member; only while ``may_send``."""
+        if not self.may_send(to):
+            message = f"a letter to {to} cannot go out now: it must be another member of the view"
+            raise UsageError(message)
         return [SendLetter(to, self.write_letter(to, payload, port))]
 
     def write_letter(self, to: ProcessId, payload: bytes, port: int) -> Letter:
         """Do the same, without wrapping it up: the letter is to be sent at once."""
-        if not self.may_send(to) or to == self.me:
-            message = f"a letter to {to} cannot go out now: it must be another member of the view"
-            raise UsageError(message)
         self.letters.send(to)
         return self._ordering.write_letter(GROUP, payload, port)
 

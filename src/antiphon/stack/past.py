@@ -28,7 +28,7 @@ class Past:
     @property
     def kept_bytes(self) -> int:
         """Payload bytes of the copies."""
-        return sum(copies.kept_bytes for _, copies in self._views)
+        return sum(copies.kept_bytes for _, copies in self._views) if self._views else 0
 
     def keep(self, view: View, copies: Stability) -> None:
         """A view has been left."""
