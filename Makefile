@@ -36,7 +36,7 @@ bench: setup  ## measure against a raw mesh, FIFO and SimPy; ARGS="--json" for m
 	@$(VENV)/antiphon bench $(ARGS)
 
 soak: setup  ## the long random campaigns, with many more examples (an hour or more)
-	@HYPOTHESIS_PROFILE=soak $(VENV)/python -m pytest $(PARALLEL) $(ARGS)
+	@HYPOTHESIS_PROFILE=soak $(VENV)/python -m pytest $(PARALLEL) -o faulthandler_timeout=7200 $(ARGS)
 
 explore: setup  ## 20,000 random worlds on the default stack, 5,000 on each other flush (minutes)
 	@$(VENV)/antiphon explore --seeds 0..19999 $(ARGS)
