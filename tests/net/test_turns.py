@@ -132,17 +132,19 @@ def test_only_who_does_not_move_at_all_is_given_up() -> None:
     assert stall.look(112 * SECOND_US, {debt: 80}) == [], "nobody has waited in between"
 
 
-def _fill(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make a stream be full at once, and patience short."""
-    monkeypatch.setattr("antiphon.net.stream.UNREAD_BYTES_MAX", 100)
-    monkeypatch.setattr("antiphon.net.stall.STALL_S", 0.5)
+async def _write_in_vain(alice: Group, bob: Group, carol: Group) -> None:
+    """Have alice send a letter to bob, who reads nothing, and so acknowledges nothing."""
+    await carol.cbcast_many([b"x"] * 10)
+    await until(lambda: bob.stream.is_full, "bob reads nothing")
+    await alice.send("bob", b"hello?")
 
 
 def test_tool_that_waits_for_a_letter_gives_its_debtor_up(
     loop_factory: LoopFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A decision does not wait for ever for a member that does not read, though no task waits."""
-    _fill(monkeypatch)
+    monkeypatch.setattr("antiphon.net.stream.UNREAD_BYTES_MAX", 100)
+    monkeypatch.setattr("antiphon.net.stall.STALL_S", 0.5)
 
     async def scene() -> None:
         nodes = make_choir(free_addresses(TRIO), timing=QUICK, drain_s=1.0)
@@ -150,9 +152,7 @@ def test_tool_that_waits_for_a_letter_gives_its_debtor_up(
         await start_all(list(nodes.values()))
         alice, bob, carol = nodes.values()
         readers = [Reader(node.group) for node in (alice, carol)]
-        await carol.group.cbcast_many([b"x"] * 10)
-        await until(lambda: bob.group.stream.is_full, "bob reads nothing")
-        await alice.group.send("bob", b"hello?")
+        await _write_in_vain(alice.group, bob.group, carol.group)
         async with asyncio.timeout(DEADLINE_S / 2):
             await committers[2].begin(b"decide")
         assert carol.group.view.failed == ("bob",)
@@ -172,9 +172,7 @@ def test_request_that_never_went_out_is_taken_back(
         async with choir(TRIO) as nodes:
             alice, bob, carol = (node.group for node in nodes.values())
             readers = [Reader(group) for group in (alice, carol)]
-            await carol.cbcast_many([b"x"] * 10)
-            await until(lambda: bob.stream.is_full, "bob reads nothing")
-            await alice.send("bob", b"hello?")
+            await _write_in_vain(alice, bob, carol)
             with pytest.raises(DefiniteCallError, match="never went out"):
                 await alice.call(b"late", timeout_s=0.2)
             cancelled = asyncio.ensure_future(alice.call(b"given up", timeout_s=None))
@@ -268,9 +266,7 @@ def test_calls_that_wait_behind_a_letter_hold_their_caller_up(
         async with choir(TRIO) as nodes:
             alice, bob, carol = (node.group for node in nodes.values())
             readers = [Reader(group) for group in (alice, carol)]
-            await carol.cbcast_many([b"x"] * 10)
-            await until(lambda: bob.stream.is_full, "bob reads nothing")
-            await alice.send("bob", b"hello?")
+            await _write_in_vain(alice, bob, carol)
 
             async def call() -> None:
                 for _ in range(50):

@@ -282,21 +282,23 @@ class Node:
     def post(self, payload: bytes, order: Order, *, uniform: bool, port: int) -> None:
         """Multicast a message of a service, in its turn."""
         how = how_of(order, uniform, port)
-        life = self._life
-        is_next = life is not None and not (self._outgoing.waiting or self.group.pending)
-        if is_next and life is not None and life.may_multicast:
+        life = self._free_life()
+        if life is not None and life.may_multicast:
             life.multicast([payload], how, len(payload))
         else:
             self._post(WaitingRun(how, [payload], len(payload)))
 
     def post_letter(self, to: ProcessId, payload: bytes, port: int) -> None:
         """Send a message to one member, in its turn; dropped if that is gone by then."""
-        life = self._life
-        is_next = life is not None and not (self._outgoing.waiting or self.group.pending)
-        if is_next and life is not None and life.may_send(to, port):
+        life = self._free_life()
+        if life is not None and life.may_send(to, port):
             life.send_letter(to, payload, port)
         else:
             self._post(WaitingLetter(to, payload, port))
+
+    def _free_life(self) -> Life | None:
+        """Return the current life, unless something is to be sent before."""
+        return None if self._outgoing.waiting or self.group.pending else self._life
 
     def _post(self, item: WaitingRun | WaitingLetter) -> None:
         self.queue_pending()  # it was multicast before
