@@ -101,6 +101,32 @@ def test_member_that_answers_all_the_time_gets_its_own_turn(
     play(loop_factory, scene())
 
 
+@pytest.mark.parametrize("what", ["cbcast", "send"])
+def test_one_caller_alone_does_not_starve_whom_it_calls(
+    what: str, loop_factory: LoopFactory
+) -> None:
+    """Of two members one calls without a pause: there is always a reply on its way."""
+
+    async def scene() -> None:
+        async with choir(DUET, timing=QUICK) as nodes:
+            alice, bob = (node.group for node in nodes.values())
+            readers = [Reader(group) for group in (alice, bob)]
+            bob.answer_calls(echo)
+            is_over = asyncio.Event()
+            caller = asyncio.ensure_future(_call_until(alice, is_over))
+            await asyncio.sleep(0.1)
+            async with asyncio.timeout(DEADLINE_S / 2):
+                if what == "send":
+                    await bob.send("alice", b"for you")
+                await bob.cbcast(b"m")
+                await until(lambda: b"m" in readers[0].messages, "alice has it")
+            is_over.set()
+            await caller
+        await asyncio.gather(*(reader.task for reader in readers))
+
+    play(loop_factory, scene())
+
+
 async def _do(what: str, group: Group, committer: Committer) -> None:
     if what == "cbcast":
         await group.cbcast(b"m")
