@@ -241,6 +241,47 @@ def test_joiners_alone_begin_with_nothing() -> None:
     assert group.decided[B].outcome is Outcome.COMMIT
 
 
+def test_joiner_that_is_left_alone_decides_what_it_began_before_it_was_told() -> None:
+    """What was begun and delivered since the coordinator came is no lost past: it is decided."""
+    joiner = Commit(B)
+    joiner.enter(view(2, A, B, joined=(B,)), 0)
+    mine, said = joiner.begin(b"body")
+    (begin,) = said
+    assert isinstance(begin, Multicast)
+    assert joiner.deliver(B, begin.payload, 0) == []
+    (lack,) = joiner.enter(view(3, B), 0)
+    assert isinstance(lack, Multicast)
+    effects = joiner.deliver(B, lack.payload, 0)
+    assert AskVote(mine, b"body") in effects
+    decisions = [
+        decode(effect.payload)
+        for effect in effects
+        if isinstance(effect, Multicast) and effect.is_uniform
+    ]
+    assert decisions == [Decision(mine, False, "a was gone before it voted")]
+
+
+@pytest.mark.parametrize("joined_later", [False, True])
+def test_joiners_alone_decide_what_one_of_them_began(joined_later: bool) -> None:
+    """The senior one saw all that any of them saw, and tells the others, be they of its view."""
+    group = Group(A)
+    group.machines = {B: Commit(B), C: Commit(C)}
+    second = view(2, A, B, joined=(B,)) if joined_later else view(2, A, B, C, joined=(B, C))
+    begun = Transaction("b", 1)
+    for me in second.members[1:]:
+        group.machines[me].enter(second, 0)
+    _, said = group.machines[B].begin(b"body")
+    for me in second.members[1:]:
+        for effect in said:
+            assert isinstance(effect, Multicast)
+            group.machines[me].deliver(B, effect.payload, 0)
+    group.enter(view(3, B, C, joined=(C,) if joined_later else ()))
+    assert group.machines[C].knows_past
+    assert group.decided[B].why == "a was gone before it voted"
+    assert group.machines[C].recall(begun) is Outcome.ABORT
+    assert ((C, b"body") in group.asked) is not joined_later
+
+
 def test_nonsense_sent_to_a_joiner_does_not_spoil_the_rest() -> None:
     """Of what was held back only the wrong message is dropped."""
     joiner = Commit(C)

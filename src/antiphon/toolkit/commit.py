@@ -20,8 +20,9 @@ of that view, in as many parts as it takes. A joiner holds everything back until
 and lives through the view from the beginning. All who joined up to that view are told by the same
 messages, so whoever has not been told is junior to all who know, and the coordinator knows if
 anybody does. If it dies half-way, nobody who goes on has all parts, and the next one that knows
-tells everything again. If nobody knows (each joiner multicasts that it does not), the past is lost
-and all begin with nothing.
+tells everything again. If nobody knows (each joiner multicasts that it does not), what was before
+is lost, and what the coordinator saw since it came is the past: it came first, so it saw all that
+any of them saw. It lives through that from the beginning, and tells the others as usual.
 
 Fault model: that of membership, crashes and wrong suspicions. It blocks only if membership does.
 Of what was decided the last ``DECISIONS_MAX`` are remembered, for whoever comes back in doubt.
@@ -112,6 +113,9 @@ class KnowPast:
 
 Effect = Multicast | AskVote | Decided | KnowPast
 
+Held = tuple[View | tuple[ProcessId, Message], int]
+"""A view that was entered, or what was delivered from whom; and when."""
+
 
 class Commit:
     """One process's part in the transactions of its group."""
@@ -129,7 +133,7 @@ class Commit:
         self._decided: dict[Transaction, Decision] = {}
         # Until a joiner knows the past: what it has entered and been delivered since it came.
         # It is told in the first view whose coordinator lives to speak, so this stays short.
-        self._early: list[tuple[View | tuple[ProcessId, Message], int]] | None = None
+        self._early: list[Held] | None = None
         self._lacking: dict[ProcessId, None] = {}
         self._gathering = Gathering()
 
@@ -210,7 +214,7 @@ class Commit:
         if isinstance(message, State):
             return self._learn(message, now_us)
         if isinstance(message, Lack):
-            return self._hear_lack(sender, message, now_us)
+            return self._hear_lack(sender, message)
         return []
 
     def enter(self, view: View, now_us: int) -> list[Effect]:
@@ -267,24 +271,37 @@ class Commit:
         self._open = {one.transaction: ballot_of(one, now_us) for one in state.opened}
         self._open_of = Counter(transaction.initiator for transaction in self._open)
         self._decided = {decision.transaction: decision for decision in state.decided}
-        return self._relive(begins[0])
+        asked = self._votes_owed(self._early[: begins[0]])
+        return self._relive(begins[0], asked)
 
-    def _hear_lack(self, sender: ProcessId, lack: Lack, now_us: int) -> list[Effect]:
-        """Note who lacks the past; if all do, there is none."""
+    def _votes_owed(self, before: list[Held]) -> list[Effect]:
+        """Return what this process is to vote on: begun while it was there, but not yet told."""
+        asked: list[Effect] = []
+        for event, _ in before:
+            if isinstance(event, View) or not isinstance(event[1], Begin):
+                continue
+            sender, begin = event[0], event[1]
+            transaction = Transaction(str(sender), begin.number, begin.start)
+            ballot = self._open.get(transaction)
+            if ballot is not None and self._me in ballot.participants and not ballot.lacks:
+                asked.append(AskVote(transaction, begin.body))
+        return asked
+
+    def _hear_lack(self, sender: ProcessId, lack: Lack) -> list[Effect]:
+        """Note who lacks the past; if all do, it begins where the coordinator came."""
         view = self._view
         assert view is not None, "in a view"
         if lack.number != view.number:
             return []
         self._lacking[sender] = None
-        if any(member not in self._lacking for member in view.members):
+        if self.coordinator != self._me or any(who not in self._lacking for who in view.members):
             return []
-        nothing = State(view.number, (), ())
-        return self._learn(nothing, now_us)
+        return self._relive(0, [])
 
-    def _relive(self, begin: int) -> list[Effect]:
+    def _relive(self, begin: int, asked: list[Effect]) -> list[Effect]:
         assert self._early is not None, "a joiner"
         since, self._early = self._early[begin:], None
-        effects: list[Effect] = [KnowPast()]
+        effects: list[Effect] = [KnowPast(), *asked]
         for event, now_us in since:
             if isinstance(event, View):
                 effects += self._begin_view(event, now_us)
