@@ -73,7 +73,33 @@ def test_equal_reports_permit_the_view() -> None:
     assert hand.flush.installable == 1
     hand.flush.receive(C, Report(1, (1, 2, 0, 3), (3,)))
     assert hand.flush.installable == 2
-    assert hand.sent() == [(B, Install(2)), (C, Install(2))]
+    assert hand.sent() == [(B, Install(2, (3,))), (C, Install(2, (3,)))]
+
+
+def test_permission_that_did_not_count_a_process_is_none_for_it() -> None:
+    """D3 binds all who install, and who failed in a later view was not waited for."""
+    hand = atomic(D).learn(WITH_X)
+    hand.flush.receive(A, Install(2, (2, 3)))
+    assert hand.flush.installable == 1
+    hand.flush.receive(B, Report(2, (0, 0, 0, 0), (), (3,)))
+    assert hand.flush.installable == 1
+    hand.flush.receive(B, Install(2, (2,)))
+    assert hand.flush.installable == 2, "another permission counted it"
+
+
+def test_leaver_of_an_earlier_view_hears_from_a_new_coordinator_what_concerns_it() -> None:
+    """The permission of a later view says nothing of the view in which it left."""
+    hand = atomic(B).learn(view_of(A, B, C, number=2, left=(D,)))
+    hand.flush.receive(A, Install(2, ()))
+    hand.shelf.counts = [0, 0, 0]
+    hand.enter()
+    hand.learn(view_of(A, B, C, X, number=3, joined=(X,)))
+    hand.flush.receive(A, Install(3, ()))
+    hand.shelf.counts = [0, 0, 0, 0]
+    hand.enter()
+    hand.out.take()
+    hand.learn(view_of(B, C, X, number=4, failed=(A,)))
+    assert (D, Install(2, ())) in hand.sent()
 
 
 @pytest.mark.parametrize(

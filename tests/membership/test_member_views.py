@@ -52,7 +52,8 @@ def test_views_agreed_on_together_are_installed_one_by_one() -> None:
     machine = member(B, THREE)
     third = view_of(A, B, X, number=3, failed=(C,))
     machine.take_control(A, Decide((WITH_X, third)), 0)
-    effects = machine.take_control(A, Install(3), 0)
+    effects = machine.take_control(A, Install(2, (2,)), 0)
+    effects += machine.take_control(A, Install(3), 0)
     assert [e.view for e in effects if isinstance(e, InstallView)] == [WITH_X, third]
 
 

@@ -5,7 +5,7 @@ from unittest.mock import patch
 
 from tests.mutants.registry import plant
 
-from antiphon.core.control import Accept, Alive, Install, Prepare, Promise, Propose, Report
+from antiphon.core.control import Accept, Alive, Prepare, Promise, Propose, Report
 from antiphon.core.ids import ProcessId
 from antiphon.core.runs import Run
 from antiphon.core.views import View
@@ -75,6 +75,21 @@ def permission_is_not_passed_on(self: ViewAtomicFlush, peer: ProcessId, message:
     _RIGHT_ATOMIC_RECEIVE(self, peer, message)
 
 
+def _is_forgotten_or_failed(self: Membership, peer: ProcessId) -> bool:
+    return peer in self._left and peer not in self.transition.everybody()
+
+
+@plant(
+    ViewAtomicFlush,
+    "_note",
+    "D, leavers",
+    also=((Membership, "_is_forgotten", _is_forgotten_or_failed),),
+)
+def leaver_goes_uncounted(self: ViewAtomicFlush, number: int, _: tuple[int, ...]) -> None:
+    """A permission is one for everybody: a leaver that failed meanwhile is dismissed with it."""
+    self._uncounted[number] = ()
+
+
 @plant(ViewAtomicFlush, "_repeat_permission", "003-5, kin")
 def new_coordinator_repeats_nothing(self: ViewAtomicFlush) -> None:
     """What a dead coordinator told only some, the others never learn."""
@@ -106,8 +121,7 @@ def exclusion_is_not_checked(self: ViewAtomicFlush) -> None:
         return
     number = transition.pending[0].number
     if self.installable < number:
-        self.installable = self._said = number
-        self._out.send_each(transition.everybody(), Install(number))
+        self._permit(number)
 
 
 @plant(ViewAtomicFlush, "_check", "one flush too early")
@@ -127,8 +141,7 @@ def one_report_is_not_waited_for(self: ViewAtomicFlush) -> None:
     ]
     number = transition.pending[0].number
     if mine is not None and self.installable < number and len(same) >= len(participants) - 1:
-        self.installable = self._said = number
-        self._out.send_each(transition.everybody(), Install(number))
+        self._permit(number)
 
 
 @plant(ViewAtomicFlush, "learn", "deliver before forward")

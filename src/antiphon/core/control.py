@@ -118,12 +118,16 @@ class Report(Struct, frozen=True, array_like=True, tag=True):
     number: Number
     received: tuple[Number, ...]
     excluded: tuple[Rank, ...]
+    uncounted: tuple[Rank, ...] = ()
+    """What the permission to install view ``number`` said: see Install."""
 
 
 class Install(Struct, frozen=True, array_like=True, tag=True):
-    """The views up to this one may be installed."""
+    """View ``number`` may be installed; with the coordinator's flush, all up to it."""
 
     number: Number
+    uncounted: tuple[Rank, ...] = ()
+    """Members of the view before whose reports were not waited for: they must not install it."""
 
 
 class Alive(Struct, frozen=True, array_like=True, tag=True):

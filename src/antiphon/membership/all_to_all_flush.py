@@ -75,7 +75,7 @@ class AllToAllFlush:
         """Look whether the next view may follow."""
         self._check()
 
-    def dismiss(self, leaver: ProcessId) -> None:
+    def dismiss(self, laggard: ProcessId, number: int) -> None:
         """Nothing: it needs the flushes of all, and gives up if they do not come."""
 
     def _check(self) -> None:

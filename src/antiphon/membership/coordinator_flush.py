@@ -116,7 +116,7 @@ class CoordinatorFlush:
         ]
         self._check()
 
-    def dismiss(self, leaver: ProcessId) -> None:
+    def dismiss(self, laggard: ProcessId, number: int) -> None:
         """Nothing: it needs the flushes of all, and gives up if they do not come."""
 
     def _check(self) -> None:

@@ -31,7 +31,7 @@ from antiphon.core.control import (
 from antiphon.core.control import Flush as FlushMessage
 from antiphon.core.errors import PeerError
 from antiphon.core.ids import ProcessId
-from antiphon.core.views import View
+from antiphon.core.views import NUMBER_MAX, View
 from antiphon.membership.agreement import AGREEMENT_MESSAGES, Agreement
 from antiphon.membership.changes import NOTHING, Changes
 from antiphon.membership.effects import (
@@ -144,11 +144,16 @@ class Membership:
             self._out.send(peer, Want(self.latest.number))
         if alive.number >= self.transition.lingering.get(peer, alive.number + 1):
             self._forget_leaver(peer, now_us)
-        elif peer in self._left and peer not in self.transition.everybody():
+        elif self._is_forgotten(peer):
             # A leaver that was forgotten too soon: it waits to hear that it may go.
             number = self.transition.number
             self._out.send(peer, Alive(number, (), 0, number))
-            self._flush.dismiss(peer)
+            self._flush.dismiss(peer, self._left[peer])
+
+    def _is_forgotten(self, peer: ProcessId) -> bool:
+        """Whether a process left, is waited for no longer, and has failed in no view."""
+        is_out = peer in self._gone or peer in self.transition.failed_until(NUMBER_MAX)
+        return peer in self._left and not is_out and peer not in self.transition.everybody()
 
     def view_of(self, peer: ProcessId) -> int:
         """Return the last view that ``peer`` is known to have installed."""

@@ -127,8 +127,10 @@ class Flush(Protocol):
 
     keeps_copies: bool
     """Whether copies are needed after their view has been left, until all members left it."""
-    installable: int
-    """Views up to this one may be installed."""
+
+    @property
+    def installable(self) -> int:
+        """Views up to this one may be installed."""
 
     def learn(self) -> None:
         """A newer view has been agreed on."""
@@ -145,5 +147,5 @@ class Flush(Protocol):
     def installed(self) -> None:
         """The first pending view has become the current one."""
 
-    def dismiss(self, leaver: ProcessId) -> None:
-        """A process that left some views ago still waits to hear that it may go."""
+    def dismiss(self, laggard: ProcessId, number: int) -> None:
+        """A process still waits to hear whether it may install view ``number``."""

@@ -16,9 +16,14 @@ Corrections. Exclusion has a bit of its own (003-1). A view installed with other
 the next round at once (003-2). What comes from an excluded process is dropped (003-3; by
 ``receiving``). Counts are of received messages (003-8).
 
+Who may install. A permission counts for those whose reports it was given by, and for joiners: it
+names the members of the view before that it left out, and a process among those does not install.
+They failed in a view agreed on since, which they may not know of yet; one that left of its own
+will before that is not told to go, but that it is out.
+
 Leaner than printed in two ways, neither of which touches the invariant. Only messages of failed
 senders are relayed: a live sender's arrive by themselves, and if it fails later, that is one more
-view. And the permission to install is not relayed by all (003-5): it follows from any report of
+view. And the permission to install is not relayed by all (003-5): it rides on every report of
 the view it permits, and a coordinator that did not give it repeats it before the next one.
 
 Cost for n members, u unstable messages of failed senders: n - 1 reports (more while messages
@@ -31,6 +36,9 @@ from antiphon.core.ids import ProcessId
 from antiphon.core.runs import Run
 from antiphon.membership.effects import Outbox
 from antiphon.membership.transition import Copies, Transition
+
+PERMITTED_MAX = 1024
+"""Permissions that are remembered, the latest ones: for who is late, or left some views ago."""
 
 
 class ViewAtomicFlush:
@@ -46,7 +54,19 @@ class ViewAtomicFlush:
         self._copies = copies
         self._reports: dict[ProcessId, Report] = {}
         self._relayed: dict[int, None] = {}
-        self._said = self.installable = transition.number
+        self._uncounted: dict[int, tuple[int, ...]] = {}
+        """By view permitted: who of the view before was not counted, by rank in that."""
+        self._said = transition.number
+
+    @property
+    def installable(self) -> int:
+        """The next view, if it was permitted, counting this process; else the current one."""
+        number, current = self._transition.number, self._transition.current
+        if current is None:  # a joiner has nothing that could be counted
+            return max(self._uncounted, default=0)
+        uncounted = self._uncounted.get(number + 1)
+        is_counted = uncounted is not None and current.rank_of(self._me) not in uncounted
+        return number + is_counted
 
     def learn(self) -> None:
         """A newer view has been agreed on: relay, report."""
@@ -68,13 +88,13 @@ class ViewAtomicFlush:
     def receive(self, peer: ProcessId, message: object) -> None:
         """Take a report, or a permission."""
         match message:
-            case Install(number):
-                self.installable = max(self.installable, number)
+            case Install(number, uncounted):
+                self._note(number, uncounted)
             case Report(number) if number < self._transition.number:
-                self._out.send(peer, Install(self._transition.number))
+                self.dismiss(peer, number + 1)
             case Report(number):
                 # Who reports on a view has installed it: it was permitted.
-                self.installable = max(self.installable, number)
+                self._note(number, message.uncounted)
                 self._reports[peer] = message
                 self._check()
             case _:
@@ -91,9 +111,26 @@ class ViewAtomicFlush:
         if self._transition.pending:
             self.learn()
 
-    def dismiss(self, leaver: ProcessId) -> None:
-        """Tell it: the view it leaves was permitted, or nobody could have gone on."""
-        self._out.send(leaver, Install(self._transition.number))
+    def dismiss(self, laggard: ProcessId, number: int) -> None:
+        """Tell it who was counted when the view that it waits for was permitted."""
+        if number in self._uncounted:
+            self._out.send(laggard, Install(number, self._uncounted[number]))
+
+    def _note(self, number: int, uncounted: tuple[int, ...]) -> None:
+        """A view was permitted; who was counted once may install, whoever permits it again."""
+        before = self._uncounted.get(number)
+        self._uncounted[number] = (
+            uncounted if before is None else tuple(rank for rank in before if rank in uncounted)
+        )
+        if len(self._uncounted) > PERMITTED_MAX:
+            del self._uncounted[min(self._uncounted)]
+
+    def _permit(self, number: int) -> None:
+        """Let everybody whom it concerns install view ``number``."""
+        uncounted = tuple(self._transition.excluded_ranks())
+        self._note(number, uncounted)
+        self._said = number
+        self._out.send_each(self._transition.everybody(), Install(number, uncounted))
 
     def _coordinator(self) -> ProcessId:
         """Return the most senior participant that stays; if none does, the most senior one."""
@@ -115,15 +152,20 @@ class ViewAtomicFlush:
         transition = self._transition
         if self._said < transition.number and self._coordinator() == self._me:
             self._said = transition.number
-            self._out.send_each(transition.everybody(), Install(transition.number))
+            uncounted = self._uncounted.get(transition.number, ())
+            self._out.send_each(transition.everybody(), Install(transition.number, uncounted))
+            for leaver, number in transition.lingering.items():
+                if number < transition.number:
+                    self.dismiss(leaver, number)
 
     def _report(self) -> None:
         transition = self._transition
         if transition.current is None or not transition.pending:
             return
         report = Report(
-            transition.number, tuple(self._copies.received()), tuple(transition.excluded_ranks())
-        )
+            transition.number, tuple(self._copies.received()), tuple(transition.excluded_ranks()),
+            self._uncounted.get(transition.number, ()),
+        )  # fmt: skip
         coordinator = self._coordinator()
         if coordinator != self._me:
             self._out.send(coordinator, report)
@@ -151,5 +193,4 @@ class ViewAtomicFlush:
                 return
         number = transition.pending[0].number
         if self.installable < number:
-            self.installable = self._said = number
-            self._out.send_each(transition.everybody(), Install(number))
+            self._permit(number)
