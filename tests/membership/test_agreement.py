@@ -168,6 +168,41 @@ def test_ballots_of_different_members_never_meet() -> None:
         assert [ballot % 3 for ballot in ballots] == [1, 2, 0]
 
 
+def test_ballot_is_repeated_unchanged_to_who_has_not_answered() -> None:
+    """Who was a view behind could not answer; asked again, it says the same as the others."""
+    proposer = Agreement(outbox(B), THREE)
+    proposer.propose(WITHOUT_C)
+    proposer._out.take()
+    proposer.receive(C, Want(0))
+    assert (C, Prepare(2, 2)) in sent(proposer._out.take())
+    proposer.repeat()
+    assert sent(proposer._out.take()) == [(A, Prepare(2, 2)), (C, Prepare(2, 2))]
+    acceptor = Agreement(outbox(C), THREE)
+    for _ in range(2):
+        acceptor.receive(B, Prepare(2, 2))
+        assert sent(acceptor._out.take()) == [(B, Promise(2, 2, 0, None))]
+    proposer.receive(C, Promise(2, 2, 0, None))
+    proposer._out.take()
+    proposer.repeat()
+    assert sent(proposer._out.take()) == [(A, Propose(2, WITHOUT_C)), (C, Propose(2, WITHOUT_C))]
+
+
+def test_proposal_is_revised_only_while_nobody_knows_it() -> None:
+    """One ballot proposes one view, or two members could accept different ones in it."""
+    proposer = Agreement(outbox(B), THREE)
+    proposer.revise(WITHOUT_C)
+    assert not proposer.is_proposing
+    proposer.propose(WITHOUT_C)
+    alone = view_of(B, number=2, failed=(A, C))
+    proposer.revise(alone)
+    proposer._out.take()
+    proposer.receive(C, Promise(2, 2, 0, None))
+    assert (A, Propose(2, alone)) in sent(proposer._out.take())
+    proposer.revise(WITHOUT_C)
+    proposer.repeat()
+    assert (A, Propose(2, alone)) in sent(proposer._out.take())
+
+
 def test_lower_ballot_is_rejected_and_gives_up() -> None:
     """Who promised a higher ballot says so; the proposer stops, and is higher next time."""
     machine = Agreement(outbox(C), THREE)

@@ -77,6 +77,52 @@ def test_nobody_accuses_the_coordinator_to_its_face() -> None:
     assert next_view(changes) is None
 
 
+def test_accused_go_only_as_far_as_a_quorum_stays() -> None:
+    """Two that cannot reach each other do not keep the coordinator from excluding the dead."""
+    five = view_of(A, B, C, D, X)
+    changes = Changes(A)
+    changes.take(B, ask((C, D, X)))
+    changes.take(C, ask((B, D, X)))
+    view = next_view(changes, five, (D, X))
+    assert view is not None
+    assert (view.members, view.failed) == ((A, B, C), (D, X))
+    changes.learn(view)
+    view = next_view(changes, view, is_flushing=True)
+    assert view is not None
+    assert (view.members, view.failed) == ((A, B), (C,))
+
+
+def test_unfit_go_before_the_accused_and_accuse_nobody() -> None:
+    """Who has lost touch with the coordinator, or with a majority, is not asked who should go."""
+    changes = Changes(A)
+    changes.take(B, ask((C, D)))
+    view = changes.next_view(FOUR, [], [], is_flushing=False, unfit=[B])
+    assert view is not None
+    assert view.failed == (B,)
+
+
+def test_suspect_is_told_that_it_is_not_heard_and_when_it_is_again() -> None:
+    """It may hear this process; others whom one suspects are no business of its."""
+    changes = Changes(C)
+    told = changes.news(FOUR, B, [A, D], [A, D])
+    assert told == [(A, ask((A,))), (D, ask((D,))), (B, ask((A, D)))]
+    assert changes.news(FOUR, B, [A, D], [A, D]) == []
+    assert sorted(changes.news(FOUR, A, [D], [D])) == sorted([(A, ask((D,))), (B, ask())])
+    assert changes.news(FOUR, A, [], []) == [(A, ask()), (D, ask())]
+
+
+def test_condemned_process_is_told_nothing() -> None:
+    """There is nobody to tell."""
+    assert Changes(C).news(FOUR, A, [D]) == [(A, ask((D,)))]
+
+
+def test_blocked_process_accuses_nobody() -> None:
+    """Who hears too few is the one that is cut off."""
+    changes = Changes(C)
+    told = changes.news(FOUR, A, [B, D], [B, D], is_blocked=True)
+    assert told == [(B, ask((B,))), (D, ask((D,)))]
+
+
 def test_accusations_by_strangers_do_not_count() -> None:
     """Only members of the last view have a say."""
     changes = Changes(A)
@@ -230,8 +276,10 @@ def test_joiners_lack_the_state_until_they_say_otherwise() -> None:
 def test_member_tells_once_that_it_has_the_state() -> None:
     """It is news only while the last view still says that the state is lacking."""
     changes = Changes(A)
-    assert changes.own([], view_of(A, B, stateless=(A,))).has_state
-    assert not changes.own([], view_of(A, B)).has_state
+    lacking = view_of(A, B, stateless=(A,))
+    assert changes.news(lacking, B, []) == [(B, Ask((), (), leaving=False, has_state=True))]
+    assert changes.news(lacking, B, []) == []
+    assert Changes(A).news(view_of(A, B), B, []) == []
 
 
 def test_what_a_view_brought_about_is_forgotten() -> None:

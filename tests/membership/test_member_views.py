@@ -26,6 +26,8 @@ from antiphon.core.control import (
     JoinRefused,
     JoinRequest,
     Out,
+    Prepare,
+    Promise,
     Propose,
     Report,
     Want,
@@ -186,15 +188,60 @@ def test_dead_member_is_excluded_by_the_senior() -> None:
     assert sent(junior.lose(C, 0)) == [(A, Ask((C,), (), leaving=False, has_state=False))]
 
 
-def test_proposer_that_gets_no_answer_tries_again() -> None:
-    """A ballot under way is repeated with a higher number after some heartbeats."""
+def test_proposer_that_gets_no_answer_asks_again_and_more_and_more_rarely() -> None:
+    """A ballot under way is repeated as it is: giving it up would waste what is on its way."""
     machine = member(A, THREE)
     machine.lose(C, 0)
-    messages = []
-    for beat in range(1, 9):
+    when = []
+    for beat in range(1, 41):
         machine.take_control(B, Alive(1, (), 0, 1), beat * BEAT)
-        messages += [message for _, message in sent(machine.tick(beat * BEAT))]
-    assert any(type(message).__name__ == "Prepare" for message in messages)
+        said = [message for _, message in sent(machine.tick(beat * BEAT))]
+        if proposals := [message for message in said if isinstance(message, Propose)]:
+            assert {proposal.ballot for proposal in proposals} == {1}
+            when.append(beat)
+        assert not any(isinstance(message, Prepare) for message in said)
+    assert when == [4, 12, 28]
+
+
+def test_who_is_suspected_learns_that_it_is_not_heard() -> None:
+    """And if that lasts, who is not heard excludes who does not hear."""
+    machine = member(A, THREE)
+    accusation = Ask((A,), (), leaving=False, has_state=False)
+    machine.take_control(C, accusation, 0)
+    proposed = []
+    for beat in range(1, 20):
+        for peer in (B, C):
+            machine.take_control(peer, Alive(1, (), 0, 1), beat * BEAT)
+        said = [message for _, message in sent(machine.tick(beat * BEAT))]
+        proposed += [message.view for message in said if isinstance(message, Propose)]
+        assert bool(proposed) is (beat * BEAT >= TIMEOUT), beat
+    assert proposed[0].failed == (C,)
+
+
+def test_next_in_line_takes_over_from_who_is_blocked() -> None:
+    """The senior hears too few and says so: who hears enough coordinates, and excludes it."""
+    machine = member(B, view_of(A, B, C, D))
+    proposed = []
+    for beat in range(1, 20):
+        machine.take_control(A, Alive(1, (), 0, 1, is_blocked=True), beat * BEAT)
+        for peer in (C, D):
+            machine.take_control(peer, Alive(1, (), 0, 1), beat * BEAT)
+        said = [message for _, message in sent(machine.tick(beat * BEAT))]
+        proposed += [message for message in said if isinstance(message, Prepare)]
+    assert proposed
+    machine.take_control(C, Promise(2, proposed[0].ballot, 0, None), 20 * BEAT)
+    effects = machine.take_control(D, Promise(2, proposed[0].ballot, 0, None), 20 * BEAT)
+    views = [message.view for _, message in sent(effects) if isinstance(message, Propose)]
+    assert {view.failed for view in views} == {(A,)}
+
+
+def test_blocked_process_says_so() -> None:
+    """Others have to know that it cannot coordinate."""
+    machine = member(A, THREE)
+    for peer in (B, C):
+        machine.lose(peer, 0)
+    said = [message for _, message in sent(machine.tick(2 * BEAT))]
+    assert {message.is_blocked for message in said if isinstance(message, Alive)} == {True}
 
 
 def test_relays_reach_all_participants_of_a_larger_view() -> None:

@@ -40,6 +40,12 @@ SLOW_TO_FIND = (
     "promises are not kept",
     "every first ballot skips phase one",
     "what was accepted is not told",
+    "leaver goes uncounted",
+    "late answers end a ballot",
+    "accusations may break the quorum",
+    "joiners forget what they saw",
+    "any acknowledgement frees the sender",
+    "agreed views are forgotten too soon",
 )
 """Bugs that may need more worlds than the quick suite has time for."""
 

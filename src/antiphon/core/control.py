@@ -139,6 +139,8 @@ class Alive(Struct, frozen=True, array_like=True, tag=True):
     """My own messages up to this one have been received by all members."""
     agreed: Number
     """The last view that I know to be agreed on: who knows less can ask."""
+    is_blocked: bool = False
+    """I hear, or am heard by, too few to decide anything."""
 
 
 class Confirm(Struct, frozen=True, array_like=True, tag=True):

@@ -10,7 +10,9 @@ two quorums of a view share a member (``core/views.py``). So the sequence of vie
 only one side of a partition can go on: the one with a quorum of the last view agreed on.
 
 Liveness. When members stop suspecting each other wrongly, one of them alone proposes (the most
-senior one unsuspected) and succeeds. Being overtaken by a higher ballot only costs another try.
+senior one unsuspected) and succeeds, however long messages take: a ballot is not given up because
+answers are late. It is repeated, unchanged, to whoever has not answered, for a member that was a
+view behind could not. Being overtaken by a higher ballot only costs another try (``patience``).
 
 Why Paxos: it never blocks on a crash of the proposer at any step, needs no log (one decree per
 view), and its common case is the exchange that the papers' membership service makes anyway.
@@ -59,6 +61,7 @@ class Agreement:
         self._accepted: View | None = None
         self._ballot = 0
         self._proposal: View | None = None
+        self._is_proposed = False
         self._promises: dict[ProcessId, tuple[int, View | None]] = {}
         self._accepts: dict[ProcessId, None] = {}
         self._highest = 0
@@ -76,6 +79,7 @@ class Agreement:
         members = self.latest.members
         self._ballot = self._next_ballot()
         self._proposal = view
+        self._is_proposed = False
         self._promises, self._accepts = {}, {}
         if self._ballot == 1:
             return self._propose()
@@ -90,6 +94,31 @@ class Agreement:
         above = max(self._highest, self._promised, self._ballot)
         return above + 1 + (rank - above) % size
 
+    def _proposer(self, ballot: int) -> ProcessId:
+        """Return whose ballot that is."""
+        assert self.latest is not None, "ballots are among members"
+        return self.latest.members[(ballot - 1) % len(self.latest.members)]
+
+    def revise(self, view: View) -> None:
+        """Propose ``view`` instead, if nobody has been told of another yet."""
+        if self.is_proposing and not self._is_proposed:
+            self._proposal = view
+
+    def repeat(self) -> None:
+        """Ask again who has not answered in the ballot under way."""
+        assert self.latest is not None, "a ballot is under way"
+        self._repeat_to(list(self.latest.members))
+
+    def _repeat_to(self, members: list[ProcessId]) -> None:
+        assert self._proposal is not None, "a ballot is under way"
+        answered = self._accepts if self._is_proposed else self._promises
+        message: Propose | Prepare = (
+            Propose(self._ballot, self._proposal)
+            if self._is_proposed
+            else Prepare(self._proposal.number, self._ballot)
+        )
+        self._out.send_each([who for who in members if who not in answered], message)
+
     def give_up(self) -> None:
         """Stop proposing: somebody more senior will."""
         self._highest = max(self._highest, self._ballot)
@@ -98,6 +127,7 @@ class Agreement:
     def _propose(self) -> list[View]:
         assert self.latest is not None, "a ballot is under way"
         assert self._proposal is not None, "a ballot is under way"
+        self._is_proposed = True
         proposal = Propose(self._ballot, self._proposal)
         self._out.send_each(list(self.latest.members), proposal)
         return self._on_propose(self._me, proposal)
@@ -111,6 +141,8 @@ class Agreement:
                 return self._on_decide(peer, views)
             case Want(after):
                 self._tell(peer, after)
+                if self.is_proposing and self.latest is not None and peer in self.latest.members:
+                    self._repeat_to([peer])  # it could not answer what it did not understand
                 return []
             case Propose(_, view):
                 return self._take_part(peer, message, view.number)
@@ -165,7 +197,8 @@ class Agreement:
     # Accepting.
 
     def _on_prepare(self, peer: ProcessId, asked: Prepare) -> list[View]:
-        if asked.ballot <= self._promised:
+        is_again = asked.ballot == self._promised and self._proposer(asked.ballot) == peer
+        if asked.ballot <= self._promised and not is_again:
             return self._reply(peer, Reject(asked.number, self._promised))
         self._promised = asked.ballot
         return self._reply(
@@ -200,13 +233,12 @@ class Agreement:
     def _on_promise(self, peer: ProcessId, promise: Promise) -> list[View]:
         if promise.accepted is not None:
             self._check(promise.accepted, promise.number)
-        if not self._ballot or promise.ballot != self._ballot or self._accepts:
+        if not self._ballot or promise.ballot != self._ballot or self._is_proposed:
             return []
         assert self.latest is not None, "a ballot is under way"
         assert self._proposal is not None, "a ballot is under way"
-        before = self.latest.has_quorum(self._promises)
         self._promises[peer] = promise.accepted_ballot, promise.accepted
-        if before or not self.latest.has_quorum(self._promises):
+        if not self.latest.has_quorum(self._promises):
             return []
         _, accepted = max(self._promises.values(), key=lambda given: given[0])
         if accepted is not None:

@@ -7,9 +7,18 @@ come together makes ONE view, however many changes that is.
 While a view is still being left, only failures make another one: they may be what holds it up.
 Joins and leaves wait, so a long sequence of them cannot starve a view (ISIS 5.5; 000-19).
 
-Accusations are taken from the senior down, and not from who is accused already: of two members
-that cannot reach each other the senior one stays.
+Who goes. Whom the coordinator suspects itself; who has long been unfit (it does not hear the
+coordinator, or is blocked: ``failure_detector``); and who is accused by others, from the senior
+down, but not by who goes already: of two members that cannot reach each other the senior one stays.
+The unfit and the accused go only as far as those who stay are a quorum: a view of fewer could
+not be decided, and one without the coordinator's own suspects is the better for being smaller. Who
+is still accused then goes in the view after.
+
+A member tells the coordinator what it asks for, and each process that it suspects that it does not
+hear it: that one may well hear this one.
 """
+
+from collections.abc import Sequence
 
 from antiphon.core.control import Ask
 from antiphon.core.ids import ProcessId
@@ -28,15 +37,41 @@ class Changes:
         """Nothing is asked for yet."""
         self._me = me
         self._asked: dict[ProcessId, Ask] = {}
+        self._told: dict[ProcessId, tuple[int, Ask]] = {}
         self.joining: dict[ProcessId, None] = {}
         """Who asked this process to be taken in."""
         self.is_leaving = False
         self.has_state = True
 
-    def own(self, suspected: list[ProcessId], latest: View) -> Ask:
-        """Return what this process asks for; nothing new is worth no message."""
+    def news(
+        self,
+        latest: View,
+        coordinator: ProcessId,
+        suspected: list[ProcessId],
+        doubted: Sequence[ProcessId] = (),
+        *,
+        is_blocked: bool = False,
+    ) -> list[tuple[ProcessId, Ask]]:
+        """Return whom to tell what: nothing new is worth no message.
+
+        ``doubted`` are the suspected that may live. A blocked process accuses nobody: it is itself
+        the one that has lost touch.
+        """
         has_news = self.has_state and self._me in latest.stateless
-        return Ask(tuple(suspected), tuple(self.joining), self.is_leaving, has_news)
+        concerned = dict.fromkeys([*self._told, *(who for who in doubted if who in latest.members)])
+        concerned[coordinator] = None
+        concerned.pop(self._me, None)
+        told: list[tuple[ProcessId, Ask]] = []
+        for process in concerned:
+            accused = [who for who in suspected if who == process]
+            if process == coordinator and not is_blocked:
+                accused = suspected
+            ask = Ask(tuple(accused), tuple(self.joining), self.is_leaving, has_news)
+            number, last = self._told.get(process, (0, NOTHING))
+            if ask != last or (number != latest.number and ask != NOTHING):
+                self._told[process] = latest.number, ask
+                told.append((process, ask))
+        return told
 
     def take(self, peer: ProcessId, ask: Ask) -> None:
         """Remember what a member asks for."""
@@ -50,29 +85,45 @@ class Changes:
         """Forget what a view has brought about."""
         gone = (*view.left, *view.failed)
         self._asked = {peer: ask for peer, ask in self._asked.items() if peer in view.members}
+        self._told = {peer: said for peer, said in self._told.items() if peer in view.members}
         self.joining = {
             process: None
             for process in self.joining
             if process not in view.members and process not in gone
         }
 
-    def failed(self, own: list[ProcessId], electorate: list[ProcessId]) -> dict[ProcessId, None]:
-        """Return whom to exclude: own suspects, and those of members that are not suspects."""
+    def failed(
+        self, own: list[ProcessId], unfit: list[ProcessId], latest: View
+    ) -> dict[ProcessId, None]:
+        """Return whom to exclude: own suspects; of the unfit and the accused, whom one can."""
         failed = dict.fromkeys(own)
-        for member in electorate:
-            ask = self._asked.get(member)
-            if ask is not None and member not in failed:
-                failed |= {process: None for process in ask.suspected if process != self._me}
+        accused = [
+            (member, process)
+            for member in latest.members
+            if member not in unfit and (ask := self._asked.get(member)) is not None
+            for process in ask.suspected
+        ]
+        for accuser, process in [*((None, process) for process in unfit), *accused]:
+            if process != self._me and accuser not in failed and process not in failed:
+                rest = [who for who in latest.members if who not in failed and who != process]
+                if latest.has_quorum(rest):
+                    failed[process] = None
         return failed
 
     def next_view(
-        self, latest: View, own: list[ProcessId], leavers: list[ProcessId], *, is_flushing: bool
+        self,
+        latest: View,
+        own: list[ProcessId],
+        leavers: list[ProcessId],
+        *,
+        is_flushing: bool,
+        unfit: Sequence[ProcessId] = (),
     ) -> View | None:
         """Return the view to propose after ``latest``, or None if nothing is to change.
 
         ``leavers`` are out of ``latest`` but still take part in a flush.
         """
-        failed = self.failed(own, list(latest.members))
+        failed = self.failed(own, list(unfit), latest)
         gone = tuple(process for process in (*latest.members, *leavers) if process in failed)
         if is_flushing and not gone:
             return None

@@ -9,6 +9,13 @@ Anything that arrives from a process shows that it lives, so heartbeats are need
 nothing else is sent. The timeout follows the gaps that were seen (mean and deviation, as TCP's
 retransmission timer does), has a floor, and is doubled for a process that was suspected wrongly.
 
+A suspicion is due when the silence will be too long before the next look: so whoever stops is
+suspected within its timeout of its last sign of life, however rarely one looks.
+
+Hearing is not being heard. A process may say that it does not hear this one, or that it is blocked
+itself, having lost touch with a majority. If it says so for as long as silence would be borne, it
+is unfit: heard, but no member that the others could go on with (``changes`` says who goes).
+
 A process that was itself stopped (SIGSTOP, a suspended machine) finds everybody silent for as
 long as it slept. It notices by its own late timer, and forgives everybody that time.
 
@@ -24,6 +31,12 @@ from antiphon.core.ids import ProcessId
 
 _SMALL_GROUP = 32
 _CONDEMNED_MAX = 4096
+DEAF = "deaf"
+"""It does not hear this process."""
+
+BLOCKED = "blocked"
+"""It has lost touch with a majority."""
+
 _BEATS_MISSED = 5
 """However short the floor, a process may miss this many heartbeats."""
 
@@ -35,7 +48,8 @@ class Timing:
     heartbeat_us: int = 100_000
     """A process is heard at least this often, and looks at its timers this often."""
     timeout_us: int = 1_500_000
-    """The floor: shorter silences are never suspicious."""
+    """Within this time of its last sign of life a process that stopped is suspected. The floor:
+    silences shorter than this less a heartbeat are never suspicious."""
     timeout_us_max: int = 30_000_000
     """The ceiling of the adaptive timeout."""
 
@@ -76,6 +90,8 @@ class FailureDetector:
         self._condemned: dict[ProcessId, None] = {}
         self._checked_us = now_us
         self.heartbeat_us = timing.heartbeat_us
+        self._ailing: dict[ProcessId, dict[str, int]] = {}
+        """Who says what makes it unfit, and since when."""
         self.suspected: dict[ProcessId, None] = {}
         """Watched processes that are suspected now."""
 
@@ -88,6 +104,7 @@ class FailureDetector:
             process: old.get(process) or _Peer(now_us, self._timing.timeout_us)
             for process in processes
         }
+        self._ailing = {who: said for who, said in self._ailing.items() if who in self._peers}
         self.suspected = {
             process: None
             for process in self._peers
@@ -99,6 +116,39 @@ class FailureDetector:
         peer = self._peers.get(process)
         if peer is not None:
             peer.hear(now_us)
+
+    def note(self, process: ProcessId, ailment: str, now_us: int, *, is_so: bool) -> None:
+        """A process says that it does not hear this one, or is blocked; or is so no longer."""
+        if is_so and process in self._peers:
+            self._ailing.setdefault(process, {}).setdefault(ailment, now_us)
+        elif not is_so and (said := self._ailing.get(process)) is not None:
+            said.pop(ailment, None)
+            if not said:
+                del self._ailing[process]
+
+    def has(self, process: ProcessId, ailment: str) -> bool:
+        """Whether a process says so, for however short a time."""
+        return ailment in self._ailing.get(process, ())
+
+    def unfit(self, now_us: int, *ailments: str) -> list[ProcessId]:
+        """Return who has said one of these for as long as silence would be borne."""
+        bearable_us = max(self._timing.timeout_us, _BEATS_MISSED * self.heartbeat_us)
+        return [
+            process
+            for process, said in self._ailing.items()
+            if any(now_us - said[one] >= bearable_us for one in ailments if one in said)
+        ]
+
+    @property
+    def doubted(self) -> list[ProcessId]:
+        """Who is suspected and may live after all."""
+        return [process for process in self.suspected if process not in self._condemned]
+
+    def is_fresh(self, process: ProcessId, now_us: int) -> bool:
+        """Whether a process was heard just now, and not only not too long ago."""
+        peer = self._peers.get(process)
+        fresh_us = max(self._timing.timeout_us // 3, _BEATS_MISSED * self.heartbeat_us)
+        return peer is not None and now_us - peer.heard_us <= fresh_us
 
     def condemn(self, process: ProcessId) -> bool:
         """``process`` is certainly dead; tell whether that is news."""
@@ -117,7 +167,7 @@ class FailureDetector:
         longest_us = max(self._timing.timeout_us_max, shortest_us)
         news: list[ProcessId] = []
         for process, peer in self._peers.items():
-            silent_us = now_us - peer.heard_us
+            silent_us = now_us - peer.heard_us + self._timing.heartbeat_us  # by the next look
             is_silent = silent_us > shortest_us and silent_us > min(
                 peer.timeout_us(self.heartbeat_us), longest_us
             )
@@ -135,3 +185,6 @@ class FailureDetector:
         if late_us > 0:
             for peer in self._peers.values():
                 peer.heard_us = min(peer.heard_us + late_us, now_us)
+            for said in self._ailing.values():
+                for ailment, since_us in said.items():
+                    said[ailment] = min(since_us + late_us, now_us)

@@ -5,9 +5,14 @@
     Agreement         what is the next view?             -> a decided view is pending
     Flush             may it be installed?               -> InstallView
 
-The coordinator is the most senior member of the last view agreed on that a process does not
-suspect; everybody can become it. If too few members are unsuspected to decide anything, the group
-is blocked at this process, and says so, until they are heard again or tell it that it is out.
+The coordinator is the most senior member of the last view agreed on that a process hears and that
+does not say it is blocked; everybody can become it. A process is blocked, and says so to all, if
+those that it hears, and that have not long said that they do not hear it, are too few to decide
+anything; until they are heard again or tell it that it is out.
+
+Partial connectivity: whoever hears and is heard by a quorum can coordinate; who is not, blocks, and
+the next takes over. Whoever the coordinator cannot go on with is excluded, and of two others that
+do not hear each other the junior one, as far as the quorum allows (``changes``).
 
 Law: views are installed in the order agreed on, one by one. A process that learns that it failed
 in the eyes of the others stops at once; it can come back as a new life.
@@ -17,6 +22,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 
 from antiphon.core.control import (
+    Accept,
     Alive,
     AnyMessage,
     Ask,
@@ -25,6 +31,8 @@ from antiphon.core.control import (
     JoinRefused,
     JoinRequest,
     Out,
+    Promise,
+    Reject,
     Report,
     Want,
 )
@@ -33,7 +41,7 @@ from antiphon.core.errors import PeerError
 from antiphon.core.ids import ProcessId
 from antiphon.core.views import NUMBER_MAX, View
 from antiphon.membership.agreement import AGREEMENT_MESSAGES, Agreement
-from antiphon.membership.changes import NOTHING, Changes
+from antiphon.membership.changes import Changes
 from antiphon.membership.effects import (
     BlockGroup,
     LeaveGroup,
@@ -41,7 +49,8 @@ from antiphon.membership.effects import (
     ResumeGroup,
     SuspectProcess,
 )
-from antiphon.membership.failure_detector import FailureDetector, Timing
+from antiphon.membership.failure_detector import BLOCKED, DEAF, FailureDetector, Timing
+from antiphon.membership.patience import Patience
 from antiphon.membership.transition import Copies, Flush, Transition
 
 FlushMaker = Callable[[Outbox, Transition, Copies], Flush]
@@ -80,8 +89,8 @@ class Membership:
         self._early: deque[tuple[ProcessId, FlushMessage | Report | Install]]
         self._early = deque(maxlen=EARLY_MAX)
         self._in_view: dict[ProcessId, int] = {}
-        self._last_ask: tuple[ProcessId, int, Ask] | None = None
-        self._retry_us = 0
+        self._patience = Patience()
+        self._pushed: dict[ProcessId, int] = {}
         self._left_us: int | None = None
         self.is_blocked = False
         self.is_over = False
@@ -134,6 +143,7 @@ class Membership:
     def hear_alive(self, peer: ProcessId, alive: Alive, now_us: int) -> None:
         """``peer`` says which view it is in, and which it knows last: catch up, or tell it."""
         self._detector.hear(peer, now_us)
+        self._detector.note(peer, BLOCKED, now_us, is_so=alive.is_blocked)
         if peer in self.transition.everybody():
             self._in_view[peer] = max(alive.number, self.view_of(peer))
         if self.is_over:
@@ -229,12 +239,15 @@ class Membership:
     def _take_from_member(self, peer: ProcessId, message: AnyMessage, now_us: int) -> None:
         """Take a message that only members send each other."""
         match message:
-            case Ask():
+            case Ask(suspected):
                 if peer in self.transition.everybody():
+                    self._detector.note(peer, DEAF, now_us, is_so=self._me in suspected)
                     self._changes.take(peer, message)
             case FlushMessage() | Report() | Install():
                 self._take_flush(peer, message)
             case _ if isinstance(message, AGREEMENT_MESSAGES):
+                if isinstance(message, Promise | Accept | Reject):
+                    self._patience.hear(now_us)
                 views = self._agreement.receive(peer, message)
                 self._learn(views, now_us, is_decider=not isinstance(message, Decide))
             case _:
@@ -298,7 +311,8 @@ class Membership:
         for view in views:
             if is_decider:
                 self._announce(view)
-            self._retry_us = 0
+            self._patience.succeed()
+            self._pushed = {who: at for who, at in self._pushed.items() if who in view.members}
             self._changes.learn(view)
             if self._me in view.failed:
                 self._end(f"the others have gone on without this process since view {view.number}")
@@ -365,21 +379,43 @@ class Membership:
         if latest is None or self.is_over or self._me not in latest.members:
             return
         suspected = self._detector.suspected
-        alive: Sequence[ProcessId] = latest.members
-        if suspected:
-            alive = [member for member in latest.members if member not in suspected]
-        self._note_blocked(latest, alive)
+        deaf = self._detector.unfit(now_us, DEAF)
+        reached: Sequence[ProcessId] = latest.members
+        if suspected or deaf:
+            reached = [who for who in latest.members if who not in suspected and who not in deaf]
+        self._note_blocked(latest, reached)
         if self._dissolve(latest):
             return
-        coordinator = alive[0]
-        if coordinator != self._me:
+        coordinator = self._coordinator(latest)
+        for process, ask in self._changes.news(
+            latest, coordinator, list(suspected), self._detector.doubted, is_blocked=self.is_blocked
+        ):
+            self._out.send(process, ask)
+        if suspected and latest.number > 1:
+            self._push_views(latest)
+        if coordinator != self._me or self.is_blocked:
             self._agreement.give_up()
-            self._ask(coordinator, latest)
-        elif not self._agreement.is_proposing and now_us >= self._retry_us:
-            self._propose(latest, now_us)
-        elif self._agreement.is_proposing and now_us >= self._retry_us:
-            self._agreement.give_up()
-            self._propose(latest, now_us)
+        else:
+            self._lead(latest, reached, now_us)
+
+    def _push_views(self, latest: View) -> None:
+        """Tell members that are not heard what was agreed on: their questions would not come."""
+        for process in self._detector.doubted:
+            is_told = max(self._pushed.get(process, 0), self.view_of(process)) >= latest.number
+            if process in latest.members and not is_told:
+                self._pushed[process] = latest.number
+                self._out.send(process, Decide(tuple(self._agreement.history)))
+
+    def _coordinator(self, latest: View) -> ProcessId:
+        """Return who leads: the most senior that is heard, and not blocked; or this process."""
+        suspected = self._detector.suspected
+        for member in latest.members:
+            if member == self._me:
+                if not self.is_blocked:
+                    return member
+            elif member not in suspected and not self._detector.has(member, BLOCKED):
+                return member
+        return self._me
 
     def _note_blocked(self, latest: View, alive: Sequence[ProcessId]) -> None:
         is_blocked = not latest.has_quorum(alive)
@@ -399,26 +435,34 @@ class Membership:
             self._end("")
         return self.is_over
 
-    def _ask(self, coordinator: ProcessId, latest: View) -> None:
-        suspected = [process for process in self._detector.suspected if process != coordinator]
-        ask = self._changes.own(suspected, latest)
-        last = self._last_ask
-        said = coordinator, latest.number, ask
-        is_news = ask != NOTHING if last is None or last[:2] != said[:2] else ask != last[2]
-        if is_news:
-            self._last_ask = said
-            self._out.send(coordinator, ask)
+    def _lead(self, latest: View, reached: Sequence[ProcessId], now_us: int) -> None:
+        """As coordinator, have decided what is to change; see to it that it gets on.
 
-    def _propose(self, latest: View, now_us: int) -> None:
+        Not while fewer than a quorum were heard just now, suspected or not: a proposal of who is
+        cut off does harm where others accept it, for they cannot say so.
+        """
+        if now_us < self._patience.due_us:
+            return
         view = self._changes.next_view(
             latest, list(self._detector.suspected), self._leavers(),
             is_flushing=bool(self.transition.pending),
+            unfit=self._detector.unfit(now_us, DEAF, BLOCKED),
         )  # fmt: skip
-        if view is not None:
-            # A ballot that gets no answer is tried again; the senior member tries sooner.
-            rank = latest.members.index(self._me)
-            self._retry_us = now_us + (4 + rank % 8) * self._timing.heartbeat_us
+        if view is None and not self._agreement.is_proposing:
+            return
+        fresh = [who for who in reached if who == self._me or self._detector.is_fresh(who, now_us)]
+        if not latest.has_quorum(fresh):
+            return
+        rank = latest.members.index(self._me)
+        timing = self._timing
+        self._patience.ask(now_us, rank, timing.heartbeat_us, timing.timeout_us_max)
+        if not self._agreement.is_proposing:
+            assert view is not None, "something is to change"
             self._learn(self._agreement.propose(view), now_us, is_decider=True)
+        else:
+            if view is not None:
+                self._agreement.revise(view)
+            self._agreement.repeat()
 
     def _leavers(self) -> list[ProcessId]:
         """Return who left and may still be waited for by somebody."""

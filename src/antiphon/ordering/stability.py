@@ -49,12 +49,14 @@ class Stability:
         self.copies[self.rank].clear()
         self.kept_bytes = 0
 
-    def alive(self, number: int, received: list[int], agreed: int) -> Alive:
+    def alive(
+        self, number: int, received: list[int], agreed: int, *, is_blocked: bool = False
+    ) -> Alive:
         """Return what to tell the others: what has been received since the last time."""
         said = self._said
         news = tuple((rank, count) for rank, count in enumerate(received) if count != said[rank])
         self._said = received
-        return Alive(number, news, self._stable[self.rank], agreed)
+        return Alive(number, news, self._stable[self.rank], agreed, is_blocked)
 
     def learn(self, peer: int, alive: Alive, sent: int) -> bool:
         """Take what member ``peer`` says; False if no correct member would say it."""

@@ -418,10 +418,12 @@ class Member:
         self._received_bytes = self._sent_bytes = 0
         latest = self.membership.latest
         agreed = latest.number if latest is not None else 0
+        is_blocked = self.membership.is_blocked
         if self.view is None:  # taken in, but still to install the first view
-            return Alive(0, (), 0, agreed)
+            return Alive(0, (), 0, agreed, is_blocked)
         received = self._ordering.received(GROUP)
-        return self._stability.alive(self.membership.transition.number, received, agreed)
+        number = self.membership.transition.number
+        return self._stability.alive(number, received, agreed, is_blocked=is_blocked)
 
     def _take_alive(self, peer: ProcessId, alive: Alive) -> None:
         number = self.membership.transition.number

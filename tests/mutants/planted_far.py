@@ -1,0 +1,82 @@
+"""Planted bugs that harm where processes are far apart, reach only some, or join with wishes.
+
+Most of them are what the machines once did: each was found from outside, in worlds of which
+exploration knew nothing.
+"""
+
+from typing import Any
+
+from tests.mutants.registry import plant
+
+from antiphon.core.errors import PeerError
+from antiphon.core.ids import ProcessId
+from antiphon.core.views import View
+from antiphon.membership.changes import Changes
+from antiphon.membership.membership import Membership
+from antiphon.ordering.letters import Letters
+from antiphon.toolkit.commit import Commit, Effect
+from antiphon.toolkit.commit_messages import Lack, State
+
+
+@plant(Membership, "_lead", "retries after a fixed time")
+def late_answers_end_a_ballot(
+    self: Membership, latest: View, reached: list[ProcessId], now_us: int
+) -> None:
+    """A ballot is given up after a few heartbeats, although its answers are on their way."""
+    if now_us < self._patience.due_us:
+        return
+    view = self._changes.next_view(
+        latest, list(self._detector.suspected), self._leavers(),
+        is_flushing=bool(self.transition.pending),
+    )  # fmt: skip
+    if view is not None:
+        rank = latest.members.index(self._me)
+        self._agreement.give_up()
+        self._patience.due_us = now_us + (4 + rank % 8) * self._timing.heartbeat_us
+        self._learn(self._agreement.propose(view), now_us, is_decider=True)
+
+
+@plant(Changes, "failed", "all accusations count")
+def accusations_may_break_the_quorum(
+    self: Changes, own: list[ProcessId], unfit: list[ProcessId], latest: View
+) -> dict[ProcessId, None]:
+    """Whoever is accused is to go, and if too many are, nobody goes."""
+    failed = dict.fromkeys(own)
+    for member in latest.members:
+        ask = self._asked.get(member)
+        if ask is not None and member not in failed:
+            failed |= {process: None for process in ask.suspected if process != self._me}
+    return failed
+
+
+@plant(Commit, "_hear_lack", "joiners begin with nothing")
+def joiners_forget_what_they_saw(self: Commit, sender: ProcessId, lack: Lack) -> list[Effect]:
+    """If nobody knows the past, what was begun since the first of them came is forgotten too."""
+    view = self._view
+    assert view is not None, "in a view"
+    if lack.number != view.number:
+        return []
+    self._lacking[sender] = None
+    if any(member not in self._lacking for member in view.members):
+        return []
+    return self._learn(State(view.number, (), ()), 0)
+
+
+@plant(Letters, "acknowledge", "000-24, kin")
+def any_acknowledgement_frees_the_sender(self: Letters, peer: ProcessId, count: int) -> bool:
+    """An acknowledgement of an earlier letter counts for a later one, still on its way."""
+    if peer not in self._sent:
+        return False
+    if count > self._sent[peer]:
+        raise PeerError(str(count))
+    self._acknowledged[peer] = max(count, self._acknowledged.get(peer, 0))
+    is_free = peer == self.waiting_for
+    if is_free:
+        self.waiting_for = None
+    return is_free
+
+
+@plant(Membership, "_forget_history", "views that somebody lacks")
+def agreed_views_are_forgotten_too_soon(self: Any) -> None:
+    """What this process has installed it forgets, whoever may still have to learn it."""
+    self._agreement.forget_before(self.transition.number)
