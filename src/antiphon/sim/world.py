@@ -180,7 +180,7 @@ class World:
             case "heal":
                 self.channels.heal()
             case "slow" | "far" | "down" | "up":
-                self._do_to_link(*step.who, step)
+                self._do_to_link(step.who[0], step.who[1], step)
             case "join":
                 self._join(step.who[0])
             case _:
