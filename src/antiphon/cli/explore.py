@@ -3,24 +3,26 @@
 import json
 import os
 import shlex
-from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from antiphon.cli.pairs_screen import print_pairs
 from antiphon.cli.screen import output, progress_bar
+from antiphon.cli.search import Search
 from antiphon.core.errors import UsageError
-from antiphon.sim.exploration import Finding, examine, live
-from antiphon.sim.random_scenario import random_scenario
+from antiphon.sim.coverage import Pair, kinds_of, pair_named, pairs_of
+from antiphon.sim.exploration import Finding, survey
 from antiphon.sim.scenario import parse_scenario
 from antiphon.sim.shrinking import shrink
 from antiphon.stack.settings import FLUSHES
 from antiphon.trace.run_folder import RunFolder
 
-_CHUNK = 50
 _SEEDS_MAX = 10_000_000
+_AIM_SEEDS_MIN = 1_000
+_AIMED_MAX = 25
+"""Worlds aimed at one pair, at most."""
 
 
 def explore(
@@ -28,6 +30,9 @@ def explore(
         str, typer.Option(help="Which worlds: FIRST..LAST, both included.")
     ] = "0..999",
     flush: Annotated[str, typer.Option(help=f"One of {', '.join(FLUSHES)}.")] = "view-atomic",
+    aim: Annotated[
+        str, typer.Option(help="Aim all worlds at a pair of events, as in leave+crash.")
+    ] = "",
     jobs: Annotated[int, typer.Option(help="Processes to explore with; 0: one per core.")] = 0,
     failures: Annotated[int, typer.Option(help="Stop after so many failing worlds.")] = 3,
     keep: Annotated[Path, typer.Option(help="Where failing worlds are kept.")] = Path("runs"),
@@ -38,12 +43,19 @@ def explore(
 ) -> None:
     """Live through random worlds: crashes, pauses, partitions, joins, leaves, slow messages.
 
-    Messages in all orders, letters and, with the view-atomic flush, uniform messages and
-    transactions are mixed in.
+    Half of the worlds are near and quick. The others are wide: distances up to a second, unequal
+    by pair and direction, with the timing of real groups or a quick one; links that are down one
+    way or both; processes that are busy in slices; clocks that run apart; several excluded who come
+    back together; applications that multicast at awkward moments. Messages in all orders, letters
+    and, with the view-atomic flush, uniform messages and transactions are mixed in.
 
     A world fails if the oracle, or the check of letters, finds a broken promise, if it does not
-    come to rest, or if a protocol raises an error. It is shrunk to a small scenario, kept with its
-    trace, and the command that replays it is printed.
+    come to rest, or go on where it must, within a bound that follows from its settings and delays,
+    or if a protocol raises an error. It is shrunk to a small scenario, kept with its trace, and the
+    command that replays it is printed.
+
+    A table tells which pairs of events fell inside one view change, in how many worlds. After 1,000
+    worlds or more, some are added that aim at the pairs never reached.
     """
     if flush not in FLUSHES:
         message = f"there is no flush {flush!r}: choose one of {', '.join(FLUSHES)}"
@@ -55,14 +67,42 @@ def explore(
         _replay(replay, keep, as_json=as_json)
         return
     chosen = _parse_seeds(seeds)
-    findings = _explore(chosen, flush, jobs or os.cpu_count() or 1, failures)
-    reports = [_report(finding, keep, is_quiet=as_json) for finding in findings]
+    search = Search(flush, jobs or os.cpu_count() or 1, failures)
+    search.run(chosen, _parse_aim(aim, flush))
+    if not aim and len(chosen) >= _AIM_SEEDS_MIN:
+        _aim_at_the_rest(search, chosen)
+    reports = [_report(finding, keep, is_quiet=as_json) for finding in search.findings]
     if as_json:
-        typer.echo(json.dumps({"seeds": seeds, "flush": flush, "findings": reports}))
-    elif not reports:
-        output.print(f"{len(chosen):,} worlds with flush {flush}, and every promise was kept")
+        pairs = {"+".join(pair): search.reached[pair] for pair in pairs_of(flush)}
+        typer.echo(
+            json.dumps({"seeds": seeds, "flush": flush, "findings": reports, "pairs": pairs})
+        )
+    else:
+        if not reports:
+            output.print(
+                f"{search.world_count:,} worlds with flush {flush}, and every promise was kept"
+            )
+        print_pairs(flush, search.reached)
     if reports:
         raise typer.Exit(1)
+
+
+def _aim_at_the_rest(search: Search, seeds: range) -> None:
+    """Add worlds aimed at the pairs that were never reached, up to a tenth of what was run."""
+    never = [pair for pair in pairs_of(search.flush) if not search.reached[pair]]
+    count = min(_AIMED_MAX, len(seeds) // 10 // len(never)) if never else 0
+    for pair in never:
+        if count and not search.is_over:
+            search.run(seeds[:count], pair)
+
+
+def _parse_aim(text: str, flush: str) -> Pair | None:
+    pair = pair_named(text) if text else None
+    if text and pair not in pairs_of(flush):
+        kinds = ", ".join(kinds_of(flush))
+        message = f"--aim {text!r} is no pair of events: write A+B, each one of {kinds}"
+        raise UsageError(message)
+    return pair
 
 
 def _parse_seeds(text: str) -> range:
@@ -77,42 +117,13 @@ def _parse_seeds(text: str) -> range:
     return seeds
 
 
-def _explore(seeds: range, flush: str, jobs: int, failures: int) -> list[Finding]:
-    findings: list[Finding] = []
-    with progress_bar("exploring", len(seeds)) as (bar, task):
-        for done, found in _examined(seeds, flush, jobs):
-            findings += found
-            bar.update(bar.task_ids[task], advance=done)
-            if len(findings) >= failures:
-                break
-    return findings[:failures]
-
-
-def _examined(seeds: range, flush: str, jobs: int) -> Iterator[tuple[int, list[Finding]]]:
-    chunks = [seeds[at : at + _CHUNK] for at in range(0, len(seeds), _CHUNK)]
-    if jobs == 1 or len(chunks) == 1:
-        for chunk in chunks:
-            yield len(chunk), _examine_chunk(chunk, flush)
-        return
-    with ProcessPoolExecutor(jobs) as pool:
-        try:
-            for chunk, found in zip(
-                chunks, pool.map(_examine_chunk, chunks, [flush] * len(chunks)), strict=True
-            ):
-                yield len(chunk), found
-        finally:
-            pool.shutdown(wait=True, cancel_futures=True)
-
-
-def _examine_chunk(seeds: range, flush: str) -> list[Finding]:
-    found = [examine(random_scenario(seed, flush)) for seed in seeds]
-    return [finding for finding in found if finding is not None]
-
-
 def _report(finding: Finding, keep: Path, *, is_quiet: bool) -> dict[str, str | int]:
     """Shrink and keep a failing world; say how to see it again."""
     scenario = finding.scenario
     name = f"explored-{scenario.flush}-{scenario.seed}"
+    aimed = ""
+    if finding.aim:
+        name, aimed = f"{name}-{finding.aim}", f" --aim {finding.aim}"
     with progress_bar(f"shrinking seed {scenario.seed}") as (bar, task):
         small = shrink(
             finding,
@@ -121,7 +132,9 @@ def _report(finding: Finding, keep: Path, *, is_quiet: bool) -> dict[str, str | 
             ),
         )
     folder = _keep(small, keep / name)
-    again = f"antiphon explore --seeds {scenario.seed}..{scenario.seed} --flush {scenario.flush}"
+    again = (
+        f"antiphon explore --seeds {scenario.seed}..{scenario.seed} --flush {scenario.flush}{aimed}"
+    )
     shrunk = f"antiphon explore --replay {shlex.quote(str(folder / 'scenario.txt'))}"
     if not is_quiet:
         output.print(f"[bold red]seed {scenario.seed}: {finding.what}[/]: {finding.text}")
@@ -160,7 +173,7 @@ def _replay(path: Path, keep: Path, *, as_json: bool) -> None:
         why = error.strerror if isinstance(error, OSError) else "it is no text"
         message = f"scenario {path} cannot be read ({why}): give a text file that exists"
         raise UsageError(message) from None
-    finding, events = live(scenario)
+    finding, events, _ = survey(scenario)
     folder = keep / f"explored-{scenario.flush}-{scenario.seed}"
     _keep(finding or Finding(scenario, "nothing", "", events), folder)
     if as_json:

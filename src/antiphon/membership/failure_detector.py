@@ -179,6 +179,14 @@ class FailureDetector:
                 peer.floor_us = min(2 * peer.floor_us, self._timing.timeout_us_max)
         return news
 
+    @property
+    def patience_us(self) -> int:
+        """The longest silence that is borne of anybody now."""
+        shortest_us = max(self._timing.timeout_us, _BEATS_MISSED * self.heartbeat_us)
+        timeouts = [peer.timeout_us(self.heartbeat_us) for peer in self._peers.values()]
+        longest_us = min(max(timeouts, default=0), self._timing.timeout_us_max)
+        return max(longest_us, shortest_us)
+
     def _forgive_own_sleep(self, now_us: int) -> None:
         late_us = now_us - self._checked_us - 2 * self._timing.heartbeat_us
         self._checked_us = now_us

@@ -124,6 +124,11 @@ class Membership:
         return self._detector.heartbeat_us
 
     @property
+    def patience_us(self) -> int:
+        """The longest silence that this process bears of anybody now."""
+        return self._detector.patience_us
+
+    @property
     def suspected(self) -> list[ProcessId]:
         """Whom this process suspects now."""
         return list(self._detector.suspected)

@@ -2,9 +2,10 @@
 
 Law: what is sent arrives once and in order, after a delay that the seed decides. A cut channel
 delivers nothing until it is healed, and loses nothing: that is what a connection does that is
-taken up again. A crash cuts short what its victim had sent: of each channel a prefix arrives that
-the seed decides, and the rest is lost. Delays of a channel depend on the seed and the channel
-alone, so taking a step out of a scenario leaves the others' delays as they were.
+taken up again; a link that is down is such a channel. A crash cuts short what its victim had sent:
+of each channel a prefix arrives that the seed decides, and the rest is lost. Delays of a channel
+depend on the seed and the channel alone, so taking a step out of a scenario leaves the others'
+delays as they were.
 """
 
 from collections import Counter, deque
@@ -59,8 +60,16 @@ class _Channel:
 class Channels:
     """All channels of a world, made when first used."""
 
-    def __init__(self, scheduler: Scheduler, seed: int, delay_us_mean: int, arrive: Arrive) -> None:
+    def __init__(
+        self,
+        scheduler: Scheduler,
+        seed: int,
+        delay_us_mean: int,
+        arrive: Arrive,
+        distance_us: int = 0,
+    ) -> None:
         """Call ``arrive(source, target, item)`` for what arrives."""
+        self._distance_us = distance_us
         self._scheduler = scheduler
         self._seed = seed
         self._delay_us_mean = delay_us_mean
@@ -68,6 +77,9 @@ class Channels:
         self._channels: dict[tuple[ProcessId, ProcessId], _Channel] = {}
         self._sides: dict[str, None] | None = None
         self._slow_us: dict[tuple[str, str], int] = {}
+        self._far_us: dict[tuple[str, str], int] = {}
+        self._down: dict[tuple[str, str], None] = {}
+        self._last_due_us = 0
         self.sent_count = 0
         self.sent_by_kind: Counter[str] = Counter()
 
@@ -76,14 +88,16 @@ class Channels:
         channel = self._channels.get((source, target))
         if channel is None:
             channel = self._channels[source, target] = _Channel(self._seed, source, target)
-            channel.is_cut = self._is_split(source, target)
+            channel.is_cut = self._is_cut(source.name, target.name)
         self.sent_count += 1
         self.sent_by_kind[type(item).__name__] += 1
         assert self.sent_count < SENT_MAX, "processes send to each other without end"
         now_us = self._scheduler.now_us
         delay_us = 50 - int(self._delay_us_mean * log(1.0 - channel.random.random()))
-        delay_us += self._slow_us.get((source.name, target.name), 0)
+        way = source.name, target.name
+        delay_us += self._far_us.get(way, self._distance_us) + self._slow_us.get(way, 0)
         channel.due_us = max(channel.due_us, now_us + delay_us)
+        self._last_due_us = max(self._last_due_us, channel.due_us)
         channel.in_flight.append(item)
         self._scheduler.at(channel.due_us, self._on_due, channel)
 
@@ -116,17 +130,52 @@ class Channels:
         """Delay what one process sends to one other, from now on; 0: no longer."""
         self._slow_us[source, target] = extra_us
 
+    def far(self, source: str, target: str, distance_us: int) -> None:
+        """Say how far it is from one process to one other, for good."""
+        self._far_us[source, target] = distance_us
+
+    def down(self, source: str, target: str) -> None:
+        """Cut the link from one process to one other."""
+        self._down[source, target] = None
+        self._cut_or_heal()
+
+    def up(self, source: str, target: str) -> None:
+        """Take the link from one process to one other up again; what was held arrives."""
+        self._down.pop((source, target), None)
+        self._cut_or_heal()
+
+    def up_all(self) -> None:
+        """Let no link be down any longer."""
+        self._down.clear()
+        self._cut_or_heal()
+
+    def reaches(self, source: str, target: str) -> bool:
+        """Whether what one process sends now comes to another, as soon as it should."""
+        way = source, target
+        return not self._is_cut(source, target) and not self._slow_us.get(way)
+
+    @property
+    def distance_us_max(self) -> int:
+        """The longest way that any message has to go, and what a delay rarely adds to it."""
+        return max([self._distance_us, *self._far_us.values()]) + 50 + 8 * self._delay_us_mean
+
+    @property
+    def under_way_us(self) -> int:
+        """How long it takes until all that was sent has arrived, where nothing is cut."""
+        return max(0, self._last_due_us - self._scheduler.now_us)
+
     def speed_up(self) -> None:
         """Slow nothing down any longer."""
         self._slow_us.clear()
 
-    def _is_split(self, source: ProcessId, target: ProcessId) -> bool:
+    def _is_cut(self, source: str, target: str) -> bool:
         sides = self._sides
-        return sides is not None and (source.name in sides) != (target.name in sides)
+        is_split = sides is not None and (source in sides) != (target in sides)
+        return is_split or (source, target) in self._down
 
     def _cut_or_heal(self) -> None:
         for (source, target), channel in self._channels.items():
-            channel.is_cut = self._is_split(source, target)
+            channel.is_cut = self._is_cut(source.name, target.name)
             if not channel.is_cut:
                 for _ in range(channel.held):
                     self._scheduler.at(self._scheduler.now_us, self._on_due, channel)

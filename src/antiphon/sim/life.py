@@ -1,8 +1,10 @@
 """One life of a simulated process: it drives its machines as a node does on the network.
 
 Law: a life hands its machines one input at a time and does what they return, in order. While it
-is paused it does nothing, and what arrives waits. Its application multicasts what the scenario
-says, answers some of what it delivers, and keeps a replica of everything delivered.
+is paused it does nothing, and what arrives waits (``pace``). It knows no time but that of its own
+clock. Its application multicasts what the scenario says, answers some of what it delivers, and
+keeps a replica of everything delivered. An awkward one also multicasts from inside a delivery, at
+every view, and when it hears that the group is blocked: its words go out when the step is done.
 """
 
 from collections import Counter, deque
@@ -10,7 +12,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from random import Random
-from typing import NamedTuple
 
 from antiphon.core.control import AnyMessage, StateChunk, StateTaken
 from antiphon.core.ids import GroupName, ProcessId
@@ -29,9 +30,10 @@ from antiphon.membership.effects import (
     SendRun,
     SuspectProcess,
 )
-from antiphon.sim.channels import Channels
+from antiphon.sim.clock import Clock
+from antiphon.sim.pace import Pace
 from antiphon.sim.replica import Replica
-from antiphon.sim.scheduler import Scheduler
+from antiphon.sim.surroundings import VIEW, How, Surroundings
 from antiphon.sim.transactions import Transactions
 from antiphon.stack.member import Member
 from antiphon.toolkit import state_transfer
@@ -48,37 +50,18 @@ from antiphon.trace.schema import LEFT, Event
 GROUP = GroupName("g")
 _THOUGHT_US = 2_000
 _LOAD_US = 4_000
-_LATER_US = 1_000
 _PAY_US = 600
 """Lists and confirmations are put off for up to so long, to serve several messages at once."""
 
-
-class How(NamedTuple):
-    """The way in which a message is multicast."""
-
-    order: Order
-    uniform: bool = False
-
-
-WAYS: dict[str, tuple[tuple[How, int], ...]] = {
-    "causal": ((How(Order.CAUSAL), 1),),
-    "ordered": ((How(Order.FIFO), 2), (How(Order.CAUSAL), 6), (How(Order.TOTAL), 8)),
-    "mixed": (
-        (How(Order.FIFO), 2),
-        (How(Order.CAUSAL), 8),
-        (How(Order.TOTAL), 9),
-        (How(Order.FIFO, uniform=True), 1),
-        (How(Order.CAUSAL, uniform=True), 5),
-        (How(Order.TOTAL, uniform=True), 6),
-    ),
-}
-"""How messages are multicast in a world, and how often: by the name of the mixture."""
 
 _LETTERS = 0.15
 """How often an answer is a letter, where there are letters."""
 
 _TRANSACTIONS = 0.15
 """How often an answer begins a transaction, where there are transactions."""
+
+_AWKWARD = 0.5
+"""How often an awkward application says something at an awkward moment."""
 
 
 @dataclass(slots=True)
@@ -115,56 +98,47 @@ Item = Run | Letter | Copied | AnyMessage
 Effects = list[membership.Effect]
 
 
-class Surroundings:
-    """What all lives of a world share."""
-
-    def __init__(self, scheduler: Scheduler, channels: Channels, messages: int) -> None:
-        """Allow so many messages to be multicast in all."""
-        self.scheduler = scheduler
-        self.channels = channels
-        self.messages_left = messages
-        self.answers = 0.0
-        self.ways = WAYS["causal"]
-        self.has_letters = False
-        self.has_transactions = False
-        self.heartbeat_us = 0
-        self.views: dict[int, View] = {}
-        """The views installed, by number."""
-        self.on_end: Callable[[Life, str], None] = lambda _life, _why: None
-
-
 class Life:
     """A process from its start to its crash, exclusion, leave, or the end of the world."""
 
     def __init__(
-        self, machine: Member, around: Surroundings, seed: int, *, is_founder: bool
+        self,
+        machine: Member,
+        around: Surroundings,
+        seed: int,
+        clock: Clock,
+        *,
+        is_founder: bool,
     ) -> None:
         """Begin to live."""
         self.machine = machine
         self._around = around
-        self.transfer = StateTransfer(machine.me, has_state=is_founder)
-        self.replica = Replica(has_state=is_founder)
+        self._clock = clock
+        self.pace = Pace(self._later)
+        has_state = is_founder or not around.has_state
+        self.transfer = StateTransfer(machine.me, has_state=has_state)
+        self.replica = Replica(has_state=has_state)
         self.events: list[Event] = []
         self.rows = Rows(str(machine.me), GROUP, self._append)
         self.random = Random(f"{seed}/{machine.me}/life")
         self.is_up = True
         self.is_leaving = False
-        self.is_paused = False
         self.pending: deque[Words | Statement | Note] = deque()
         """What waits for the group to be in a view, or for a letter to be acknowledged."""
-        self._is_paying = False
+        self._is_paying = self._is_ticking = self._is_urged = False
+        self._depth = 0
         self._letters: Counter[tuple[str, str]] = (
             Counter()
         )  # sent and taken, by whom they are to or from
         self.view: View | None = None
         self.transactions = Transactions(
-            machine.me, self.rows, self.random, self._state, self._act_later
+            machine.me, self.rows, self.random, self._state, self._act_later, around.vote_us
         )
-        self._inbox: deque[tuple[ProcessId, Item]] = deque()
         self.rows.start(self.now_us)
         self.do(machine.take_effects())
         # Not in step with each other: timers that fire together hide races.
-        self._later(1 + int(self.random.random() * around.heartbeat_us), self._tick)
+        first_us = 1 + int(self.random.random() * around.heartbeat_us)
+        self._later(clock.lasts_us(first_us), self._tick)
 
     def _append(self, event: Event) -> None:
         event.index = len(self.events)
@@ -172,20 +146,27 @@ class Life:
 
     @property
     def now_us(self) -> int:
-        """Simulated time."""
-        return self._around.scheduler.now_us
+        """What its clock shows."""
+        return self._clock.read(self._around.scheduler.now_us)
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether it does nothing now."""
+        return self.pace.is_paused
 
     def _later(self, delay_us: int, action: Callable[[], None]) -> None:
-        self._around.scheduler.at(self.now_us + delay_us, lambda _: action(), None)
+        scheduler = self._around.scheduler
+        scheduler.at(scheduler.now_us + delay_us, lambda _: action(), None)
 
     def _act_later(self, delay_us: int, action: Callable[[], None]) -> None:
         """Do something after a while, if it lives then and as soon as it is not paused."""
         self._later(delay_us, partial(self._act, action))
 
     def _act(self, action: Callable[[], None]) -> None:
-        if self.is_paused:
-            self._later(_LATER_US, partial(self._act, action))
-        elif self.is_up:
+        self.pace.do(partial(self._act_now, action))
+
+    def _act_now(self, action: Callable[[], None]) -> None:
+        if self.is_up:
             self.transactions.now_us = self.now_us
             action()
 
@@ -193,10 +174,7 @@ class Life:
 
     def act(self, action: Callable[[], Effects]) -> None:
         """Let it do something; if it is paused, it does so when it goes on."""
-        if self.is_up and self.is_paused:
-            self._later(_LATER_US, lambda: self.act(action))
-        elif self.is_up:
-            self.do(action())
+        self.pace.do(lambda: self.do(action()) if self.is_up else None)
 
     def say(self, count: int, how: How | None = None) -> None:
         """Multicast ``count`` messages, as soon as the group lets it."""
@@ -220,6 +198,7 @@ class Life:
         """Begin a transaction, as soon as the group lets it."""
         if self._around.messages_left:
             self._around.messages_left -= 1
+            self._around.mark("transaction")
             self._act(lambda: self.transactions.begin(self.now_us))
 
     def _state(self, payload: bytes, is_uniform: bool) -> None:  # noqa: FBT001 - a callback
@@ -235,16 +214,14 @@ class Life:
 
     def resume(self) -> None:
         """Go on after a pause: first take what has arrived."""
-        self.is_paused = False
-        while self._inbox and self.is_up and not self.is_paused:
-            self._take(*self._inbox.popleft())
+        self.pace.go_on()
         self._go_on()
 
     def arrive(self, source: ProcessId, item: Item) -> None:
         """Something arrives."""
         if self.is_paused:
-            self._inbox.append((source, item))
-        elif self.is_up:
+            self.pace.do(partial(self._take, source, item))
+        else:
             self._take(source, item)
 
     # What it does by itself.
@@ -252,20 +229,30 @@ class Life:
     def _tick(self) -> None:
         if not self.is_up:
             return
-        if not self.is_paused:
+        if not self._is_ticking:  # however long it was paused, the timer fires once
+            self._is_ticking = True
+            self.pace.do(self._tick_now)
+        self._later(self._clock.lasts_us(self._around.heartbeat_us), self._tick)
+
+    def _tick_now(self) -> None:
+        self._is_ticking = False
+        if self.is_up:
             self.do(self.machine.tick(self.now_us))
             if self._around.has_transactions:
                 self.transactions.tick(self.now_us)
             self._go_on()
-        self._later(self._around.heartbeat_us, self._tick)
 
     def _go_on(self) -> None:
         """Send what waits and may go out now; see to it that others need not wait."""
+        if self._depth:
+            self._is_urged = True  # what a machine has returned is done first
+            return
         while self.pending and self.is_up and not self.is_paused:
-            if not self._send_next(self.pending[0]):
+            item = self.pending.popleft()
+            if not self._send_next(item):
+                self.pending.appendleft(item)
                 self.do(self.machine.hurry())
                 break
-            self.pending.popleft()
         is_due = self.machine.is_due or bool(self.machine.letters.owed)
         if self.is_up and not self._is_paying and is_due:
             self._is_paying = True
@@ -302,15 +289,18 @@ class Life:
         return True
 
     def _pay(self) -> None:
+        self.pace.do(self._pay_now)
+
+    def _pay_now(self) -> None:
         self._is_paying = False
-        if self.is_paused:
-            return
         if self.is_up:
             self.do(self.machine.pay(self.now_us))
             self._go_on()
 
     def _take(self, source: ProcessId, item: Item) -> None:
         machine, now_us = self.machine, self.now_us
+        if not self.is_up:
+            return
         if isinstance(item, Letter):
             self.do(machine.take_letter(source, item, now_us))
         elif isinstance(item, Run):
@@ -319,7 +309,7 @@ class Life:
                 self.do(machine.take_run(source, item, now_us))
             else:
                 machine.hear(source, now_us)
-                self._deliver(delivered)
+                self.do([DeliverRuns(delivered)])
         elif isinstance(item, StateChunk | StateTaken):
             machine.hear(source, now_us)
             self._do_transfer(self.transfer.receive(source, item))
@@ -332,7 +322,15 @@ class Life:
     # Effects.
 
     def do(self, effects: Effects) -> None:
-        """Do what a machine returned, in order."""
+        """Do what a machine returned, in order; then send what was said meanwhile."""
+        self._depth += 1
+        self._do_each(effects)
+        self._depth -= 1
+        if self._is_urged and not self._depth:
+            self._is_urged = False
+            self._go_on()
+
+    def _do_each(self, effects: Effects) -> None:
         for effect in effects:
             match effect:
                 case SendRun():
@@ -355,6 +353,7 @@ class Life:
 
     def _send_run(self, effect: SendRun) -> None:
         self.rows.run(self.now_us, "multicast", effect.run, 0)
+        self._around.mark("uniform" if effect.run.uniform else "multicast")
         assert self.view is not None, "only members multicast"
         others = tuple(member for member in self.view.members if member != self.machine.me)
         if effect.alive is not None:
@@ -370,7 +369,8 @@ class Life:
                 self.rows.take_letter(self.now_us, sender, self._letters["from", sender])
             else:
                 self.rows.run(self.now_us, "deliver", run, 0)
-                self.replica.deliver(run)
+                if self._around.has_state:
+                    self.replica.deliver(run)
             if run.port == PORT_COMMIT:
                 speaker = self.view.members[run.sender]
                 for payload in run.payloads:
@@ -386,22 +386,46 @@ class Life:
         around = self._around
         if around.messages_left and self.random.random() < around.answers:
             delay_us = int(self.random.random() * _THOUGHT_US)
-            if around.has_transactions and self.random.random() < _TRANSACTIONS:
+            if around.is_awkward and self.random.random() < _AWKWARD:
+                self._blurt(sender)
+            elif around.has_transactions and self.random.random() < _TRANSACTIONS:
                 self._later(delay_us, self.begin)
             elif around.has_letters and self.random.random() < _LETTERS:
                 self._later(delay_us, lambda: self.write(sender.split("~", maxsplit=1)[0]))
             else:
                 self._later(delay_us, lambda: self.say(1))
 
+    def _blurt(self, to: str = "") -> None:
+        """Say something at once: a message, or a letter."""
+        around = self._around
+        if around.has_letters and to and self.random.random() < _LETTERS:
+            self.write(to.split("~", maxsplit=1)[0])
+        else:
+            self.say(1)
+
+    def _speak_up(self, view: View, *, is_first: bool) -> None:
+        """An awkward application has something to say at a view."""
+        if self._around.has_transactions and is_first and view.number > 1:
+            self.begin()
+        if self.random.random() < _AWKWARD:
+            self._blurt(self.random.choice(view.members).name)
+
     def _enter(self, view: View) -> None:
+        is_first = self.view is None
         self.view = view
+        self._around.mark(VIEW, view.number)
         self.rows.view(self.now_us, view)
         self._around.views.setdefault(view.number, view)
         if self._around.has_transactions:
             self.transactions.enter(view, self.now_us)
         if self.machine.me in view.members:
-            self.replica.enter(view.number)
-            self._do_transfer(self.transfer.enter(view))
+            if self._around.has_state:
+                self.replica.enter(view.number)
+                self._do_transfer(self.transfer.enter(view))
+            elif is_first:
+                self._later(0, lambda: self.act(lambda: self.machine.gain_state(self.now_us)))
+            if self._around.is_awkward:
+                self._speak_up(view, is_first=is_first)
 
     def _note(self, effect: membership.Effect) -> None:
         match effect:
@@ -409,10 +433,14 @@ class Life:
                 self._letters["to", str(to)] += 1
                 self.rows.send_letter(self.now_us, str(to), self._letters["to", str(to)])
                 self._send((to,), letter)
+                self._around.mark("letter")
             case SuspectProcess(process):
                 self.rows.suspect(self.now_us, str(process), "")
+                self._around.mark("suspect")
             case BlockGroup(reachable):
                 self.rows.block(self.now_us, " ".join(map(str, reachable)))
+                if self._around.is_awkward:
+                    self._blurt()
             case ResumeGroup():
                 self.rows.resume(self.now_us)
             case LeaveGroup(why):
@@ -430,21 +458,19 @@ class Life:
                 case SendState(to, message):
                     self._send((to,), message)
                 case SaveState(number):
+                    self._around.mark("transfer")
                     self._do_transfer(self.transfer.give(number, self.replica.save()))
                 case ExpectState(number):
                     self.replica.expect(number)
                 case LoadChunk():
                     delay_us = int(self.random.random() * _LOAD_US)
-                    self._later(delay_us, partial(self._load, effect))
+                    self._act_later(delay_us, partial(self._load, effect))
                 case _:  # the state is lost: the world ends unequal, and hopeless or stuck
                     pass
 
     def _load(self, chunk: LoadChunk) -> None:
-        if self.is_paused:
-            self._later(_LATER_US, lambda: self._load(chunk))
-        elif self.is_up:
-            self.replica.load(chunk.number, chunk.data)
-            self._do_transfer(self.transfer.took(chunk.number))
-            if self.transfer.has_state and not self.replica.has_state:
-                self.replica.finish()
-                self.do(self.machine.gain_state(self.now_us))
+        self.replica.load(chunk.number, chunk.data)
+        self._do_transfer(self.transfer.took(chunk.number))
+        if self.transfer.has_state and not self.replica.has_state:
+            self.replica.finish()
+            self.do(self.machine.gain_state(self.now_us))

@@ -1,9 +1,10 @@
 """Random scenarios: a seed becomes a world with faults, aimed at the moments that hurt.
 
-Law: the scenario is a function of the seed and the flush alone. Faults come in clusters of a few
-milliseconds, about as long as a view change takes, because that is where protocols break: a
-second crash during the flush for the first, a join between two failures, a message still under
-way on a slow channel when its sender dies.
+Law: the scenario is a function of the seed, the flush and what it is aimed at. Of two seeds one,
+the odd one, makes a wide world (``wide_scenario``); the others are near, and written here. Faults
+come in clusters of a few milliseconds, about as long as a view change takes, because that is where
+protocols break: a second crash during the flush for the first, a join between two failures, a
+message still under way on a slow channel when its sender dies.
 
 Between the faults there are scenes (``scenes``), with dice of their own, so that the faults of a
 seed are the same whatever is played.
@@ -11,8 +12,10 @@ seed are the same whatever is played.
 
 from random import Random
 
+from antiphon.sim.coverage import Pair
 from antiphon.sim.scenario import Scenario, Step, Verb
 from antiphon.sim.scenes import Scenes
+from antiphon.sim.wide_scenario import wide_scenario
 
 _TIMEOUT_US = 100_000
 
@@ -32,8 +35,10 @@ _FAULTS = {
 _SCENE_MESSAGES = 80
 
 
-def random_scenario(seed: int, flush: str = "view-atomic") -> Scenario:
-    """Return the world of ``seed``."""
+def random_scenario(seed: int, flush: str = "view-atomic", aim: Pair | None = None) -> Scenario:
+    """Return the world of ``seed``; if aimed at a pair of events, a wide one that has both."""
+    if aim is not None or seed % 2:
+        return wide_scenario(seed, flush, aim)
     return _Author(seed, flush).write()
 
 

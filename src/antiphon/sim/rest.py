@@ -40,7 +40,7 @@ def _restless(life: Life) -> str:
         (life.machine.ordering.queue_depth, "holds messages back"),
         (life.pending or not life.machine.may_multicast, "cannot multicast"),
         (not life.transfer.has_state, "has not got the state"),
-        (life.transactions.machine.open_count, "has not decided a transaction"),
+        (life.transactions.open_count, "has not decided a transaction"),
     )
     return next((said for is_so, said in checks if is_so), "")
 
@@ -55,9 +55,9 @@ def is_castaway(life: Life, lives: list[Life]) -> bool:
 
 
 def is_hopeless(lives: list[Life]) -> bool:
-    """Whether too few live for anybody to decide anything, or the state is lost."""
+    """Whether too few live for anybody to decide anything, or nobody has what the group had."""
     here = {life.machine.me for life in lives if life.is_up}
-    if not any(life.is_up and life.transfer.has_state for life in lives):
+    if not any(life.is_up and life.transfer.has_state and life.view is not None for life in lives):
         return True
     latest = [life.machine.membership.latest for life in lives if life.is_up]
     known: list[View] = [view for view in latest if view is not None]

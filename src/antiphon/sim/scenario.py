@@ -9,6 +9,13 @@
     at 5000 crash p2
     at 9000 partition p1 p3
 
+Worlds may be wide: ``timing default`` is that of real groups (heartbeats every 100 ms, suspicion
+after 1.5 s; ``quick``: 20 ms and 100 ms), ``distance_us`` is what every message takes at least,
+``far p q`` says it of one channel, ``clocks apart`` gives every process a clock of its own offset
+and rate, ``state none`` is an application without a state to be given to joiners. With ``awkward
+1`` applications multicast where it is least expected: at once in a delivery, at every view, when
+blocked; and joiners begin transactions at their first view.
+
 Law: a scenario and nothing else decides what happens in a world. The text form reads back to the
 same scenario, so a failure can be kept, sent, shrunk and replayed.
 """
@@ -17,6 +24,7 @@ from dataclasses import dataclass
 from typing import Literal, cast, get_args
 
 from antiphon.core.errors import UsageError
+from antiphon.membership.failure_detector import Timing
 from antiphon.ordering.total import POLICIES
 
 Verb = Literal[
@@ -34,7 +42,11 @@ Verb = Literal[
     "resume",     # p
     "partition",  # these from all others
     "heal",
-    "slow",       # from p to q, by how many microseconds more
+    "slow",       # from p to q, by how many microseconds more, until all faults end
+    "far",        # from p to q, how many microseconds the way takes at least, for good
+    "down",       # the link from p to q: nothing arrives, and nothing is lost
+    "up",         # the link from p to q
+    "busy",       # p looks at what has come only every so many microseconds; 0: no longer
     "join",       # p, as a new life if it has lived before
     "leave",      # p
 ]  # fmt: skip
@@ -76,13 +88,24 @@ class Scenario:
     """1: some answers begin transactions."""
     token: str = "follow"  # noqa: S105 - no secret
     """Where the token of the total order goes."""
+    timing: str = "quick"
+    """How often processes let hear of themselves, and how long silence is borne."""
+    distance_us: int = 0
+    """What every message takes at least, before the delay that varies."""
+    clocks: str = "same"
+    """Whether all clocks agree, or each has an offset and a rate of its own."""
+    state: str = "kept"
+    """Whether applications have a state, which joiners are given, or none."""
+    awkward: int = 0
+    """1: applications multicast at every awkward moment."""
     steps: tuple[Step, ...] = ()
 
     def __str__(self) -> str:
         """As text that reads back to the same scenario."""
         head = [
             "seed", "founders", "flush", "messages", "answers", "delay_us", "orders", "letters",
-            "transactions", "token",
+            "transactions", "token", "timing", "distance_us", "clocks", "state",
+            "awkward",
         ]  # fmt: skip
         lines = [f"{name} {getattr(self, name)}" for name in head]
         return "\n".join([*lines, *map(str, self.steps)]) + "\n"
@@ -93,11 +116,23 @@ _VERBS = get_args(Verb)
 MIXTURES = ("causal", "ordered", "mixed")
 """Mixtures of orders: causal only, any order, any order and uniform or not."""
 
+TIMINGS = {
+    "quick": Timing(heartbeat_us=20_000, timeout_us=100_000, timeout_us_max=400_000),
+    "default": Timing(),
+}
+"""How often processes let hear of themselves, by name."""
+
+CLOCKS = ("same", "apart")
+STATES = ("kept", "none")
+
 FOUNDERS_MAX = 1_000
 MESSAGES_MAX = 10_000
 TIME_US_MAX = 10**10
 
-_NAMES = {"slow": (2, 2), "send": (2, 2), "heal": (0, 0), "partition": (1, FOUNDERS_MAX)}
+_NAMES = {
+    **dict.fromkeys(("slow", "far", "down", "up", "send"), (2, 2)),
+    "heal": (0, 0), "partition": (1, FOUNDERS_MAX),
+}  # fmt: skip
 """How many processes a verb is about, the fewest and the most, if it is not one."""
 
 
@@ -131,6 +166,11 @@ def parse_scenario(text: str) -> Scenario:
                 letters=int(values.pop("letters", "0")),
                 transactions=int(values.pop("transactions", "0")),
                 token=values.pop("token", "follow"),
+                timing=values.pop("timing", "quick"),
+                distance_us=int(values.pop("distance_us", "0")),
+                clocks=values.pop("clocks", "same"),
+                state=values.pop("state", "kept"),
+                awkward=int(values.pop("awkward", "0")),
                 steps=tuple(steps),
             ),
             values,
@@ -150,6 +190,10 @@ def _checked(scenario: Scenario, left_over: dict[str, str]) -> Scenario:
         f"delay_us is from 0 to {TIME_US_MAX}": 0 <= scenario.delay_us <= TIME_US_MAX,
         f"orders is one of {', '.join(MIXTURES)}": scenario.orders in MIXTURES,
         f"token is one of {', '.join(POLICIES)}": scenario.token in POLICIES,
+        f"timing is one of {', '.join(TIMINGS)}": scenario.timing in TIMINGS,
+        f"distance_us is from 0 to {TIME_US_MAX}": 0 <= scenario.distance_us <= TIME_US_MAX,
+        f"clocks is one of {', '.join(CLOCKS)}": scenario.clocks in CLOCKS,
+        f"state is one of {', '.join(STATES)}": scenario.state in STATES,
     }
     for said, is_right in checks.items():
         if not is_right:

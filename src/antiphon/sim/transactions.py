@@ -29,19 +29,28 @@ class Transactions:
         random: Random,
         say: Callable[[bytes, bool], None],
         later: Callable[[int, Callable[[], None]], None],
+        vote_us_max: int = VOTE_US_MAX,
     ) -> None:
         """Multicast with ``say(payload, is_uniform)``; do things ``later(delay_us, action)``."""
-        self.machine = Commit(me, vote_us_max=VOTE_US_MAX)
+        self.machine = Commit(me, vote_us_max=vote_us_max)
         self._rows = rows
         self._random = random
         self._say = say
         self._later = later
         self.now_us = 0
+        self._begun: dict[Transaction, None] = {}  # by this process, and not decided
+
+    @property
+    def open_count(self) -> int:
+        """How many transactions are to be decided: known to be open, or begun by this process."""
+        return self.machine.open_count + len(self._begun)
 
     def begin(self, now_us: int) -> None:
         """Begin a transaction."""
         self.now_us = now_us
-        self._do(self.machine.begin(b"")[1])
+        transaction, effects = self.machine.begin(b"")
+        self._begun[transaction] = None
+        self._do(effects)
 
     def deliver(self, sender: ProcessId, payload: bytes, now_us: int) -> None:
         """Take a message."""
@@ -67,6 +76,7 @@ class Transactions:
                     delay_us = int(self._random.random() * _THOUGHT_US)
                     self._later(delay_us, partial(self._vote, transaction))
                 case Decided(transaction, outcome):
+                    self._begun.pop(transaction, None)
                     is_commit = outcome is Outcome.COMMIT
                     self._rows.decide(
                         self.now_us, transaction.initiator, transaction.number, is_commit=is_commit

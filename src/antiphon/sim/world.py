@@ -4,9 +4,10 @@ Law: a scenario is a world. The machines are those of the real network; channels
 and applications are simulated, and the same scenario gives the same rows, byte for byte.
 
 A process that learns that it was excluded comes back as a new life, a few times. When the last
-step is done all faults end, and the world goes on until it has come to rest (``rest``), or for so
-long that it never will: that is reported as ``stuck``, unless too few members live for anybody
-to decide anything.
+step is done all faults end, and the world goes on until it has come to rest (``rest``), within a
+bound that follows from its settings and delays (``progress``): if it has not, that is reported as
+``stuck``, unless too few members live for anybody to decide anything. While faults last, the
+group has to go on within the same bound wherever it clearly can: else the world is ``late``.
 """
 
 from dataclasses import dataclass, field
@@ -15,18 +16,20 @@ from typing import Any
 from antiphon.core.ids import ProcessId, ViewNumber
 from antiphon.core.runs import Order
 from antiphon.core.views import View
-from antiphon.membership.failure_detector import Timing
 from antiphon.sim.channels import Channels
-from antiphon.sim.life import GROUP, WAYS, How, Life, Surroundings
+from antiphon.sim.clock import Clock, clock_apart
+from antiphon.sim.coverage import DONE, Pair, pairs_in
+from antiphon.sim.life import GROUP, Life
+from antiphon.sim.progress import Progress, bound_us
 from antiphon.sim.rest import STATES_DIFFER, is_castaway, is_hopeless, unrest
-from antiphon.sim.scenario import Scenario, Step
+from antiphon.sim.scenario import TIMINGS, Scenario, Step
 from antiphon.sim.scheduler import Scheduler
+from antiphon.sim.surroundings import WAYS, How, Surroundings
 from antiphon.stack.member import Member
 from antiphon.stack.settings import Settings
 from antiphon.trace.schema import QUIESCENT, Event
 
-TIMING = Timing(heartbeat_us=20_000, timeout_us=100_000, timeout_us_max=400_000)
-SETTLE_US = 6_000_000
+TIMING = TIMINGS["quick"]
 LIVES_MAX = 4
 BLOCKED = "blocked: too few members are left"
 _JOIN_RETRY_US = 60_000
@@ -38,8 +41,9 @@ _SAYINGS = {
     "uniform-fifo": How(Order.FIFO, uniform=True),
     "uniform-total": How(Order.TOTAL, uniform=True),
 }
+_TALK = ("multicast", "send", "begin", *_SAYINGS)
 _QUIET_BEATS = 3
-"""Heartbeats for which nothing may change: something could be on its way."""
+"""Heartbeats, and a round trip, for which nothing may change: something could be on its way."""
 
 
 @dataclass(slots=True)
@@ -49,10 +53,14 @@ class Outcome:
     events: list[Event]
     stuck: str = ""
     """Why the world did not come to rest, if it did not."""
+    late: str = ""
+    """Where the group did not go on in time, if it did not."""
     views: list[View] = field(default_factory=list)
     """The views installed, in order of their first installation."""
     sent_count: int = 0
     time_us: int = 0
+    pairs: set[Pair] = field(default_factory=set)
+    """Which events fell inside one view change (``coverage``)."""
 
 
 class World:
@@ -61,16 +69,24 @@ class World:
     def __init__(self, scenario: Scenario) -> None:
         """Found the group; nothing happens before ``run``."""
         self._scenario = scenario
-        self._settings = Settings(flush=scenario.flush, timing=TIMING, token=scenario.token)
+        self._timing = TIMINGS[scenario.timing]
+        self._settings = Settings(flush=scenario.flush, timing=self._timing, token=scenario.token)
         self.scheduler = Scheduler()
-        self.channels = Channels(self.scheduler, scenario.seed, scenario.delay_us, self._arrive)
+        self.channels = Channels(
+            self.scheduler, scenario.seed, scenario.delay_us, self._arrive, scenario.distance_us
+        )
         self._around = Surroundings(self.scheduler, self.channels, scenario.messages)
         self._around.answers = scenario.answers
         self._around.ways = WAYS[scenario.orders]
         self._around.has_letters = bool(scenario.letters)
         self._around.has_transactions = bool(scenario.transactions)
-        self._around.heartbeat_us = TIMING.heartbeat_us
+        self._around.has_state = scenario.state == "kept"
+        self._around.is_awkward = bool(scenario.awkward)
+        self._around.heartbeat_us = self._timing.heartbeat_us
+        self._around.vote_us = 3 * self._timing.timeout_us // 2
         self._around.on_end = self._on_end
+        self._progress = Progress(self._timing, self.channels)
+        self._late = ""
         self.lives: dict[ProcessId, Life] = {}
         self._current: dict[str, Life] = {}
         self._complaint = ""
@@ -87,8 +103,11 @@ class World:
         return self.scheduler.now_us
 
     def _begin(self, process: ProcessId, view: View | None) -> Life:
-        machine = Member(process, view, self._settings, self.now_us)
-        life = Life(machine, self._around, self._scenario.seed, is_founder=view is not None)
+        seed = self._scenario.seed
+        is_apart = self._scenario.clocks == "apart"
+        clock = clock_apart(seed, process.name) if is_apart else Clock()
+        machine = Member(process, view, self._settings, clock.read(self.now_us))
+        life = Life(machine, self._around, seed, clock, is_founder=view is not None)
         self.lives[process] = self._current[process.name] = life
         return life
 
@@ -96,13 +115,9 @@ class World:
 
     def run(self) -> Outcome:
         """Live through the scenario, then come to rest."""
-        self.run_until(max((step.time_us for step in self._scenario.steps), default=0))
+        self._run_steps(max((step.time_us for step in self._scenario.steps), default=0))
         self._calm()
-        end_us = self.now_us + SETTLE_US
-        quiet = 0
-        while self.now_us < end_us and quiet < _QUIET_BEATS:
-            self.run_until(self.now_us + TIMING.heartbeat_us)
-            quiet = quiet + 1 if not self._unrest() else 0
+        self._settle()
         stuck = self._unrest()
         lives = list(self.lives.values())
         # Everything has arrived then, and it is for the oracle to say what went wrong.
@@ -111,22 +126,42 @@ class World:
             if life.is_up:
                 # Who is blocked for good may hold back what it will never deliver.
                 is_cast_away = is_castaway(life, lives)
-                life.rows.stop(self.now_us, BLOCKED if is_cast_away else detail)
+                life.rows.stop(life.now_us, BLOCKED if is_cast_away else detail)
         return Outcome(
             [event for life in lives for event in life.events],
-            "" if is_hopeless(lives) else stuck,
+            "" if is_hopeless(lives) else stuck, self._late,
             list(self._around.views.values()), self.channels.sent_count, self.now_us,
+            pairs_in(self._around.marks, self.channels.distance_us_max),
         )  # fmt: skip
 
     def run_until(self, time_us: int) -> None:
         """Live on until it is ``time_us``."""
         self.scheduler.run_until(time_us)
 
+    def _run_steps(self, last_us: int) -> None:
+        """Live through the steps; look now and then whether the group goes on where it must."""
+        while self.now_us < last_us:
+            self.run_until(min(last_us, self.now_us + 2 * self._timing.timeout_us))
+            self._late = self._late or self._progress.look(list(self.lives.values()), self.now_us)
+
+    def _settle(self) -> None:
+        """Go on until nothing has changed for a while, or for as long as that may take."""
+        end_us = self.now_us + bound_us(self._timing, self.channels, list(self.lives.values()))
+        beat_us = self._timing.heartbeat_us
+        quiet_us = _QUIET_BEATS * beat_us + 2 * self.channels.distance_us_max
+        restless_us = self.now_us
+        while self.now_us < end_us and self.now_us - restless_us < quiet_us:
+            self.run_until(self.now_us + beat_us)
+            if self._unrest():
+                restless_us = self.now_us
+
     def _calm(self) -> None:
         """End all faults."""
         self.channels.heal()
+        self.channels.up_all()
         self.channels.speed_up()
         for life in list(self._current.values()):
+            life.pace.work_in_slices(0)
             life.resume()
 
     def _unrest(self) -> str:
@@ -135,19 +170,34 @@ class World:
     # Steps.
 
     def _do_step(self, step: Step) -> None:
+        if step.verb not in _TALK:
+            self._progress.disturb(self.now_us)
+        if step.verb in DONE:
+            self._around.mark(step.verb)
         match step.verb:
             case "partition":
                 self.channels.partition(step.who)
             case "heal":
                 self.channels.heal()
-            case "slow":
-                self.channels.slow(step.who[0], step.who[1], step.amount)
+            case "slow" | "far" | "down" | "up":
+                self._do_to_link(step.who[0], step.who[1], step)
             case "join":
                 self._join(step.who[0])
             case _:
                 life = self._current.get(step.who[0])
                 if life is not None and life.is_up:
                     self._do_to(life, step)
+
+    def _do_to_link(self, source: str, target: str, step: Step) -> None:
+        match step.verb:
+            case "slow":
+                self.channels.slow(source, target, step.amount)
+            case "far":
+                self.channels.far(source, target, step.amount)
+            case "down":
+                self.channels.down(source, target)
+            case _:  # up
+                self.channels.up(source, target)
 
     def _do_to(self, life: Life, step: Step) -> None:
         match step.verb:
@@ -161,18 +211,27 @@ class World:
                 life.begin()
             case "crash":
                 self._crash(life, is_seen=bool(step.amount))
-            case "pause":
-                life.is_paused = True
-            case "resume":
-                life.resume()
+            case "pause" | "resume" | "busy":
+                self._change_pace(life, step)
             case _:  # leave
                 life.is_leaving = True
-                life.act(lambda: life.machine.leave(self.now_us))
+                self._around.mark("leave")
+                life.act(lambda: life.machine.leave(life.now_us))
+
+    def _change_pace(self, life: Life, step: Step) -> None:
+        match step.verb:
+            case "pause":
+                life.pace.stop()
+            case "resume":
+                life.resume()
+            case _:  # busy
+                life.pace.work_in_slices(step.amount)
 
     def _join(self, name: str) -> None:
         life = self._current.get(name)
         lives = sum(process.name == name for process in self.lives)
         if (life is None or not life.is_up) and lives < LIVES_MAX:
+            self._around.mark("rejoin" if lives else "join")
             self._ask(self._begin(ProcessId(name, lives + 1, lives), None))
 
     def _ask(self, life: Life) -> None:
@@ -186,21 +245,23 @@ class World:
         ]
         if members and not life.is_paused:
             contact = members[int(life.random.random() * len(members))]
-            life.do(life.machine.ask_to_join(contact, self.now_us))
-        self.scheduler.at(self.now_us + _JOIN_RETRY_US, self._ask, life)
+            life.do(life.machine.ask_to_join(contact, life.now_us))
+        retry_us = _JOIN_RETRY_US + 2 * self.channels.distance_us_max
+        self.scheduler.at(self.now_us + retry_us, self._ask, life)
 
     def _crash(self, life: Life, *, is_seen: bool) -> None:
         life.is_up = False
-        life.rows.crash(self.now_us)
+        self._around.mark("crash")
+        life.rows.crash(life.now_us)
         self.channels.lose_sent(life.machine.me)
         for other in self.lives.values():
             if is_seen and other.is_up:
-                delay_us = 200 + int(other.random.random() * 5_000)
+                delay_us = self._scenario.distance_us + 200 + int(other.random.random() * 5_000)
                 self.scheduler.at(self.now_us + delay_us, self._see, (other, life.machine.me))
 
     def _see(self, what: tuple[Life, ProcessId]) -> None:
         life, dead = what
-        life.act(lambda: life.machine.lose(dead, self.now_us))
+        life.act(lambda: life.machine.lose(dead, life.now_us))
 
     def _arrive(self, source: ProcessId, target: ProcessId, item: Any) -> None:  # noqa: ANN401
         self.lives[target].arrive(source, item)
@@ -215,5 +276,5 @@ class World:
             self.scheduler.at(self.now_us + 5_000, lambda _: self._join(name), None)
 
     def _has_faults(self) -> bool:
-        harmless = {"multicast", "join", "leave", "send", "begin", *_SAYINGS}
+        harmless = {"join", "leave", "far", *_TALK}
         return any(step.verb not in harmless for step in self._scenario.steps)

@@ -1,0 +1,72 @@
+"""What all lives of a simulated world share: time, channels, and how their applications behave."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from antiphon.core.runs import Order
+from antiphon.core.views import View
+from antiphon.sim.channels import Channels
+from antiphon.sim.scheduler import Scheduler
+from antiphon.sim.transactions import VOTE_US_MAX
+
+
+class How(NamedTuple):
+    """The way in which a message is multicast."""
+
+    order: Order
+    uniform: bool = False
+
+
+WAYS: dict[str, tuple[tuple[How, int], ...]] = {
+    "causal": ((How(Order.CAUSAL), 1),),
+    "ordered": ((How(Order.FIFO), 2), (How(Order.CAUSAL), 6), (How(Order.TOTAL), 8)),
+    "mixed": (
+        (How(Order.FIFO), 2),
+        (How(Order.CAUSAL), 8),
+        (How(Order.TOTAL), 9),
+        (How(Order.FIFO, uniform=True), 1),
+        (How(Order.CAUSAL, uniform=True), 5),
+        (How(Order.TOTAL, uniform=True), 6),
+    ),
+}
+"""How messages are multicast in a world, and how often: by the name of the mixture."""
+
+
+VIEW = "view"
+"""The kind of mark that says that a view is installed."""
+
+
+class Mark(NamedTuple):
+    """Something that happened in a world, somewhere."""
+
+    time_us: int
+    kind: str
+    view: int
+
+
+class Surroundings:
+    """What all lives of a world share."""
+
+    def __init__(self, scheduler: Scheduler, channels: Channels, messages: int) -> None:
+        """Allow so many messages to be multicast in all."""
+        self.scheduler = scheduler
+        self.channels = channels
+        self.messages_left = messages
+        self.answers = 0.0
+        self.ways = WAYS["causal"]
+        self.has_letters = False
+        self.has_transactions = False
+        self.has_state = True
+        self.is_awkward = False
+        self.heartbeat_us = 0
+        self.vote_us = VOTE_US_MAX
+        self.views: dict[int, View] = {}
+        """The views installed, by number."""
+        self.on_end: Callable[[Any, str], None] = lambda _life, _why: None
+        """Called with a life that is out, and why."""
+        self.marks: list[Mark] = []
+        """What happened when, for whoever counts it (``coverage``)."""
+
+    def mark(self, kind: str, view: int = 0) -> None:
+        """Note that something happens, or that a view is installed somewhere."""
+        self.marks.append(Mark(self.scheduler.now_us, kind, view))
