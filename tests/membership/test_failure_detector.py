@@ -191,3 +191,13 @@ def test_who_says_for_long_that_it_is_deaf_or_blocked_is_unfit() -> None:
     assert detector.unfit(1_000_000, BLOCKED) == []
     detector.watch([A], 1_000_000)
     assert not detector.has(B, BLOCKED)
+
+
+def test_who_joins_is_given_twice_the_time_for_its_first_sign_of_life() -> None:
+    """It learns of it only when it is told, and is heard a round trip after it was taken in."""
+    detector = watching(A)
+    tick_until(detector, 0, 500, A)
+    detector.watch([A, B, C], 500)
+    when = tick_until(detector, 600, 900, A, C)
+    when |= tick_until(detector, 1_000, 4_000, A)
+    assert when == {B: 500 + 2 * TIMING.timeout_us, C: 900 + TIMING.timeout_us}

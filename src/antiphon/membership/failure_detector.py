@@ -37,6 +37,9 @@ DEAF = "deaf"
 BLOCKED = "blocked"
 """It has lost touch with a majority."""
 
+_NEW = 2
+"""Who joins is given so many times the time: it is heard a round trip after it was taken in."""
+
 _BEATS_MISSED = 5
 """However short the floor, a process may miss this many heartbeats."""
 
@@ -57,17 +60,19 @@ class Timing:
 class _Peer:
     """What is known of one process."""
 
-    __slots__ = ("deviation_us", "floor_us", "gap_us", "heard_us")
+    __slots__ = ("deviation_us", "floor_us", "gap_us", "heard_us", "is_new")
 
-    def __init__(self, now_us: int, floor_us: int) -> None:
+    def __init__(self, now_us: int, floor_us: int, *, is_new: bool) -> None:
         self.heard_us = now_us
+        self.is_new = is_new
         self.floor_us = floor_us
         self.gap_us = 0
         self.deviation_us = 0
 
     def timeout_us(self, heartbeat_us: int) -> int:
         """Return how long this process may be silent."""
-        return max(self.floor_us, heartbeat_us + self.gap_us + 4 * self.deviation_us)
+        floor_us = self.floor_us * (_NEW if self.is_new else 1)
+        return max(floor_us, heartbeat_us + self.gap_us + 4 * self.deviation_us)
 
     def hear(self, now_us: int) -> None:
         """Learn from the silence that has just ended."""
@@ -89,6 +94,7 @@ class FailureDetector:
         self._peers: dict[ProcessId, _Peer] = {}
         self._condemned: dict[ProcessId, None] = {}
         self._checked_us = now_us
+        self._is_begun = False
         self.heartbeat_us = timing.heartbeat_us
         self._ailing: dict[ProcessId, dict[str, int]] = {}
         """Who says what makes it unfit, and since when."""
@@ -101,9 +107,11 @@ class FailureDetector:
         self.heartbeat_us = self._timing.heartbeat_us * max(1, len(processes) // _SMALL_GROUP)
         old = self._peers
         self._peers = {
-            process: old.get(process) or _Peer(now_us, self._timing.timeout_us)
+            process: old.get(process)
+            or _Peer(now_us, self._timing.timeout_us, is_new=self._is_begun)
             for process in processes
         }
+        self._is_begun = True
         self._ailing = {who: said for who, said in self._ailing.items() if who in self._peers}
         self.suspected = {
             process: None
@@ -115,6 +123,7 @@ class FailureDetector:
         """Something came from ``process``."""
         peer = self._peers.get(process)
         if peer is not None:
+            peer.is_new = False
             peer.hear(now_us)
 
     def note(self, process: ProcessId, ailment: str, now_us: int, *, is_so: bool) -> None:
