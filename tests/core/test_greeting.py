@@ -6,31 +6,40 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from antiphon.core.errors import PeerError
-from antiphon.core.greeting import Greeting, decode_greeting, encode_greeting
+from antiphon.core.greeting import SECRET_BYTES, Greeting, decode_greeting, encode_greeting
 from antiphon.core.ids import ProcessId
 
 NUMBERS = st.integers(0, 2**62)
 NAMES = st.text("aZ09_.-", min_size=1, max_size=64).filter(lambda name: name[0] not in ".-")
 
 
-@given(NAMES, NAMES, NUMBERS, st.lists(NUMBERS, min_size=6, max_size=6), st.booleans())
+@given(
+    st.tuples(NAMES, NAMES), NUMBERS, st.lists(NUMBERS, min_size=6, max_size=6), st.booleans(),
+    st.sampled_from([b"", bytes(range(16))]),
+)  # fmt: skip
 def test_greetings_come_back_as_they_went(
-    group: str, name: str, boot: int, numbers: list[int], asking: bool
+    names: tuple[str, str], boot: int, numbers: list[int], asking: bool, secret: bytes
 ) -> None:
     """Every field, at every size."""
+    group, name = names
     process = ProcessId(name, 2, boot, "127.0.0.1:7001")
     start, view, founding, to, received, next_life = numbers
     greeting = Greeting(
-        group, "view-atomic", process, start, view, founding, to, received, next_life, asking
-    )
+        group, "view-atomic", process, start, view, founding, to, received, next_life, asking,
+        secret=secret, nonce=secret, proof=secret,
+    )  # fmt: skip
     assert decode_greeting(encode_greeting(greeting)) == greeting
 
 
 def test_longest_greeting_fits_what_a_stranger_may_say() -> None:
-    """Names, an address and numbers at their longest."""
+    """Names, an address, numbers and secrets at their longest."""
     process = ProcessId("n" * 64, 2**31, 2**62, "a" * 128)
     most = 2**62
-    longest = Greeting("g" * 64, "f" * 64, process, most, most, most, most, most, most)
+    drawn = bytes(SECRET_BYTES)
+    longest = Greeting(
+        "g" * 64, "f" * 64, process, most, most, most, most, most, most,
+        secret=drawn, nonce=drawn, proof=drawn,
+    )  # fmt: skip
     assert len(encode_greeting(longest)) + 7 <= 512
     assert decode_greeting(encode_greeting(longest)) == longest
 
@@ -54,6 +63,9 @@ BAD = {
     "a negative start": _with(3, -1),
     "a start beyond limits": _with(3, 2**63),
     "no boolean": _with(9, 1),
+    "a short secret": [*_GOOD, False, False, bytes(SECRET_BYTES - 1)],
+    "a long secret": [*_GOOD, False, False, bytes(SECRET_BYTES + 1)],
+    "a short proof": [*_GOOD, False, False, b"", b"", b"?"],
     "too little": ["g", "f"],
     "something else": "hello",
 }

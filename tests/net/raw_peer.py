@@ -2,7 +2,8 @@
 
 Law: it does nothing by itself. As a stranger it only connects; as the rogue member carol, the
 most junior, it connects to alice and bob and greets as the real carol would. Then it only goes on
-living, with heartbeats, and listens where carol should, so that nobody takes it for dead.
+living, with heartbeats, and listens where carol should, so that nobody takes it for dead; it
+confirms there that it has dialled, and hangs up on any other question.
 """
 
 import asyncio
@@ -36,11 +37,15 @@ from antiphon.core.runs import Order, Run, SetsOrder, Stamp
 from antiphon.net.domain import domain_digest, founding_digest
 from antiphon.net.framing import with_length
 from antiphon.net.node import Node
+from antiphon.net.proof import ANSWER, ASK, is_proven, proven
 
 FLUSH = "view-atomic"
 DOMAIN = domain_digest("choir", FLUSH, with_state=False)
 CAROL = 2
 CAROLS_START = 3_000_000
+SECRET = b"a raw peer's own"
+"""What every raw peer offers when it greets for the first time."""
+
 ALIVE_S = 0.1
 
 
@@ -165,6 +170,50 @@ class RawSenior:
         self._server.close()
 
 
+class Porter:
+    """A listener that confirms that it has dialled, under many names if need be, and no more."""
+
+    def __init__(self, address: str) -> None:
+        """Listen when entered."""
+        self._address = address
+        self.dialled: list[Greeting] = []
+        """The first greetings to confirm."""
+        self._server: asyncio.Server | None = None
+
+    async def __aenter__(self) -> Self:
+        """Listen."""
+        host, port = self._address.split(":")
+        self._server = await asyncio.start_server(self._serve, host, int(port))
+        return self
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(asyncio.IncompleteReadError, ConnectionError):
+            (length,) = struct.unpack("<I", await reader.readexactly(4))
+            asked = decode_frame(await reader.readexactly(length))
+            assert isinstance(asked, Hello)
+            for mine in self.dialled:
+                if is_proven(mine.secret, ASK, asked.greeting, mine.process):
+                    answer = replace(mine, secret=b"", nonce=asked.greeting.nonce)
+                    answer = proven(mine.secret, ANSWER, answer, asked.greeting.process)
+                    writer.write(with_length(encode_hello(asked.domain, answer)))
+        writer.close()
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        """Stop listening."""
+        assert self._server is not None
+        self._server.close()
+
+    async def visit(self, address: str, name: str, boot: int = 1) -> RawPeer:
+        """Have a session, as a joiner that listens here, with who listens at ``address``."""
+        hello = greeting(ProcessId(name, 1, boot, self._address))
+        self.dialled.append(said(hello))
+        guest = await RawPeer.connect(address)
+        await guest.send(hello)
+        answer = said(await guest.hear_frame())
+        assert answer.to == CAROLS_START, "it is let in"
+        return guest
+
+
 def carol(address: str = "127.0.0.1:7003", *, incarnation: int = 1, boot: int = 0) -> ProcessId:
     """Return who the rogue claims to be."""
     return ProcessId("carol", incarnation, boot, address)
@@ -181,7 +230,15 @@ def greeting(
 ) -> bytes:
     """Return a HELLO frame; of a joiner carol unless told otherwise."""
     who = process if process is not None else carol()
+    fields.setdefault("secret", SECRET)
     return encode_hello(domain, Greeting(group, flush, who, start, **fields))
+
+
+def said(hello: bytes) -> Greeting:
+    """Return the greeting in a HELLO frame."""
+    frame = decode_frame(hello)
+    assert isinstance(frame, Hello)
+    return frame.greeting
 
 
 def founders(addresses: dict[str, str]) -> tuple[ProcessId, ...]:
@@ -246,6 +303,8 @@ class Infiltrated:
     to: dict[str, RawPeer]
     """Carol's connections to alice and bob."""
     addresses: dict[str, str]
+    porter: Porter
+    """Where carol listens."""
 
     @property
     def honest(self) -> list[Node]:
@@ -259,26 +318,20 @@ async def infiltrated(folder: Path | None = None, **options: Any) -> AsyncIterat
     addresses = free_addresses()
     everybody = make_choir(addresses, folder=folder, **options)
     nodes = {name: everybody[name] for name in TRIO[:CAROL]}
-    starts = asyncio.gather(*(node.start() for node in nodes.values()))
-    peers = {name: await RawPeer.join(addresses, name) for name in nodes}
-    await starts
-    host, port = addresses["carol"].split(":")
-    door = await asyncio.start_server(_stay_silent, host, int(port))
-    living = asyncio.ensure_future(_live(list(peers.values())))
-    try:
-        yield Infiltrated(nodes, peers, addresses)
-    finally:
-        living.cancel()
-        await asyncio.wait([living])
-        door.close()
-        for peer in peers.values():
-            await peer.close()
-        await stop_all(list(nodes.values()))
-
-
-async def _stay_silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    await reader.read()
-    writer.close()
+    async with Porter(addresses["carol"]) as porter:
+        porter.dialled.append(said(founders_greeting(addresses)))
+        starts = asyncio.gather(*(node.start() for node in nodes.values()))
+        peers = {name: await RawPeer.join(addresses, name) for name in nodes}
+        await starts
+        living = asyncio.ensure_future(_live(list(peers.values())))
+        try:
+            yield Infiltrated(nodes, peers, addresses, porter)
+        finally:
+            living.cancel()
+            await asyncio.wait([living])
+            for peer in peers.values():
+                await peer.close()
+            await stop_all(list(nodes.values()))
 
 
 async def _live(peers: list[RawPeer]) -> None:

@@ -12,6 +12,7 @@ from antiphon.net.domain import founding_digest
 from antiphon.net.framing import (
     BUFFER_BYTES,
     GREETING_BYTES_MAX,
+    GUEST_BYTES_MAX,
     FrameBuffer,
     join_with_length,
     with_length,
@@ -62,21 +63,42 @@ def test_frames_around_the_size_of_the_buffer_come_out_whole(extra: int, piece_b
 
 def test_length_above_the_limit_is_refused_before_anything_is_allocated() -> None:
     """Four bytes are enough to tell, and the buffer stays as it is."""
-    for buffer, limit in ((FrameBuffer(), GREETING_BYTES_MAX), (_trusted(), FRAME_BYTES_MAX)):
+    guests = FrameBuffer()
+    guests.receive_guest()
+    limits = (FrameBuffer(), GREETING_BYTES_MAX), (guests, GUEST_BYTES_MAX)
+    for buffer, limit in (*limits, (_trusted(), FRAME_BYTES_MAX)):
         with pytest.raises(PeerError, match=f"a frame of {limit + 1} bytes is above the limit"):
             _receive(buffer, (limit + 1).to_bytes(4, "little"), 4)
-        assert len(buffer.room()) == BUFFER_BYTES
+        assert len(buffer.room()) <= min(limit + 4, BUFFER_BYTES)
 
 
 def test_limit_is_the_one_that_holds_when_a_frame_has_its_turn() -> None:
-    """A greeting and a large frame in one piece: the greeting is accepted in between."""
+    """A greeting and a large frame in one stream: the greeting is accepted in between."""
     buffer = FrameBuffer()
     data = with_length(b"hello") + with_length(bytes(5000))
-    buffer.room()[: len(data)] = data
-    frames = buffer.received(len(data))
+    room = len(buffer.room())
+    buffer.room()[:] = data[:room]
+    frames = buffer.received(room)
     assert next(frames) == b"hello"
     buffer.trust()
-    assert next(frames) == bytes(5000)
+    assert list(frames) == []
+    assert _receive(buffer, data[room:], 1 << 20) == [bytes(5000)]
+
+
+@pytest.mark.parametrize("piece_bytes", [1, 7, 1 << 20])
+def test_room_grows_only_with_what_is_known_of_a_peer(piece_bytes: int) -> None:
+    """Before its greeting, and as a guest, a peer has room for its largest frame and no more."""
+    buffer = FrameBuffer()
+    for limit, allow in (
+        (GREETING_BYTES_MAX, buffer.receive_guest),
+        (GUEST_BYTES_MAX, buffer.trust),
+    ):
+        sent = [b"x" * limit, b"", b"y" * (limit - 1), b"z", b"x" * limit]
+        assert _receive(buffer, b"".join(map(with_length, sent)), piece_bytes) == sent
+        assert len(buffer.room()) == limit + 4
+        allow()
+    assert _receive(buffer, with_length(b"member"), piece_bytes) == [b"member"]
+    assert len(buffer.room()) == BUFFER_BYTES
 
 
 def test_frame_in_parts_is_framed_like_a_whole_one() -> None:

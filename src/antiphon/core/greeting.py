@@ -5,7 +5,8 @@ session of the two stands. It is read from anybody who connects, so everything i
 and what no correct process says raises :class:`PeerError`, nothing else.
 
 A process is taken for another one by its ``start``, drawn anew whenever the program (or a new life
-in it) starts: founding members have equal ids at every start, and only this tells them apart.
+in it) starts: founding members have equal ids at every start, and only this tells them apart. It is
+no secret, and nothing can be had for it: a session is taken up by who knows its ``secret``.
 """
 
 from typing import Annotated
@@ -20,6 +21,11 @@ Number = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 Word = Annotated[str, Meta(max_length=64)]
 
 ADDRESS_LENGTH_MAX = 128
+
+SECRET_BYTES = 16
+"""Of a secret, of a number drawn for one question, and of a proof."""
+
+Secret = Annotated[bytes, Meta(max_length=SECRET_BYTES)]
 
 
 class Greeting(Struct, frozen=True, array_like=True):
@@ -47,6 +53,14 @@ class Greeting(Struct, frozen=True, array_like=True):
     """Whether members give their state to those that join; all must do alike."""
     with_commit: bool = False
     """Whether members take part in transactions; all must, or none."""
+    knows_other: bool = False
+    """In an answer: the speaker knows the other side's id, but of another start."""
+    secret: Secret = b""
+    """Who dials for the first time: what will show that the session is its own."""
+    nonce: Secret = b""
+    """Drawn for this greeting; in an answer, the one that was heard."""
+    proof: Secret = b""
+    """That the speaker knows the session's secret; over all of the above."""
 
 
 _encoder = msgspec.msgpack.Encoder()
@@ -70,4 +84,11 @@ def decode_greeting(data: bytes) -> Greeting:
     if process.incarnation < 0 or process.boot < 0 or len(process.address) > ADDRESS_LENGTH_MAX:
         message = f"a greeting of {process.name} has numbers below 0, or too long an address"
         raise PeerError(message)
+    if any(len(said) not in {0, SECRET_BYTES} for said in _secrets(greeting)):
+        message = f"a greeting of {process.name} has a secret, a nonce or a proof cut short"
+        raise PeerError(message)
     return greeting
+
+
+def _secrets(greeting: Greeting) -> tuple[bytes, bytes, bytes]:
+    return greeting.secret, greeting.nonce, greeting.proof

@@ -67,6 +67,11 @@ class Agreement:
         self._highest = 0
 
     @property
+    def accepted(self) -> View | None:
+        """The proposal for the next view that this process accepted last."""
+        return self._accepted
+
+    @property
     def is_proposing(self) -> bool:
         """Whether a ballot of this process is under way."""
         return self._ballot > 0

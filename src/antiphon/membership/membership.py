@@ -106,6 +106,11 @@ class Membership:
         """The last view agreed on."""
         return self._agreement.latest
 
+    def has_accepted(self, process: ProcessId) -> bool:
+        """Whether the proposal that this process accepted last has ``process`` as a member."""
+        accepted = self._agreement.accepted
+        return accepted is not None and process in accepted.members
+
     @property
     def may_multicast(self) -> bool:
         """Whether the process is in a view that nobody is leaving."""

@@ -4,15 +4,20 @@ Law: whoever connects has to greet, soon and briefly, and gets an answer. What f
 who it is: a member, or who may be one, goes on with its session; a joiner begins one; whoever
 only asks, or is out, or belongs elsewhere, has got its answer, and the connection ends. Nobody
 who is turned away changes anything for anybody else: claims are looked into, never believed.
+
+A session is begun only with who confirms, asked where it listens, that it has dialled, and taken up
+only by who knows its secret (``credentials``). Those who have not got that far are few at a time:
+if there are too many, the one that has been there longest goes, of the host that has most.
 """
 
 import asyncio
 import errno
 import logging
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from antiphon.core.control import Out
-from antiphon.core.errors import UsageError
+from antiphon.core.errors import PeerError, UsageError
 from antiphon.core.frames import Frame, Hello, encode_control, encode_hello
 from antiphon.core.greeting import Greeting
 from antiphon.net import mesh as mesh_module
@@ -24,8 +29,8 @@ from antiphon.net.peer import Peer, now_us
 if TYPE_CHECKING:
     from antiphon.net.life import Life
 
-GUESTS_MAX = 64
-"""Joiners that may be connected at a time."""
+STRANGERS_MAX = 128
+"""Connections at a time that have no session, or none yet."""
 
 _SILENT_US = 1_000_000
 """A link on which nothing came for so long, and which the other side misses, is given up."""
@@ -45,6 +50,7 @@ class Door:
         self._insecure = insecure
         self._server: asyncio.Server | None = None
         self._links: dict[Link, None] = {}
+        self._confirming: dict[Link, asyncio.Task[None]] = {}
         self.life: Life | None = None
         """Whom the visitors come to see."""
         self.turned_away: str | None = None
@@ -67,18 +73,32 @@ class Door:
         if self._server is not None:
             self._server.close()
         links = list(self._links)
+        confirming = list(self._confirming.values())
+        for task in confirming:
+            task.cancel()
+        await asyncio.gather(*confirming, return_exceptions=True)
         for link in links:
             link.drop("this process stops")
         if links:
             await asyncio.wait([link.lost for link in links])
 
     def _accept(self) -> Link:
+        self._make_room()
         link = Link(self, self.life.mesh.slow() if self.life is not None else None)
         self._links[link] = None
         loop = asyncio.get_running_loop()
         timer = loop.call_later(mesh_module.GREETING_S, link.drop, "it never greeted")
         link.settled.add_done_callback(lambda _: timer.cancel())
         return link
+
+    def _make_room(self) -> None:
+        waiting = [link for link in self._links if not link.is_dropped]
+        if len(waiting) < STRANGERS_MAX:
+            return
+        ((host, _),) = Counter(link.remote_host for link in waiting).most_common(1)
+        crowd = [link for link in waiting if link.remote_host == host]
+        silent = (link for link in crowd if link not in self._confirming)
+        next(silent, crowd[0]).drop("others want to be heard")
 
     # What links call.
 
@@ -88,6 +108,9 @@ class Door:
         if life is None:
             link.drop("this process is between two lives")
             return
+        if link in self._confirming:
+            message = "a peer goes on before it is answered"
+            raise PeerError(message)
         peer = life.mesh.peers.get(greeting.process)
         if hello.domain != life.domain:
             self._answer(link, life, greeting)
@@ -102,15 +125,45 @@ class Door:
             return
         problem = self._problem(life, greeting, peer)
         if problem is not None:
-            self._answer(link, life, greeting, to=peer.start if peer is not None else 0)
-            link.drop(problem)
+            self._refuse(link, life, greeting, problem)
+        elif greeting.to:
+            self._let_in(link, life, greeting)
+        else:
+            task = asyncio.ensure_future(self._confirm(link, life, greeting))
+            self._confirming[link] = task
+            task.add_done_callback(lambda _: self._confirming.pop(link, None))
+
+    async def _confirm(self, link: Link, life: "Life", greeting: Greeting) -> None:
+        """Let in a process that greets for the first time, if it is the one that it says."""
+        is_confirmed = await life.mesh.credentials.confirm(greeting)
+        if link.is_dropped or life is not self.life or life.is_over:
+            link.drop("this process is between two lives")
             return
+        problem = self._problem(life, greeting, life.mesh.peers.get(greeting.process))
+        if problem is None and not is_confirmed:
+            who = greeting.process
+            problem = f"{who.name}, asked at {who.address}, does not confirm that it has dialled"
+        if problem is not None:
+            self._refuse(link, life, greeting, problem)
+            return
+        try:
+            self._let_in(link, life, greeting)
+        except PeerError as error:
+            link.drop(str(error))
+
+    def _refuse(self, link: Link, life: "Life", greeting: Greeting, problem: str) -> None:
+        self._answer(link, life, greeting)
+        link.drop(problem)
+
+    def _let_in(self, link: Link, life: "Life", greeting: Greeting) -> None:
+        peer = life.mesh.peers.get(greeting.process)
         if peer is None:
-            peer = life.mesh.add(greeting.process, is_senior=False)
-            peer.is_guest = True
+            peer = life.mesh.add_guest(greeting.process)
         elif peer.start not in {0, greeting.start}:
             peer.forget_start()  # founding: it has begun again
         peer.session.acknowledge(greeting.received)
+        if not greeting.to:
+            peer.secret = greeting.secret
         self._answer(link, life, greeting, to=greeting.start, received=peer.session.received)
         self._links.pop(link)
         life.mesh.take_up(peer, link, greeting)
@@ -124,6 +177,8 @@ class Door:
             return f"{name} says that it is at {greeting.process.address!r}, beyond this machine"
         if life.founding and greeting.founding and life.founding != greeting.founding:
             return GIVEN_OTHERS
+        if not greeting.to and not greeting.secret:
+            return f"{name} offers no secret"
         if peer is None:
             return self._problem_of_stranger(life, greeting)
         return self._problem_of_peer(life, greeting, peer)
@@ -133,6 +188,8 @@ class Door:
         name = greeting.process.name
         if greeting.to not in {0, life.start} or peer.is_condemned:
             return f"{name} and this process have nothing to go on with"
+        if greeting.to and not life.mesh.credentials.is_resumed(peer, greeting):
+            return f"{name} does not show that the session is its own"
         if peer.start in {0, greeting.start}:
             # Who does not know this process yet has sent nothing; who does is known here too.
             is_odd = bool(peer.session.received) if not greeting.to else not peer.start
@@ -151,14 +208,13 @@ class Door:
             return f"{name} goes on with what this process does not know of"
         if 0 < greeting.view <= life.view_number:
             return f"{name} is no member"
-        if sum(peer.is_guest for peer in life.mesh.peers.values()) >= GUESTS_MAX:
-            return "too many processes join at a time"
         return None
 
     def _answer_asker(
         self, link: Link, life: "Life", greeting: Greeting, peer: Peer | None
     ) -> None:
-        self._answer(link, life, greeting, to=peer.start if peer is not None else 0)
+        is_its = peer is not None and peer.start == greeting.start
+        self._answer(link, life, greeting, to=greeting.start if is_its else 0)
         is_out = peer is None and 0 < greeting.view <= life.view_number and not greeting.founding
         if is_out and greeting.process != life.process and not life.is_founding:
             link.write_frame(encode_control(life.domain, Out(life.view_number)))
@@ -167,14 +223,19 @@ class Door:
             return
         if peer.start not in {0, greeting.start}:
             life.mesh.check(peer)
-        elif peer.link is not None and now_us() - peer.heard_us > _SILENT_US:
+        elif (
+            peer.link is not None
+            and now_us() - peer.heard_us > _SILENT_US
+            and life.mesh.credentials.shown(greeting, peer) == peer.secret
+        ):
             peer.link.drop("the other side has lost the connection")
 
     @staticmethod
     def _answer(
         link: Link, life: "Life", greeting: Greeting, to: int = 0, received: int = 0
     ) -> None:
-        said = life.greeting(greeting.process, to, received)
+        peer = life.mesh.peers.get(greeting.process)
+        said = life.mesh.credentials.answer(greeting, peer, to=to, received=received)
         link.write_frame(encode_hello(life.domain, said))
 
     def on_foreign_greeting(self, link: Link) -> None:
@@ -186,6 +247,8 @@ class Door:
     def on_lost(self, link: Link, why: str) -> None:
         """Forget who was turned away, or has got its answer."""
         self._links.pop(link, None)
+        if link in self._confirming:
+            self._confirming[link].cancel()
         if why != _ANSWERED:
             _log.info("a connection was refused or ended before it greeted: %s", why)
 

@@ -128,7 +128,7 @@ class Entrance:
             return True  # it waits too, be it for an earlier start of this process
         elif greeting.process != peer.process:
             self._is_running_without_us = self._is_running_without_us or greeting.view > 0
-        elif greeting.to not in {0, life.start} or (greeting.view > 1 and not greeting.to):
+        elif greeting.knows_other or (greeting.view > 1 and not greeting.to):
             self._is_running_without_us = True
         else:
             return True

@@ -171,6 +171,10 @@ class Life:
         view = self.member.view if self.member is not None else None
         return view is not None and process in view.members
 
+    def has_accepted(self, process: ProcessId) -> bool:
+        """Whether this process has accepted a process for the next view."""
+        return self.member is not None and self.member.membership.has_accepted(process)
+
     @property
     def has_room(self) -> bool:
         """Whether little enough is on its way for more to follow."""

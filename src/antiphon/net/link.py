@@ -67,6 +67,8 @@ class Link(asyncio.BufferedProtocol):
         """Who was dialled; None if the other side dialled."""
         self.peer: Peer | None = None
         """Whose session this link carries, once it has greeted."""
+        self.nonce = b""
+        """What was drawn for the greeting that this side said first."""
         self.is_writable = True
         self.is_at_fault = False
         """Whether the peer sent what no correct process sends."""
@@ -145,8 +147,23 @@ class Link(asyncio.BufferedProtocol):
 
     # What its owner calls.
 
+    @property
+    def is_dropped(self) -> bool:
+        """Whether it is about to end."""
+        return self._why is not None
+
+    @property
+    def remote_host(self) -> str:
+        """Where the other side is, as the system says; empty if there is no connection."""
+        peername = self._transport.get_extra_info("peername") if self._transport else None
+        return str(peername[0]) if peername else ""
+
+    def receive_guest(self) -> None:
+        """The greeting was accepted, of a process that is in no view: take small frames."""
+        self._frames.receive_guest()
+
     def trust(self) -> None:
-        """The greeting was accepted: take frames of every size from now on."""
+        """The peer is a member: take frames of every size from now on."""
         self._frames.trust()
 
     def write(self, stream_bytes: bytes) -> None:

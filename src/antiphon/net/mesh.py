@@ -9,6 +9,9 @@ somebody else does. If there is no answer at all, both sides keep trying quietly
 failure detector to decide.
 
 Who is in no view any more keeps its session until it has what it was sent, or for a short while.
+Who is in no view yet waits in the ``lobby``.
+
+Who the other side is, and not only claims to be, is for ``credentials`` to say.
 """
 
 import asyncio
@@ -22,9 +25,11 @@ from antiphon.core.frames import Ack, Bye, Frame, Hello, encode_ack, encode_bye,
 from antiphon.core.greeting import Greeting
 from antiphon.core.ids import ProcessId
 from antiphon.net.address import parse_address
-from antiphon.net.asking import Answer, ask, refuse_itself
+from antiphon.net.asking import Answer, refuse_itself
+from antiphon.net.credentials import Credentials
 from antiphon.net.framing import with_length
 from antiphon.net.link import Link
+from antiphon.net.lobby import Lobby
 from antiphon.net.peer import Peer, now_us
 from antiphon.net.slow_link import SlowLink
 
@@ -33,6 +38,9 @@ GREETING_S = 5.0
 
 ASK_S = 1.0
 """How long a process may take to answer before it is asked again."""
+
+CHECK_S = 0.2
+"""Claims about a process that come closer together than this are looked into once."""
 
 LINGER_S = 1.0
 """How long a closing link waits for the other side to close too."""
@@ -65,6 +73,9 @@ class Owner(Protocol):
     ) -> Greeting:
         """Return what to say to ``other``."""
 
+    def has_accepted(self, process: ProcessId) -> bool:
+        """Whether this process has accepted a process for the next view."""
+
     def on_frame(self, peer: Peer, frame: Frame) -> None:
         """A peer sent runs or a control message; raise PeerError if no correct process would."""
 
@@ -93,6 +104,8 @@ class Mesh:
         self._tasks: dict[asyncio.Task[None], None] = {}
         self._closing: dict[Link, None] = {}
         self._slow_count = 0
+        self.credentials = Credentials(owner)
+        self.lobby = Lobby(self)
         self.peers: dict[ProcessId, Peer] = {}
         self.members: list[Peer] = []
         """The other members of the current view, to which runs are sent."""
@@ -120,8 +133,28 @@ class Mesh:
             peer = self.peers[process] = Peer(process, is_senior=is_senior)
             peer.task = asyncio.ensure_future(self._tend(peer))
         peer.process = process
+        if peer.is_guest and peer.link is not None:
+            # Not now: what the machine has said is to be done before it hears more.
+            asyncio.get_running_loop().call_soon(self.lobby.admit, peer)
         peer.is_guest, peer.leaves_at = False, None
         return peer
+
+    def add_guest(self, process: ProcessId) -> Peer:
+        """Have a session with a process that is in no view."""
+        self.lobby.make_room()
+        peer = self.add(process, is_senior=False)
+        peer.is_guest = True
+        return peer
+
+    def is_admitted(self, peer: Peer) -> bool:
+        """Whether what a peer says counts."""
+        return not peer.is_guest or self._owner.has_accepted(peer.process)
+
+    def dismiss(self, peer: Peer, why: str) -> None:
+        """Send a guest away at once."""
+        if peer.link is not None:
+            peer.link.drop(why)
+        self._forget(peer)
 
     def set_members(self, processes: tuple[ProcessId, ...]) -> None:
         """Send runs to these from now on."""
@@ -131,6 +164,7 @@ class Mesh:
     def sweep(self) -> None:
         """Acknowledge what has come since the last heartbeat; forget who has departed."""
         now = asyncio.get_running_loop().time()
+        self.lobby.sweep()
         for peer in list(self.peers.values()):
             self.acknowledge(peer)
             if peer.leaves_at is not None:
@@ -140,6 +174,8 @@ class Mesh:
 
     def _forget(self, peer: Peer) -> None:
         del self.peers[peer.process]
+        self.lobby.forget(peer)
+        self.credentials.remember(peer)
         if peer.task is not None:
             peer.task.cancel()
         if peer.link is not None:
@@ -201,29 +237,32 @@ class Mesh:
         link.dialled = peer
         try:
             refuse_itself(transport)
-            greeting = owner.greeting(peer.process, peer.start, peer.session.received)
+            greeting = self.credentials.to_dial(peer, link)
             link.write_frame(encode_hello(owner.domain, greeting))
             # Not awaited itself: being cancelled would cancel it.
             await asyncio.wait([link.settled], timeout=GREETING_S)
         finally:
+            peer.offered = b""
             if link.peer is None:
                 link.drop("nobody waits for its greeting any longer")
 
     async def _probe(self, peer: Peer) -> None:
         """Ask whether a peer is still there."""
-        owner = self._owner
-        greeting = owner.greeting(peer.process, peer.start, is_asking=True)
-        hello = encode_hello(owner.domain, greeting)
-        answer = await ask(peer.process.address, hello, ASK_S)
+        owner, secret = self._owner, peer.secret
+        answer, is_its = await self.credentials.ask(peer.process, peer.start, secret, ASK_S)
         if owner.is_founding:
             owner.on_answer(peer, answer)
         elif answer.domain != owner.domain or not _is_same(peer, answer.greeting):
             owner.on_dead(peer, "somebody else listens where it was")
-        elif answer.out is not None:
+        elif answer.out is not None and (is_its or not secret):
             owner.on_out(peer, answer.out)
 
     def check(self, peer: Peer) -> None:
-        """Look after a peer of which somebody claims to be a later start."""
+        """Look after a peer of which somebody claims to be a later start, but not all the time."""
+        now = asyncio.get_running_loop().time()
+        if now < peer.checked_at + CHECK_S:
+            return
+        peer.checked_at = now
         task = asyncio.ensure_future(self._check(peer))
         self._tasks[task] = None
         task.add_done_callback(self._tasks.pop)
@@ -259,13 +298,18 @@ class Mesh:
             owner.on_dead(peer, "somebody else listens where it was")
             return
         if greeting.to == owner.start:
+            self.credentials.believe(peer, link, greeting)
             self.take_up(peer, link, greeting)
 
     def take_up(self, peer: Peer, link: Link, greeting: Greeting) -> None:
         """Go on with a session, or begin it, over a link whose greeting has been accepted."""
         peer.start, peer.heard_us = greeting.start, now_us()
-        link.owner = self
-        link.trust()
+        if peer.is_guest:
+            peer.leaves_at = None
+            self.lobby.receive(peer, link)
+        else:
+            link.owner = self
+            link.trust()
         peer.attach(link, greeting.received)
         self.note_writable()
         self._owner.on_room()
@@ -327,7 +371,7 @@ class Mesh:
         peer.detach()
         if peer.is_guest:
             peer.leaves_at = asyncio.get_running_loop().time() + DEPART_S
-        if link.is_at_fault:
+        if link.is_at_fault and not peer.is_guest:
             self._owner.on_dead(peer, why)
         elif not peer.has_left:
             _log.info("%s lost its connection to %s: %s", self._owner.process, peer.process, why)

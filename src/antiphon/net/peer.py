@@ -24,9 +24,9 @@ def now_us() -> int:
 class Peer:
     """What this process knows of another one."""
 
-    __slots__ = ("_link", "changed", "has_left", "heard_us", "is_condemned", "is_guest",
-                 "is_senior", "leaves_at", "process", "session", "start", "task",
-                 "why")  # fmt: skip
+    __slots__ = ("_link", "changed", "checked_at", "has_left", "heard_us", "is_condemned",
+                 "is_guest", "is_senior", "leaves_at", "offered", "process", "secret", "session",
+                 "start", "task", "why")  # fmt: skip
 
     def __init__(self, process: ProcessId, *, is_senior: bool) -> None:
         """Nothing has been heard of it yet."""
@@ -34,6 +34,10 @@ class Peer:
         self.start = 0
         """Which start of its program the session is with; 0 before the first greeting."""
         self.session = Session()
+        self.secret = b""
+        """What shows that a greeting is of who the session is with; empty before the first one."""
+        self.offered = b""
+        """The secret in a first greeting that has not been answered yet."""
         self._link: Link | None = None
         self.is_senior = is_senior
         """Whether this process dials it, and not the other way round."""
@@ -47,6 +51,8 @@ class Peer:
         """Whether it has been in no view yet, as far as this process knows."""
         self.leaves_at: float | None = None
         """When the loop's clock shows this, a peer that is in no view any more is forgotten."""
+        self.checked_at = float("-inf")
+        """When, by the loop's clock, a claim about it was last looked into."""
         self.heard_us = 0
         """When something last came from it."""
         self.changed = asyncio.Event()
@@ -100,5 +106,5 @@ class Peer:
 
     def forget_start(self) -> None:
         """Begin again with whoever comes next under this id: nothing had been said yet."""
-        self.start = 0
+        self.start, self.secret = 0, b""
         self.session = Session()

@@ -1,0 +1,133 @@
+"""Credentials: how one life makes sure who is at the other end, and shows who it is.
+
+Law: a process is who listens at its address; nobody else can while it lives. So a first greeting is
+believed when the process, asked there, knows the secret that it offers; an answer to a first
+greeting, because it comes from there. Once a session has begun, only its secret counts (``proof``).
+Whoever shows nothing is told nothing that it could use, and nothing is done for it.
+"""
+
+from typing import Protocol
+
+from msgspec.structs import replace
+
+from antiphon.core.errors import PeerError
+from antiphon.core.frames import encode_hello
+from antiphon.core.greeting import Greeting
+from antiphon.core.ids import ProcessId
+from antiphon.net.asking import Answer, ask
+from antiphon.net.link import Link
+from antiphon.net.peer import Peer
+from antiphon.net.proof import ANSWER, ASK, DIAL, draw_secret, is_proven, proven
+
+CONFIRM_S = 3.0
+"""How long a process may take to confirm that it has dialled."""
+
+PAST_MAX, PAST_GUESTS_MAX = 1024, 64
+"""Former peers whose secrets are remembered, to answer them so that they can believe it."""
+
+
+class Owner(Protocol):
+    """The life whose credentials they are."""
+
+    process: ProcessId
+    domain: int
+
+    def greeting(
+        self, other: ProcessId, to: int = 0, received: int = 0, *, is_asking: bool = False
+    ) -> Greeting:
+        """Return what to say to ``other``."""
+
+
+class Credentials:
+    """Of one life."""
+
+    def __init__(self, owner: Owner) -> None:
+        """Know nobody."""
+        self._owner = owner
+        self._past: dict[ProcessId, bytes] = {}
+        self._past_guests: dict[ProcessId, bytes] = {}
+
+    # Who dials.
+
+    def to_dial(self, peer: Peer, link: Link) -> Greeting:
+        """Return the greeting for a peer that has been dialled."""
+        greeting = self._owner.greeting(peer.process, peer.start, peer.session.received)
+        if not peer.secret:
+            peer.offered = draw_secret()
+            return replace(greeting, secret=peer.offered)
+        link.nonce = draw_secret()
+        return proven(peer.secret, DIAL, replace(greeting, nonce=link.nonce), peer.process)
+
+    def believe(self, peer: Peer, link: Link, greeting: Greeting) -> None:
+        """Refuse the answer of one that is not the process with which the session is."""
+        if peer.secret:
+            is_its = is_proven(peer.secret, ANSWER, greeting, self._owner.process)
+            if not is_its or greeting.nonce != link.nonce:
+                message = f"{peer.process} does not show that it is the one it was"
+                raise PeerError(message)
+        elif peer.offered:
+            peer.secret = peer.offered
+        else:
+            message = f"{peer.process} goes on with what this process does not know of"
+            raise PeerError(message)
+
+    # Who asks.
+
+    async def ask(
+        self, process: ProcessId, start: int, secret: bytes, timeout_s: float
+    ) -> tuple[Answer, bool]:
+        """Ask who is at a process's address; return also whether it knows ``secret``."""
+        owner, nonce = self._owner, draw_secret()
+        question = replace(owner.greeting(process, start, is_asking=True), nonce=nonce)
+        if secret:
+            question = proven(secret, ASK, question, process)
+        answer = await ask(process.address, encode_hello(owner.domain, question), timeout_s)
+        said = answer.greeting
+        return answer, said.nonce == nonce and is_proven(secret, ANSWER, said, owner.process)
+
+    async def confirm(self, greeting: Greeting) -> bool:
+        """Ask a process, where it listens, whether it is the one that has greeted here."""
+        try:
+            answer, is_its = await self.ask(greeting.process, 0, greeting.secret, CONFIRM_S)
+        except (OSError, PeerError):
+            return False
+        said = answer.greeting
+        return is_its and (said.process, said.start) == (greeting.process, greeting.start)
+
+    # Who is greeted.
+
+    def is_resumed(self, peer: Peer, greeting: Greeting) -> bool:
+        """Tell whether a greeting is of the process with which the session is."""
+        return is_proven(peer.secret, DIAL, greeting, self._owner.process)
+
+    def answer(
+        self, greeting: Greeting, peer: Peer | None, *, to: int = 0, received: int = 0
+    ) -> Greeting:
+        """Return the answer to a greeting, with a proof for who has given one."""
+        said = self._owner.greeting(greeting.process, to, received)
+        is_other = peer is not None and peer.start not in {0, greeting.start}
+        said = replace(said, nonce=greeting.nonce, knows_other=is_other)
+        secret = self.shown(greeting, peer)
+        return proven(secret, ANSWER, said, greeting.process) if secret else said
+
+    def shown(self, greeting: Greeting, peer: Peer | None) -> bytes:
+        """Return the secret of which a greeting has a proof; empty if there is none."""
+        if peer is not None:
+            secrets = [peer.secret, peer.offered]
+        else:
+            past = self._past, self._past_guests
+            secrets = [former.get(greeting.process, b"") for former in past]
+        purpose = ASK if greeting.is_asking else DIAL
+        hearer = self._owner.process
+        return next((key for key in secrets if is_proven(key, purpose, greeting, hearer)), b"")
+
+    def remember(self, peer: Peer) -> None:
+        """Keep the secret of a peer that is forgotten otherwise; guests only displace guests."""
+        if not peer.secret:
+            return
+        past, count = self._past, PAST_MAX
+        if peer.is_guest:
+            past, count = self._past_guests, PAST_GUESTS_MAX
+        past[peer.process] = peer.secret
+        while len(past) > count:
+            del past[next(iter(past))]

@@ -1,0 +1,301 @@
+"""Sessions belong to those who began them: nobody who only asks and guesses can have one."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+from tests.net.harness import (
+    QUICK,
+    LoopFactory,
+    address_of,
+    choir,
+    exchange,
+    free_addresses,
+    make_choir,
+    play,
+    start_all,
+    stop_all,
+    until_view,
+)
+from tests.net.raw_peer import (
+    CAROL,
+    CAROLS_START,
+    DOMAIN,
+    Porter,
+    RawPeer,
+    RawSenior,
+    control,
+    founders,
+    founders_greeting,
+    greeting,
+    infiltrated,
+    said,
+)
+
+from antiphon.core.control import Out
+from antiphon.core.errors import PeerError
+from antiphon.core.frames import encode_hello
+from antiphon.core.greeting import Greeting
+from antiphon.core.ids import ProcessId
+from antiphon.net import credentials, door
+from antiphon.net.asking import ask
+from antiphon.net.credentials import Credentials
+from antiphon.net.link import Link
+from antiphon.net.node import Node
+from antiphon.net.peer import Peer
+from antiphon.net.proof import ANSWER, ASK, DIAL, draw_secret, is_proven, proven
+
+GARBAGE = b"\xff" * 50
+
+
+def _link(one: Node, other: Node) -> Link | None:
+    return one.life.mesh.peers[other.life.process].link
+
+
+async def _ask(address: str, **fields: Any) -> Greeting:
+    asker = await RawPeer.connect(address)
+    await asker.send(greeting(is_asking=True, secret=b"", **fields))
+    answer = said(await asker.hear_frame())
+    await asker.close()
+    return answer
+
+
+@pytest.mark.net
+def test_asking_and_guessing_takes_nobodys_session(loop_factory: LoopFactory) -> None:
+    """Hundreds of greetings that get all numbers right, and garbage behind: nobody notices."""
+
+    async def scene() -> None:
+        async with choir() as nodes:
+            alice, bob = nodes["alice"], nodes["bob"]
+            await exchange(list(nodes.values()))
+            link, bobs = _link(alice, bob), bob.life.process
+            assert link is not None
+            told = await _ask(address_of(alice), process=bobs, start=bob.life.start, view=1)
+            assert (told.secret, told.proof, told.received) == (b"", b"", 0)
+            other = await _ask(address_of(alice), process=bobs, start=9, view=1)
+            assert (other.to, other.knows_other) == (0, True)
+            for received in range(300):
+                stranger = await RawPeer.connect(address_of(alice))
+                guess: dict[str, Any] = {"to": told.start, "received": received}
+                if received % 2:
+                    guess |= {"nonce": draw_secret(), "proof": draw_secret()}
+                await stranger.send(greeting(bobs, start=bob.life.start, view=1, **guess))
+                await stranger.say(GARBAGE)
+                assert said(await stranger.hear_frame()).to == 0
+                await stranger.close()
+            assert _link(alice, bob) is link
+            assert not link.is_dropped
+            await exchange(list(nodes.values()))
+            assert {node.group.view.number for node in nodes.values()} == {1}
+
+    play(loop_factory, scene())
+
+
+@pytest.mark.net
+def test_member_that_has_not_connected_yet_cannot_be_impersonated(
+    loop_factory: LoopFactory,
+) -> None:
+    """Who greets as carol while the group is founded, but is not where carol is, is refused."""
+
+    async def scene() -> None:
+        addresses = free_addresses()
+        nodes = list(make_choir(addresses).values())
+        first = asyncio.ensure_future(start_all(nodes[:CAROL]))
+        for _ in range(20):
+            impostor = await RawPeer.reach(addresses["alice"])
+            await impostor.send(founders_greeting(addresses))
+            assert said(await impostor.hear_frame()).to == 0
+            await impostor.hear_end()
+            await impostor.close()
+        await nodes[CAROL].start()
+        await first
+        impostor = await RawPeer.connect(addresses["alice"])
+        await impostor.send(greeting(founders(addresses)[CAROL], view=1))
+        assert said(await impostor.hear_frame()).to == 0
+        await impostor.close()
+        await exchange(nodes)
+        assert {node.group.view.number for node in nodes} == {1}
+        await stop_all(nodes)
+
+    play(loop_factory, scene())
+
+
+@pytest.mark.net
+def test_asking_in_a_members_name_does_not_cut_its_link(
+    loop_factory: LoopFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only who knows the session's secret is believed to have lost the connection."""
+    monkeypatch.setattr(door, "_SILENT_US", -1)
+
+    async def scene() -> None:
+        async with choir() as nodes:
+            alice, bob = nodes["alice"], nodes["bob"]
+            link = _link(alice, bob)
+            assert link is not None
+            for _ in range(20):
+                await _ask(address_of(alice), process=bob.life.process, start=bob.life.start)
+            assert _link(alice, bob) is link
+            assert not link.is_dropped
+
+    play(loop_factory, scene())
+
+
+@pytest.mark.net
+def test_claims_are_looked_into_now_and_then(
+    loop_factory: LoopFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Hundreds of claims to be a later start of bob make alice ask him a few times a second."""
+    asked: list[str] = []
+
+    async def counted(address: str, *args: Any) -> Any:
+        asked.append(address)
+        return await ask(address, *args)
+
+    async def scene() -> None:
+        async with choir() as nodes:
+            alice, bob = nodes["alice"], nodes["bob"]
+            monkeypatch.setattr(credentials, "ask", counted)
+            loop = asyncio.get_running_loop()
+            began = loop.time()
+            for number in range(200):
+                claim = greeting(bob.life.process, start=99, view=1, is_asking=bool(number % 2))
+                stranger = await RawPeer.connect(address_of(alice))
+                await stranger.send(claim)
+                await stranger.hear_end()
+                await stranger.close()
+            assert 1 <= len(asked) <= 2 + 5 * (loop.time() - began)
+            await exchange(list(nodes.values()))
+            assert {node.group.view.number for node in nodes.values()} == {1}
+
+    play(loop_factory, scene())
+
+
+@pytest.mark.net
+def test_first_greeting_whose_answer_was_lost_is_believed_again(
+    loop_factory: LoopFactory,
+) -> None:
+    """A joiner that never heard it is welcome dials anew, with another secret, which counts."""
+
+    async def scene() -> None:
+        (address,) = free_addresses(["guests"]).values()
+        async with Porter(address) as porter, choir() as nodes:
+            alice = nodes["alice"]
+            first = await porter.visit(address_of(alice), "dora")
+            porter.dialled[-1] = replace(porter.dialled[-1], secret=draw_secret())
+            second = await RawPeer.connect(address_of(alice))
+            await second.send(encode_hello(DOMAIN, porter.dialled[-1]))
+            assert said(await second.hear_frame()).to == CAROLS_START
+            await first.hear_end()
+            dora = alice.life.mesh.peers[porter.dialled[-1].process]
+            assert dora.secret == porter.dialled[-1].secret
+            for peer in (first, second):
+                await peer.close()
+
+    play(loop_factory, scene())
+
+
+class _Successor(RawSenior):
+    """Listens where a dead member did, and tells everybody that it is out."""
+
+    def __init__(self, address: str, dead: ProcessId) -> None:
+        """Say of itself what the member said to everybody."""
+        super().__init__(address)
+        self._dead = dead
+        self.count = 0
+
+    def answer(self, greeting: Greeting) -> list[bytes]:
+        """Answer as the member would, but for the proof, which it cannot give."""
+        self.count += 1
+        mine = Greeting("choir", "view-atomic", self._dead, CAROLS_START, 9)
+        mine = replace(mine, to=greeting.start, nonce=greeting.nonce, proof=draw_secret())
+        return [encode_hello(DOMAIN, mine), control(Out(9))]
+
+
+@pytest.mark.net
+def test_who_takes_a_dead_members_place_is_not_believed(loop_factory: LoopFactory) -> None:
+    """It cannot say that others are out; they give the member up when it has been silent."""
+
+    async def scene() -> None:
+        async with infiltrated(timing=QUICK) as group:
+            await group.porter.__aexit__()
+            async with _Successor(group.addresses["carol"], founders(group.addresses)[CAROL]) as it:
+                for peer in group.to.values():
+                    peer.is_quiet = True
+                    await peer.close()
+                for node in group.honest:
+                    await until_view(node, ["alice", "bob"])
+                assert it.count
+            await exchange(group.honest)
+
+    play(loop_factory, scene())
+
+
+# Without sockets: what is a proof, and what is none.
+
+ALICE, BOB = ProcessId("alice", address="127.0.0.1:1"), ProcessId("bob", address="127.0.0.1:2")
+KEY = draw_secret()
+
+
+def _greeting(**fields: Any) -> Greeting:
+    return Greeting("choir", "view-atomic", BOB, 5, **fields)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"start": 6}, {"to": 1}, {"received": 8}, {"process": ALICE}, {"is_asking": True}],
+    ids=lambda change: next(iter(change)),
+)
+def test_proof_covers_all_that_is_said(change: dict[str, Any]) -> None:
+    """A greeting is proven as it was said, by who knows the secret, to whom it was said."""
+    shown = proven(KEY, DIAL, _greeting(received=7, nonce=draw_secret()), ALICE)
+    assert is_proven(KEY, DIAL, shown, ALICE)
+    assert not is_proven(KEY, DIAL, replace(shown, **change), ALICE)
+    assert not is_proven(KEY, DIAL, replace(shown, nonce=draw_secret()), ALICE)
+    assert not is_proven(KEY, DIAL, shown, BOB)
+    assert not is_proven(KEY, ASK, shown, ALICE)
+    assert not is_proven(draw_secret(), DIAL, shown, ALICE)
+
+
+def test_nothing_proves_nothing() -> None:
+    """Without a secret, or without a proof, nothing is proven."""
+    assert not is_proven(b"", DIAL, proven(b"", DIAL, _greeting(), ALICE), ALICE)
+    assert not is_proven(KEY, DIAL, _greeting(), ALICE)
+
+
+class _Life:
+    """As much of a life as greets."""
+
+    process, domain = ALICE, DOMAIN
+
+    def greeting(
+        self, other: ProcessId, to: int = 0, received: int = 0, *, is_asking: bool = False
+    ) -> Greeting:
+        del other
+        return Greeting("choir", "view-atomic", ALICE, 1, 1, 0, to, received, 0, is_asking)
+
+
+def test_answer_of_another_time_is_refused(loop_factory: LoopFactory) -> None:
+    """Whoever has kept an answer, or has none that is proven, cannot go on with the session."""
+
+    async def scene() -> None:
+        mine, peer, link = Credentials(_Life()), Peer(BOB, is_senior=True), Link(_NOBODY)
+        first = mine.to_dial(peer, link)
+        assert first.secret
+        mine.believe(peer, link, _greeting(to=1))
+        assert peer.secret == first.secret
+        again = mine.to_dial(peer, link)
+        assert (again.secret, len(again.nonce), len(again.proof)) == (b"", 16, 16)
+        answer = proven(peer.secret, ANSWER, _greeting(to=1, nonce=again.nonce), ALICE)
+        mine.believe(peer, link, answer)
+        for old in (_greeting(to=1), _greeting(to=1, nonce=again.nonce), replace(answer, to=2)):
+            with pytest.raises(PeerError, match="does not show"):
+                mine.believe(peer, link, old)
+        mine.to_dial(peer, link)
+        with pytest.raises(PeerError, match="does not show"):
+            mine.believe(peer, link, answer)
+
+    play(loop_factory, scene())
+
+
+_NOBODY: Any = None
