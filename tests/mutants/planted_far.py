@@ -8,6 +8,7 @@ from typing import Any
 
 from tests.mutants.registry import plant
 
+from antiphon.core.control import Ask
 from antiphon.core.errors import PeerError
 from antiphon.core.ids import ProcessId
 from antiphon.core.views import View
@@ -36,7 +37,14 @@ def late_answers_end_a_ballot(
         self._learn(self._agreement.propose(view), now_us, is_decider=True)
 
 
-@plant(Changes, "failed", "all accusations count")
+_RIGHT_NEWS = Changes.news
+
+
+def _news_of_the_blocked(self: Changes, *args: Any, **_: object) -> list[tuple[ProcessId, Ask]]:
+    return _RIGHT_NEWS(self, *args)
+
+
+@plant(Changes, "failed", "all accusations count", also=((Changes, "news", _news_of_the_blocked),))
 def accusations_may_break_the_quorum(
     self: Changes, own: list[ProcessId], unfit: list[ProcessId], latest: View
 ) -> dict[ProcessId, None]:
@@ -77,6 +85,7 @@ def any_acknowledgement_frees_the_sender(self: Letters, peer: ProcessId, count: 
 
 
 @plant(Membership, "_forget_history", "views that somebody lacks")
-def agreed_views_are_forgotten_too_soon(self: Any) -> None:
-    """What this process has installed it forgets, whoever may still have to learn it."""
-    self._agreement.forget_before(self.transition.number)
+def agreed_views_are_forgotten_too_soon(self: Membership) -> None:
+    """Only the last view agreed on is remembered, whoever may still have to learn the others."""
+    if self.latest is not None:
+        self._agreement.forget_before(self.latest.number)
