@@ -9,7 +9,7 @@ some link first). Cost: 2,000 messages at 5 processes take about a tenth of a se
 with the square of the messages.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
 from antiphon.sim.commit_checks import judge_commit
@@ -196,7 +196,7 @@ def _may_be_lost(history: History, scope: Scope, act: Act) -> bool:
 
 
 def _concluded_on_causes(
-    which: Property, findings: list[Finding], history: History
+    which: Property, findings: Sequence[Finding], history: History
 ) -> PropertyVerdict:
     left_out = words.together(left_out_of_orders(history), _in_fifo_order(history))
     return concluded_in_groups(which, findings, in_several_groups(history), left_out)

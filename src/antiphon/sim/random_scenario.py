@@ -11,7 +11,7 @@ seed are the same whatever is played.
 
 from random import Random
 
-from antiphon.sim.scenario import Scenario, Step, Verb
+from antiphon.sim.scenario import Scenario, Step, Verb, without_strangers
 from antiphon.sim.scenes import Scenes
 
 _TIMEOUT_US = 100_000
@@ -34,7 +34,7 @@ _SCENE_MESSAGES = 80
 
 def random_scenario(seed: int, flush: str = "view-atomic") -> Scenario:
     """Return the world of ``seed``."""
-    return _Author(seed, flush).write()
+    return without_strangers(_Author(seed, flush).write())
 
 
 class _Author:
