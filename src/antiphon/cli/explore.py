@@ -10,7 +10,9 @@ from typing import Annotated
 
 import typer
 
+from antiphon.cli.interrupt import deaf_children, kill_workers
 from antiphon.cli.screen import output, progress_bar
+from antiphon.cli.verify import verify_command
 from antiphon.core.errors import UsageError
 from antiphon.sim.exploration import Finding, examine, live
 from antiphon.sim.random_scenario import random_scenario
@@ -96,10 +98,13 @@ def _examined(seeds: range, flush: str, jobs: int) -> Iterator[tuple[int, list[F
         return
     with ProcessPoolExecutor(jobs) as pool:
         try:
-            for chunk, found in zip(
-                chunks, pool.map(_examine_chunk, chunks, [flush] * len(chunks)), strict=True
-            ):
+            with deaf_children():
+                examined = pool.map(_examine_chunk, chunks, [flush] * len(chunks))
+            for chunk, found in zip(chunks, examined, strict=True):
                 yield len(chunk), found
+        except BaseException:  # Ctrl-C, or nobody wants more: what they are at is of no use
+            kill_workers()
+            raise
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
 
@@ -143,7 +148,7 @@ def _keep(finding: Finding, path: Path) -> Path:
         replay=f"antiphon explore --replay {shlex.quote(str(path / 'scenario.txt'))}",
         overwrite=True,
     )  # fmt: skip
-    (path / "scenario.txt").write_text(str(finding.scenario))
+    (path / "scenario.txt").write_text(str(finding.scenario), encoding="utf-8")
     names = list(dict.fromkeys(event.process for event in finding.events))
     for name in names:
         with folder.journal(name) as journal:
@@ -155,7 +160,7 @@ def _keep(finding: Finding, path: Path) -> Path:
 
 def _replay(path: Path, keep: Path, *, as_json: bool) -> None:
     try:
-        scenario = parse_scenario(path.read_text())
+        scenario = parse_scenario(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is no text"
         message = f"scenario {path} cannot be read ({why}): give a text file that exists"
@@ -171,6 +176,6 @@ def _replay(path: Path, keep: Path, *, as_json: bool) -> None:
     else:
         output.print(f"[bold red]{path}: {finding.what}[/]: {finding.text}")
     if not as_json:
-        output.print(f"  its trace: antiphon verify {shlex.quote(str(folder))}")
+        output.print(f"  its trace: {verify_command(folder)}", soft_wrap=True, markup=False)
     if finding is not None:
         raise typer.Exit(1)
