@@ -1,8 +1,8 @@
 """A chat that people join and leave as they like, and in which no answer precedes its question.
 
 Run `chat.py alice` in one terminal; it says where it listens. Join from others with that address,
-or any other member's, as `chat.py bob 127.0.0.1:7001`. Type lines; end with Ctrl-D. Kill one of
-them, and see what the others say.
+or any other member's, as `chat.py bob 127.0.0.1:7001`. Type lines; end with Ctrl-D. Kill one, and
+see what the others say: more than half go on; of two, only the one that was there first.
 """
 
 import asyncio
@@ -15,6 +15,8 @@ async def show(group: antiphon.Group) -> None:
     """Print what the others say, and who comes and goes."""
     async for event in group:
         match event:
+            case antiphon.View(_, members, primary=False):
+                print(f"-- cut off: {' '.join(members)} must wait for the others, and cannot speak")
             case antiphon.View(number, members, joined, left, failed):
                 news = [("joined", joined), ("left", left), ("failed", failed)]
                 said = [f"{' '.join(who)} {what}" for what, who in news if who]
@@ -27,9 +29,11 @@ async def main(me: str, seeds: list[str]) -> None:
     """Say what is typed."""
     at = "127.0.0.1:0" if seeds else "127.0.0.1:7001"
     async with antiphon.join("chat", me=me, at=at, seeds=seeds) as group:
+        print(f"-- {me} listens at {group.address}")
         showing = asyncio.create_task(show(group))
         while line := await asyncio.to_thread(sys.stdin.readline):
-            await group.cbcast(line.strip().encode())
+            if group.view.primary:
+                await group.cbcast(line.strip().encode())
     await showing
 
 

@@ -40,11 +40,23 @@ def counts(rows: Sequence[Event]) -> dict[Property, int]:
     facts = facts_of(rows)
     return {
         Property.FIFO: sum(breaks_fifo(facts, *delivery) for delivery in facts.deliveries),
-        Property.CAUSAL: sum(breaks_causal(facts, *delivery) for delivery in facts.deliveries),
+        Property.CAUSAL: known_in_groups(
+            rows, sum(breaks_causal(facts, *delivery) for delivery in facts.deliveries)
+        ),
         Property.NO_DUPLICATE: facts.surplus_count,
         Property.NO_CREATION: creation_count(rows, facts),
         Property.AGREEMENT: disagreement_count(rows, facts),
     }
+
+
+def known_in_groups(rows: Sequence[Event], count: int) -> int:
+    """Return how often a rule about causes is broken: unknown if only across groups, perhaps."""
+    groups: dict[tuple[str, str], set[str]] = {}
+    for row in rows:
+        if row.kind in {"multicast", "deliver", "view"}:
+            groups.setdefault((row.run, row.process), set()).add(row.group)
+    is_in_several = any(len(names) > 1 for names in groups.values())
+    return UNKNOWN if is_in_several and not count else count
 
 
 def scope_of(row: Event) -> Scope:

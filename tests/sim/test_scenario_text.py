@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from antiphon.core.errors import UsageError
 from antiphon.sim.random_scenario import random_scenario
-from antiphon.sim.scenario import Scenario, Step, Verb, parse_scenario
+from antiphon.sim.scenario import Scenario, Step, Verb, parse_scenario, without_strangers
 from antiphon.stack.settings import FLUSHES
 
 
@@ -70,6 +70,23 @@ def test_text_is_read_as_people_write_it() -> None:
     )
 
 
+def test_founders_may_be_said_last_and_joiners_are_known() -> None:
+    """Who is a founder depends on the whole text, and who joins may be spoken of before that."""
+    text = "at 5 slow p4 q1 100\nat 10 join q1\nat 20 multicast q1 1\nfounders 4\n"
+    assert [step.who for step in parse_scenario(text).steps] == [("p4", "q1"), ("q1",), ("q1",)]
+
+
+def test_steps_of_those_whom_nobody_knows_can_be_left_out() -> None:
+    """What is left can be read again; who is in a partition with others is just not named."""
+    steps = (
+        Step(1, "crash", ("q1",)), Step(2, "partition", ("p1", "q1")), Step(3, "heal"),
+        Step(4, "slow", ("p1", "q1"), 5), Step(5, "join", ("q2",)), Step(6, "leave", ("q2",)),
+    )  # fmt: skip
+    scenario = without_strangers(Scenario(seed=1, founders=1, steps=steps))
+    assert scenario.steps == (Step(2, "partition", ("p1",)), *steps[2:3], *steps[4:])
+    assert parse_scenario(str(scenario)) == scenario
+
+
 def test_empty_text_is_the_smallest_world() -> None:
     """Everything has a default."""
     assert parse_scenario("") == Scenario(seed=0)
@@ -96,6 +113,11 @@ def test_empty_text_is_the_smallest_world() -> None:
         ("answers nan", "answers"),
         ("delay_us -1", "delay_us"),
         ("colour red", "there is no colour in a scenario"),
+        ("at 10 crash p4", "line 2 of the scenario, 'at 10 crash p4', names p4, whom nobody knows"),
+        ("at 10 join bob\nat 10 crash p4", "p1 to p3, and those that a step lets join"),
+        ("at 10 slow p1 bob 5", "names bob, whom nobody knows"),
+        ("at 10 partition p1 p0", "names p0, whom nobody knows"),
+        ("founders 1\nat 10 leave p2", "line 3 of the scenario, 'at 10 leave p2', names p2"),
     ],
 )
 def test_what_cannot_be_read_is_refused_in_one_sentence(line: str, sentence: str) -> None:

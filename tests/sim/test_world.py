@@ -341,7 +341,7 @@ def test_world_without_a_quorum_is_excused(text: str) -> None:
 
 
 _BAD_STEPS: list[tuple[str, Callable[[Outcome], bool]]] = [
-    ("at 1000 crash nobody\n", lambda outcome: len(outcome.views) == 1),
+    ("at 1000 crash q1\nat 9000 join q1\n", lambda outcome: len(outcome.views) == 2),
     ("at 1000 resume p1\n", lambda outcome: len(outcome.views) == 1),
     ("at 1000 join p1\n", lambda outcome: len(outcome.views) == 1),
     ("at 1000 heal\n", lambda outcome: len(outcome.views) == 1),

@@ -12,6 +12,7 @@ from tests.sim.definitions import (
     Scope,
     is_missing_before,
     is_whole,
+    known_in_groups,
     messages_of,
     precedes,
     scope_of,
@@ -29,7 +30,9 @@ def new_counts(rows: Sequence[Event], facts: Facts) -> dict[Property, int]:
     has_uniform = any(row.uniform for row in acts)
     return {
         Property.TOTAL: two_orders_count(rows, facts) if has_total else UNKNOWN,
-        Property.TOTAL_CAUSAL: uncausal_count(rows, facts) if has_total else UNKNOWN,
+        Property.TOTAL_CAUSAL: (
+            known_in_groups(rows, uncausal_count(rows, facts)) if has_total else UNKNOWN
+        ),
         Property.UNIFORM: not_uniform_count(rows, facts) if has_uniform else UNKNOWN,
         Property.COMMIT: wrong_decision_count(rows),
     }

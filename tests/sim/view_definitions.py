@@ -12,6 +12,7 @@ from tests.sim.definitions import (
     counts,
     facts_of,
     is_whole,
+    known_in_groups,
     precedes,
     scope_of,
     whole_members,
@@ -32,7 +33,9 @@ def all_counts(rows: Sequence[Event]) -> dict[Property, int]:
         Property.VIEWS: wrong_view_count(rows) if has_views else UNKNOWN,
         Property.SENDING_VIEW: strayed_count(rows) if has_views else UNKNOWN,
         Property.VIEW_ATOMIC: not_atomic_count(rows, facts) if has_views else UNKNOWN,
-        Property.NO_ORPHAN: sum(is_orphan(facts, *delivery) for delivery in facts.deliveries),
+        Property.NO_ORPHAN: known_in_groups(
+            rows, sum(is_orphan(facts, *delivery) for delivery in facts.deliveries)
+        ),
         Property.SELF_DELIVERY: own_missing_count(rows, facts),
         Property.LIVENESS: stalled_count(rows, facts),
         **new_counts(rows, facts),

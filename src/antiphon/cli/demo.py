@@ -17,16 +17,20 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from antiphon.cli.demo_member import Config, Standing
-from antiphon.cli.screen import output, progress_output, verdict_screen
-from antiphon.cli.verify import Engine, judge
-from antiphon.core.errors import AntiphonError
+from antiphon.cli.interrupt import deaf_children
+from antiphon.cli.screen import output, print_json, progress_output, verdict_screen
+from antiphon.cli.verify import Engine, judge, ready_engine, verify_command
+from antiphon.core.errors import AntiphonError, UsageError
 from antiphon.net.ports import free_ports
+from antiphon.sim.event_graph import MULTICASTS_MAX
 from antiphon.trace.run_folder import RunFolder
 from antiphon.trace.verdict import Verdict
 
 _SINGERS = ("alice", "bob", "carol", "dave", "erin")
 _VICTIM = "dave"
 _PATIENCE_S = 120.0
+_MESSAGES_MAX = MULTICASTS_MAX * 3 // 4
+"""What the oracle can judge: the lists that give the total order are messages, too."""
 _MEMBER = "from antiphon.cli.demo_member import main; main()"
 
 
@@ -41,8 +45,12 @@ def demo(
         "runs/demo"
     ),
     engine: Annotated[
-        Engine, typer.Option(help="Who judges: spark, or oracle (plain Python, no Java).")
-    ] = Engine.SPARK,
+        Engine | None,
+        typer.Option(
+            help="Who judges: spark, or oracle (plain Python); if left out, "
+            "spark where it is installed."
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Who says what when (the network adds its own).")] = 1,
     kill: Annotated[
         bool, typer.Option(help="Kill one of the processes half-way (kill -9), and go on.")
@@ -60,6 +68,7 @@ def demo(
 
     Exit status: 0 all promises were kept, 1 one was not, 2 the demo could not run.
     """
+    judged_by = _chosen(engine, messages)
     choir = _sing(out, messages, seconds, delay_ms, seed, kill=kill)
     standings = choir.standings
     if not as_json:
@@ -67,15 +76,35 @@ def demo(
         output.print(f"\n{_story(standings)}.", soft_wrap=True)
         if choir.victim:
             output.print(_obituary(choir), soft_wrap=True)
+        if engine is not judged_by is Engine.ORACLE:
+            output.print("Spark, or a Java for it, is not installed: the oracle judges instead.")
         output.print("Were all promises kept?\n")
-    verdict = judge(out, engine)
+    verdict = judge(out, judged_by)
     RunFolder.open(out).save_verdict(verdict)
     if as_json:
-        typer.echo(msgspec.json.encode({"run": str(out), "verdict": verdict}).decode())
+        print_json(msgspec.json.encode({"run": str(out), "verdict": verdict}))
     else:
         output.print(verdict_screen(verdict))
-        output.print(_ending(verdict, out))
+        output.print(_ending(verdict, out), soft_wrap=True)
     raise typer.Exit(1 if verdict.is_violated else 0)
+
+
+def _chosen(engine: Engine | None, messages: int) -> Engine:
+    """Return who is to judge; complain now, not when all is sung, if nobody can."""
+    chosen = engine or ready_engine()
+    if chosen is Engine.SPARK:
+        from antiphon.pipeline.java import find_java_home
+        from antiphon.pipeline.session import require_spark
+
+        require_spark()
+        find_java_home()
+    elif messages > _MESSAGES_MAX:
+        message = (
+            f"the oracle judges up to {_MESSAGES_MAX:,} messages of a demo: take fewer "
+            f"(--messages), or install Spark: pip install 'antiphon[spark,java]'"
+        )
+        raise UsageError(message)
+    return chosen
 
 
 def _sing(
@@ -103,6 +132,7 @@ def _sing(
         Config(name, members, share, seconds, delay_ms / 1000, str(out), seed) for name in _SINGERS
     ]
     with _Choir(configs) as choir:
+        choir.start()
         choir.watch(share * len(_SINGERS), victim=_VICTIM if kill else "")
     return choir
 
@@ -116,16 +146,21 @@ class _Choir:
         """Who has been killed."""
         self.killed_ns = 0
         self._lines: queue.SimpleQueue[tuple[str, str]] = queue.SimpleQueue()
-        self._processes = [
-            subprocess.Popen(
-                [sys.executable, "-c", _MEMBER, _encode(config)],
-                stdout=subprocess.PIPE,
-                text=True,
-            )
-            for config in configs
-        ]
-        for config, process in zip(configs, self._processes, strict=True):
-            threading.Thread(target=self._listen, args=(config.me, process), daemon=True).start()
+        self._configs = configs
+        self._processes: list[subprocess.Popen[str]] = []
+
+    def start(self) -> None:
+        """Let them begin."""
+        with deaf_children():
+            for config in self._configs:
+                process = subprocess.Popen(
+                    [sys.executable, "-c", _MEMBER, _encode(config)],
+                    stdout=subprocess.PIPE,
+                    encoding="utf-8",
+                )
+                self._processes.append(process)
+                told = (config.me, process)
+                threading.Thread(target=self._listen, args=told, daemon=True).start()
 
     def __enter__(self) -> Self:
         return self
@@ -251,5 +286,5 @@ def _ending(verdict: Verdict, out: Path) -> str:
     return (
         "\n[bold green]Nobody heard a response before its call.[/]\n"
         f"The run is in {out}: events/ is the trace, verdict.json the verdict.\n"
-        f"Again: antiphon verify {out}"
+        f"Again: {verify_command(out)}"
     )

@@ -11,6 +11,7 @@ import typer
 from antiphon.cli.pairs_screen import print_pairs
 from antiphon.cli.screen import output, progress_bar
 from antiphon.cli.search import Search
+from antiphon.cli.verify import verify_command
 from antiphon.core.errors import UsageError
 from antiphon.sim.coverage import Pair, kinds_of, pair_named, pairs_of
 from antiphon.sim.exploration import Finding, survey
@@ -156,7 +157,7 @@ def _keep(finding: Finding, path: Path) -> Path:
         replay=f"antiphon explore --replay {shlex.quote(str(path / 'scenario.txt'))}",
         overwrite=True,
     )  # fmt: skip
-    (path / "scenario.txt").write_text(str(finding.scenario))
+    (path / "scenario.txt").write_text(str(finding.scenario), encoding="utf-8")
     names = list(dict.fromkeys(event.process for event in finding.events))
     for name in names:
         with folder.journal(name) as journal:
@@ -168,7 +169,7 @@ def _keep(finding: Finding, path: Path) -> Path:
 
 def _replay(path: Path, keep: Path, *, as_json: bool) -> None:
     try:
-        scenario = parse_scenario(path.read_text())
+        scenario = parse_scenario(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is no text"
         message = f"scenario {path} cannot be read ({why}): give a text file that exists"
@@ -184,6 +185,6 @@ def _replay(path: Path, keep: Path, *, as_json: bool) -> None:
     else:
         output.print(f"[bold red]{path}: {finding.what}[/]: {finding.text}")
     if not as_json:
-        output.print(f"  its trace: antiphon verify {shlex.quote(str(folder))}")
+        output.print(f"  its trace: {verify_command(folder)}", soft_wrap=True, markup=False)
     if finding is not None:
         raise typer.Exit(1)

@@ -4,9 +4,12 @@ Law: what a person sees first is the answer. Colour only on a terminal; standard
 results, standard error carries progress, so that piping a command never loses either.
 """
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import TextIOWrapper
 
+import typer
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
 from rich.progress import (
@@ -29,17 +32,35 @@ progress_output = Console(stderr=True, highlight=False)
 """Progress, and nothing else."""
 
 _MARKS = {
-    Status.HOLDS: ("✓ holds", "green"),
-    Status.VIOLATED: ("✗ violated", "bold red"),
-    Status.UNKNOWN: ("? unknown", "yellow"),
+    Status.HOLDS: ("✓", "+", "green"),
+    Status.VIOLATED: ("✗", "!", "bold red"),
+    Status.UNKNOWN: ("?", "?", "yellow"),
 }
+"""The mark of a verdict, the same in ASCII, and the colour."""
+
+
+def spell_what_cannot_be_shown() -> None:
+    """Write letters that standard output's encoding lacks as escapes, instead of failing."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def print_json(document: bytes) -> None:
+    """Print one JSON document, which is UTF-8 whatever the terminal."""
+    typer.echo(document)
+
+
+def _verdict_mark(status: Status) -> Text:
+    mark, in_ascii, style = _MARKS[status]
+    return Text(f"{in_ascii if output.options.ascii_only else mark} {status.value}", style=style)
 
 
 @contextmanager
 def progress_bar(what: str, total: float | None = None) -> Iterator[tuple[Progress, int]]:
     """Show a bar on standard error, if that is a terminal; gone when done."""
     bar = Progress(
-        SpinnerColumn(),
+        SpinnerColumn("line" if progress_output.options.ascii_only else "dots"),
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
@@ -59,8 +80,7 @@ def verdict_screen(verdict: Verdict) -> RenderableType:
     table.add_column("verdict")
     table.add_column("", overflow="fold")
     for item in verdict.properties:
-        mark, style = _MARKS[item.status]
-        table.add_row(item.property.value, Text(mark, style=style), _remark(item))
+        table.add_row(item.property.value, _verdict_mark(item.status), _remark(item))
     judged = (
         f"{verdict.run}: {verdict.event_count:,} events of {verdict.process_count} processes, "
         f"{verdict.message_count:,} messages, {verdict.delivery_count:,} deliveries, "

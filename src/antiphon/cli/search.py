@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 
+from antiphon.cli.interrupt import deaf_children, kill_workers
 from antiphon.cli.screen import progress_bar
 from antiphon.sim.coverage import Pair
 from antiphon.sim.exploration import Finding, survey
@@ -54,7 +55,12 @@ class Search:
         with ProcessPoolExecutor(self._jobs) as pool:
             try:
                 asked = ([what] * len(chunks) for what in (self.flush, aim))
-                yield from zip(chunks, pool.map(_examine, chunks, *asked), strict=True)
+                with deaf_children():
+                    examined = pool.map(_examine, chunks, *asked)
+                yield from zip(chunks, examined, strict=True)
+            except BaseException:  # Ctrl-C, or nobody wants more: what they are at is of no use
+                kill_workers()
+                raise
             finally:
                 pool.shutdown(wait=True, cancel_futures=True)
 

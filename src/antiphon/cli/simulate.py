@@ -11,6 +11,7 @@ import typer
 from rich.table import Table
 
 from antiphon.cli.screen import output, progress_bar
+from antiphon.cli.verify import verify_command
 from antiphon.core.errors import TraceError, UsageError
 from antiphon.core.runs import Order
 from antiphon.sim.cluster import Cluster, Options, process_names
@@ -90,7 +91,7 @@ def simulate(
         shown = f"{value:,}" if isinstance(value, int) else value
         table.add_row(name.replace("_", " "), shown)
     output.print(table)
-    output.print(f"next: antiphon verify {shlex.quote(str(out))}")
+    output.print(f"next: {verify_command(out, messages)}", soft_wrap=True, markup=False)
 
 
 def _run(

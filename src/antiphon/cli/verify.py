@@ -1,5 +1,6 @@
 """``antiphon verify``: was every promise kept? From who did what, and nothing else."""
 
+import shlex
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -7,7 +8,9 @@ from typing import Annotated
 import msgspec
 import typer
 
-from antiphon.cli.screen import output, progress_bar, verdict_screen
+from antiphon.cli.interrupt import ended_by_interrupt
+from antiphon.cli.screen import output, print_json, progress_bar, verdict_screen
+from antiphon.sim.event_graph import MULTICASTS_MAX
 from antiphon.trace.run_folder import RunFolder
 from antiphon.trace.verdict import Verdict
 
@@ -39,18 +42,41 @@ def verify(
     Also that nothing is made up, repeated or missing. What nobody asked for is unknown.
 
     The trace may come from Antiphon or from any system that logs its sends and deliveries
-    (docs/trace-format.md). Clocks in the trace are not trusted: the verdict rests on who sent,
-    delivered and decided what, in which local order (docs/properties.md).
+    in a simple format, one JSON object per line: {"process": "bob", "kind": "deliver", "sender":
+    "alice", "first": 1} says that bob delivered message 1 of alice. Clocks in the trace are not
+    trusted: the verdict rests on who sent, delivered and decided what, in which local order. The
+    log must be complete, and of messages that go to all members of a group.
 
-    Exit status: 0 nothing is violated, 1 something is, 2 the trace cannot be read.
+    The format, and what each property means exactly: docs/trace-format.md and docs/properties.md
+    where Antiphon's source is.
+
+    Exit status: 0 nothing is violated (what is unknown is not), 1 something is, 2 the trace cannot
+    be read.
     """
     verdict = judge(path, engine, cores)
     save_verdict(path, verdict)
     if as_json:
-        typer.echo(msgspec.json.format(msgspec.json.encode(verdict)).decode())
+        print_json(msgspec.json.format(msgspec.json.encode(verdict)))
     else:
         output.print(verdict_screen(verdict))
     raise typer.Exit(1 if verdict.is_violated else 0)
+
+
+def ready_engine() -> Engine:
+    """Return who can judge here: Spark, or the oracle if Spark or a Java for it is missing."""
+    from antiphon.pipeline.session import is_spark_ready
+
+    return Engine.SPARK if is_spark_ready() else Engine.ORACLE
+
+
+def verify_command(path: Path, message_count: int = 0) -> str:
+    """Return a command that judges a trace on this machine."""
+    command = f"antiphon verify {shlex.quote(str(path))}"
+    if ready_engine() is Engine.SPARK:
+        return command
+    if message_count > MULTICASTS_MAX:
+        return f"pip install {shlex.quote('antiphon[spark,java]')} && {command}"
+    return f"{command} --engine oracle"
 
 
 def judge(path: Path, engine: Engine = Engine.SPARK, cores: int | None = None) -> Verdict:
@@ -62,14 +88,17 @@ def judge(path: Path, engine: Engine = Engine.SPARK, cores: int | None = None) -
 
         name = path.stem if path.is_file() else path.resolve().name
         return oracle.judge(read_rows(path), run=name)
-    from antiphon.pipeline.session import require_spark, spark_session
+    from antiphon.pipeline.session import abandon, require_spark, spark_session
     from antiphon.pipeline.sources import find_sources
 
     find_sources([path])  # says at once what is missing, before Java starts
     require_spark()
     from antiphon.pipeline.verify import verify as verify_on_spark
 
-    with progress_bar("starting Spark") as (bar, task):
+    with (
+        ended_by_interrupt(abandon),
+        progress_bar("starting Spark") as (bar, task),
+    ):
         task_id = bar.task_ids[task]
 
         def on_step(name: str, done: int, total: int) -> None:

@@ -65,6 +65,11 @@ class Group:
         return self._node.name
 
     @property
+    def address(self) -> str:
+        """Where this process listens, as ``host:port``: one of the ``seeds`` of who joins later."""
+        return str(self._node.address)
+
+    @property
     def view(self) -> View:
         """The current view; the stream may not have been read as far as that."""
         view = self._node.view
@@ -81,12 +86,13 @@ class Group:
     def stability(self) -> dict[str, int]:
         """Return, for each member, how many of its messages in this view are known to be stable.
 
-        A stable message has reached every member: no crash can undo it.
+        A stable message has been received by every member, so no crash can undo it. It need not
+        have been delivered there yet, let alone read by the application.
         """
         return self._node.stability()
 
     def k_stable(self, k: int) -> int:
-        """Return how many own messages in this view have reached at least ``k`` other members."""
+        """Return how many own messages in this view at least ``k`` other members have received."""
         return self._node.k_stable(k)
 
     async def __aenter__(self) -> Self:

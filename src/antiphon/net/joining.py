@@ -41,21 +41,23 @@ def join(
     of some members, it joins a running group. A founding member that is started again while the
     group runs joins it too, as a new life of its name.
 
-    Entering takes at most ``connect_s`` seconds. Leaving sends everything that was multicast and
-    takes part in the group until the others have agreed to a view without this process, for at
-    most ``drain_s`` seconds. Whoever is taken for dead by the others finds an ``ExcludedError`` at
-    the end of its stream, or with ``rejoin=True`` comes back by itself as a new life.
+    Until it is a member, entering takes at most ``connect_s`` seconds. Leaving sends everything
+    that was multicast and takes part in the group until the others have agreed to a view without
+    this process, for at most ``drain_s`` seconds. Whoever is taken for dead by the others finds an
+    ``ExcludedError`` at the end of its stream, or with ``rejoin=True`` comes back by itself as a
+    new life.
 
     ``state`` saves and loads the application's state (:class:`antiphon.State`), so that whoever
-    joins starts with that of the others: entering then also waits until it has been loaded. All
-    members must have one, or none.
+    joins starts with that of the others: entering then also waits until it has been loaded. That
+    takes as long as it takes, whatever ``connect_s`` is; where no piece comes for 30 s, it ends
+    with a ``StateError``. All members must have a state, or none.
 
     ``flush`` (how a view is left: view-atomic, coordinator or all-to-all) must be the same at all
     members. ``token`` says where the token of the total order goes while this process holds it: to
     who sends most (follow), or nowhere (fixed). ``timing`` says how soon silence is suspicious.
-    ``trace`` is a run folder to journal into (``antiphon verify`` judges it). Addresses beyond this
-    machine need ``insecure=True``:
-    connections are not authenticated yet.
+    ``trace`` is a run folder to journal into (``antiphon verify`` judges it); without it nothing is
+    recorded. Addresses beyond this machine need ``insecure=True``: connections are not
+    authenticated yet.
     """
     return make_node(
         group, me, members=members, at=at, seeds=seeds, state=state, trace=trace, flush=flush,

@@ -17,6 +17,8 @@ from antiphon.trace.verdict import Property, PropertyVerdict, Status, Verdict, V
 ENGINE = "spark"
 
 _ABOUT_VIEWS = (Property.VIEWS, Property.SENDING_VIEW, Property.VIEW_ATOMIC)
+_ABOUT_CAUSES = (Property.CAUSAL, Property.NO_ORPHAN, Property.TOTAL_CAUSAL)
+"""What rests on which message is before which, and is judged within each group only."""
 
 Explained = dict[Finding, Violation]
 
@@ -87,7 +89,8 @@ def conclude(case: Case, explained: Explained, outcomes: dict[str, Outcome]) -> 
 
 
 def _judged(case: Case, explained: Explained) -> Callable[[Property], PropertyVerdict]:
-    causes = words.together(_left_out_of_orders(case), _in_fifo_order(case))
+    across = _in_several_groups(case)
+    causes = words.together(_left_out_of_orders(case), _in_fifo_order(case), across)
     reasons = {
         Property.FIFO: _left_out_of_orders(case),
         Property.CAUSAL: causes,
@@ -98,7 +101,7 @@ def _judged(case: Case, explained: Explained) -> Callable[[Property], PropertyVe
         Property.SELF_DELIVERY: _senders_not_held(case),
         Property.LIVENESS: _members_not_held(case),
         Property.TOTAL: _held_to_uniform(case),
-        Property.TOTAL_CAUSAL: _left_out_of_orders(case),
+        Property.TOTAL_CAUSAL: words.together(_left_out_of_orders(case), across),
         Property.UNIFORM: _not_held_to_uniform(case),
     }
     not_applicable = _not_applicable(case)
@@ -109,6 +112,9 @@ def _judged(case: Case, explained: Explained) -> Callable[[Property], PropertyVe
             return PropertyVerdict(which, Status.UNKNOWN, reason=not_applicable[which])
         if found and all(item.what is What.IN_DOUBT for item in found):
             return PropertyVerdict(which, Status.UNKNOWN, reason=_in_doubt(case))
+        if across and which in _ABOUT_CAUSES and not found:
+            reason = words.together(reasons[which], words.GROUPS_APART)
+            return PropertyVerdict(which, Status.UNKNOWN, reason=reason)
         return PropertyVerdict(
             property=which,
             status=Status.VIOLATED if found else Status.HOLDS,
@@ -151,6 +157,16 @@ def _left_out_of_orders(case: Case) -> str:
 def _in_fifo_order(case: Case) -> str:
     has_fifo = any(part.fifo_count for scope in case.scopes for part in scope.parts.values())
     return words.IN_FIFO_ORDER if has_fifo else ""
+
+
+def _in_several_groups(case: Case) -> str:
+    groups: dict[tuple[str, str], set[str]] = {}
+    for scope in case.scopes:
+        run, group, _ = scope.key
+        for name, part in scope.parts.items():
+            if part.row_count or part.is_installed:
+                groups.setdefault((run, name), set()).add(group)
+    return words.in_several_groups(name for (_, name), names in groups.items() if len(names) > 1)
 
 
 def _members_not_held(case: Case) -> str:

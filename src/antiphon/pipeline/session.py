@@ -11,10 +11,14 @@ import atexit
 import contextlib
 import functools
 import os
+import shutil
+import signal
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator, Mapping
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,6 +40,8 @@ MEMORY_MB_MAX = 16 * 1024
 
 _QUOTE_LENGTH_MAX = 300
 
+_PACKAGES = ("numpy", "pyarrow", "pyspark")
+
 _CGROUP_LIMITS = (
     Path("/sys/fs/cgroup/memory.max"),
     Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
@@ -44,13 +50,36 @@ _CGROUP_LIMITS = (
 
 def require_spark() -> None:
     """Say what to install if anything that the pipeline needs is missing."""
-    missing = [name for name in ("numpy", "pyarrow", "pyspark") if _is_missing(name)]
+    missing = [name for name in _PACKAGES if _is_missing(name)]
     if missing:
         message = (
             f"Spark is not installed ({', '.join(missing)} missing): run: "
             "pip install 'antiphon[spark,java]'; small traces need none of it: --engine oracle"
         )
         raise UsageError(message)
+
+
+def is_spark_ready() -> bool:
+    """Whether Spark can be started: its packages are here (none is imported), and a Java is."""
+    if any(find_spec(name) is None for name in _PACKAGES):
+        return False
+    try:
+        find_java_home()
+    except UsageError:
+        return False
+    return True
+
+
+def abandon() -> None:
+    """End Spark at once, whatever it is doing: for a process that is about to end itself."""
+    context = sys.modules.get("pyspark.core.context")
+    gateway = getattr(getattr(context, "SparkContext", None), "_gateway", None)
+    java = getattr(gateway, "proc", None)
+    if java is not None:
+        java.kill()
+        java.wait()
+    if _folder.cache_info().currsize:
+        shutil.rmtree(_folder(), ignore_errors=True)
 
 
 def _is_missing(name: str) -> bool:
@@ -86,7 +115,7 @@ def spark_session(
     conf.setAll(list((settings or {}).items()))
     # PySpark keeps one JVM for the life of a process, also after its session is stopped.
     gateway = SparkContext._gateway or _launch(conf)  # noqa: SLF001
-    with _environment(PYSPARK_PYTHON=sys.executable):
+    with _environment(PYSPARK_PYTHON=sys.executable), _same_interrupt():
         SparkContext(conf=conf, gateway=gateway)
     return SparkSession.builder.getOrCreate()
 
@@ -134,7 +163,8 @@ def _launch(conf: "SparkConf") -> "JavaGateway":
     )
     with environment, log.open("ab") as complaints:
         try:
-            return launch_gateway(conf, popen_kwargs={"stderr": complaints})
+            output = {"stdout": complaints, "stderr": complaints}
+            return launch_gateway(conf, popen_kwargs=output)
         except PySparkRuntimeError as failure:
             message = f"Spark could not start with the Java in {home}, which said: {_said(log)}"
             raise UsageError(message) from failure
@@ -168,6 +198,15 @@ def _environment(**variables: str | None) -> Iterator[None]:
         yield
     finally:
         _set_environment(before)
+
+
+@contextlib.contextmanager
+def _same_interrupt() -> Iterator[None]:
+    """Keep what Ctrl-C does: Spark's own way speaks to Java while it may be spoken to already."""
+    before = signal.getsignal(signal.SIGINT)
+    yield
+    if before is not None and threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, before)
 
 
 def _set_environment(variables: Mapping[str, str | None]) -> None:

@@ -23,6 +23,9 @@ Message = tuple[str, int]
 MULTICASTS_MAX = 20_000
 ACTS_MAX = 2_000_000
 
+_OF_A_GROUP = {"view", "multicast", "deliver"}
+"""The kinds of rows that show that a process takes part in a group."""
+
 
 class Act(NamedTuple):
     """One message multicast, or delivered, at one process."""
@@ -134,7 +137,7 @@ def history_of(rows: Iterable[Event | tuple[Event, str, int]], run: str) -> Hist
     own = {(*_scope_key(entry), entry.event.process) for entry in entries if _tells_of_own(entry)}
     for entry in entries:
         key = _scope_key(entry)
-        if entry.event.kind in {"view", "multicast", "deliver"} and key not in scopes:
+        if entry.event.kind in _OF_A_GROUP and key not in scopes:
             scopes[key] = Scope(*key)
         if entry.event.kind == "view":
             scopes[key].viewed.update(dict.fromkeys(entry.event.members or ()))
@@ -226,6 +229,15 @@ def left_out_of_orders(history: History) -> str:
         for message in deliveries
     )
     return words.without_multicast(count)
+
+
+def in_several_groups(history: History) -> str:
+    """Say who has rows of more than one group: through these, causality crosses groups."""
+    return words.in_several_groups(
+        process
+        for (_, process), record in history.records.items()
+        if len({entry.event.group for entry in record if entry.event.kind in _OF_A_GROUP}) > 1
+    )
 
 
 def _records_of(

@@ -7,6 +7,7 @@ process, then by position (where something was not done: by message); the first 
 from collections.abc import Callable, Sequence
 from heapq import nsmallest
 
+from antiphon.trace import words
 from antiphon.trace.verdict import Property, PropertyVerdict, Status, Violation
 
 EXAMPLES_MAX = 3
@@ -25,6 +26,18 @@ def concluded(which: Property, findings: Sequence[Finding], left_out: str = "") 
         reason=left_out,
         violations=tuple(explain() for _, explain in examples),
     )
+
+
+def concluded_in_groups(
+    which: Property, findings: Sequence[Finding], across: str, left_out: str = ""
+) -> PropertyVerdict:
+    """Return a verdict on causes that were looked for within each group only.
+
+    ``across`` says why something may be wrong across groups, if it may: then nothing is known.
+    """
+    if across and not findings:
+        return unknown(which, words.together(left_out, across, words.GROUPS_APART))
+    return concluded(which, findings, words.together(left_out, across))
 
 
 def unknown(which: Property, reason: str) -> PropertyVerdict:

@@ -9,7 +9,7 @@ some link first). Cost: 2,000 messages at 5 processes take about a tenth of a se
 with the square of the messages.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
 from antiphon.sim.commit_checks import judge_commit
@@ -22,6 +22,7 @@ from antiphon.sim.event_graph import (
     direct_predecessors,
     fifo_predecessors,
     history_of,
+    in_several_groups,
     left_out_of_orders,
     out_of_order,
     without_past,
@@ -33,7 +34,7 @@ from antiphon.sim.explain import (
     explain_order,
     explain_stall,
 )
-from antiphon.sim.findings import Finding, concluded, unknown
+from antiphon.sim.findings import Finding, concluded, concluded_in_groups, unknown
 from antiphon.sim.total_checks import judge_total, judge_total_causal, judge_uniform
 from antiphon.sim.view_checks import (
     judge_self_delivery,
@@ -93,7 +94,7 @@ def _causal(history: History) -> PropertyVerdict:
             )
             for act, missing in broken
         ]
-    return concluded(Property.CAUSAL, findings, _left_out_of_causes(history))
+    return _concluded_on_causes(Property.CAUSAL, findings, history)
 
 
 def _no_duplicate(history: History) -> PropertyVerdict:
@@ -146,7 +147,7 @@ def _no_orphan(history: History) -> PropertyVerdict:
         for scope in history.scopes
         for act, missing in without_past(scope, direct_predecessors(scope))
     ]
-    return concluded(Property.NO_ORPHAN, findings, _left_out_of_causes(history))
+    return _concluded_on_causes(Property.NO_ORPHAN, findings, history)
 
 
 def _liveness(history: History) -> PropertyVerdict:
@@ -194,8 +195,11 @@ def _may_be_lost(history: History, scope: Scope, act: Act) -> bool:
     return (scope.run, sender) not in history.whole and number > scope.highest.get(sender, 0)
 
 
-def _left_out_of_causes(history: History) -> str:
-    return words.together(left_out_of_orders(history), _in_fifo_order(history))
+def _concluded_on_causes(
+    which: Property, findings: Sequence[Finding], history: History
+) -> PropertyVerdict:
+    left_out = words.together(left_out_of_orders(history), _in_fifo_order(history))
+    return concluded_in_groups(which, findings, in_several_groups(history), left_out)
 
 
 def _in_fifo_order(history: History) -> str:

@@ -13,7 +13,7 @@ seed are the same whatever is played.
 from random import Random
 
 from antiphon.sim.coverage import Pair
-from antiphon.sim.scenario import Scenario, Step, Verb
+from antiphon.sim.scenario import Scenario, Step, Verb, without_strangers
 from antiphon.sim.scenes import Scenes
 from antiphon.sim.wide_scenario import wide_scenario
 
@@ -38,8 +38,8 @@ _SCENE_MESSAGES = 80
 def random_scenario(seed: int, flush: str = "view-atomic", aim: Pair | None = None) -> Scenario:
     """Return the world of ``seed``; if aimed at a pair of events, a wide one that has both."""
     if aim is not None or seed % 2:
-        return wide_scenario(seed, flush, aim)
-    return _Author(seed, flush).write()
+        return without_strangers(wide_scenario(seed, flush, aim))
+    return without_strangers(_Author(seed, flush).write())
 
 
 class _Author:

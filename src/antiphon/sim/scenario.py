@@ -20,7 +20,7 @@ Law: a scenario and nothing else decides what happens in a world. The text form 
 same scenario, so a failure can be kept, sent, shrunk and replayed.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, cast, get_args
 
 from antiphon.core.errors import UsageError
@@ -140,6 +140,7 @@ def parse_scenario(text: str) -> Scenario:
     """Read a scenario; raise :class:`UsageError` with the line that is wrong."""
     values: dict[str, str] = {}
     steps: list[Step] = []
+    places: list[str] = []
     for number, line in enumerate(text.splitlines(), 1):
         words = line.split("#")[0].split()
         try:
@@ -147,6 +148,7 @@ def parse_scenario(text: str) -> Scenario:
                 continue
             if words[0] == "at":
                 steps.append(_parse_step(words))
+                places.append(f"line {number} of the scenario, {line.strip()!r},")
             else:
                 name, value = words
                 values[name] = value
@@ -154,7 +156,7 @@ def parse_scenario(text: str) -> Scenario:
             message = f"line {number} of the scenario, {line.strip()!r}, cannot be read: {error}"
             raise UsageError(message) from None
     try:
-        return _checked(
+        scenario = _checked(
             Scenario(
                 seed=int(values.pop("seed", "0")),
                 founders=int(values.pop("founders", "3")),
@@ -178,6 +180,40 @@ def parse_scenario(text: str) -> Scenario:
     except ValueError as error:
         message = f"the scenario's head cannot be read: {error}"
         raise UsageError(message) from None
+    _check_names(scenario, places)
+    return scenario
+
+
+def without_strangers(scenario: Scenario) -> Scenario:
+    """Leave out what is done to processes that nobody knows: it does nothing."""
+    known = _known_names(scenario)
+    steps: list[Step] = []
+    for step in scenario.steps:
+        who = tuple(name for name in step.who if name in known)
+        if who == step.who:
+            steps.append(step)
+        elif step.verb == "partition" and who:
+            steps.append(replace(step, who=who))
+    return replace(scenario, steps=tuple(steps))
+
+
+def _known_names(scenario: Scenario) -> set[str]:
+    """Return the founders, and all that join at some time: they may be spoken of before."""
+    founders = {f"p{number}" for number in range(1, scenario.founders + 1)}
+    return founders.union(*(step.who for step in scenario.steps if step.verb == "join"))
+
+
+def _check_names(scenario: Scenario, places: list[str]) -> None:
+    """Refuse a step about a process that never exists, with its place in the text."""
+    known = _known_names(scenario)
+    for step, place in zip(scenario.steps, places, strict=True):
+        for name in step.who:
+            if name not in known:
+                message = (
+                    f"{place} names {name}, whom nobody knows: processes are p1 to "
+                    f"p{scenario.founders}, and those that a step lets join"
+                )
+                raise UsageError(message)
 
 
 def _checked(scenario: Scenario, left_over: dict[str, str]) -> Scenario:

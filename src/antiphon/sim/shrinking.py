@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from antiphon.sim.exploration import Finding, examine
-from antiphon.sim.scenario import Scenario, Step
+from antiphon.sim.scenario import Scenario, Step, without_strangers
 
 TRIES_MAX = 1_000
 
@@ -28,7 +28,7 @@ def shrink(finding: Finding, on_try: Callable[[int], None] | None = None) -> Fin
     progress = True
     while progress:
         progress = False
-        for smaller in _smaller(best.scenario):
+        for smaller in map(without_strangers, _smaller(best.scenario)):
             tries += 1
             if tries > TRIES_MAX:
                 return best

@@ -16,11 +16,12 @@ from antiphon.sim.event_graph import (
     Message,
     Scope,
     direct_predecessors,
+    in_several_groups,
     left_out_of_orders,
     out_of_order,
 )
 from antiphon.sim.explain import explain_not_uniform, explain_order, explain_two_orders
-from antiphon.sim.findings import Finding, concluded, unknown
+from antiphon.sim.findings import Finding, concluded, concluded_in_groups, unknown
 from antiphon.sim.view_checks import movers_of
 from antiphon.trace import words
 from antiphon.trace.verdict import Property, PropertyVerdict
@@ -133,7 +134,8 @@ def judge_total_causal(history: History) -> PropertyVerdict:
         if _asks_total(scope)
         for act, missing in out_of_order(scope, _predecessors_in_total_order(scope))
     ]
-    return concluded(Property.TOTAL_CAUSAL, findings, left_out_of_orders(history))
+    across = in_several_groups(history)
+    return concluded_in_groups(Property.TOTAL_CAUSAL, findings, across, left_out_of_orders(history))
 
 
 def _predecessors_in_total_order(scope: Scope) -> dict[Message, int]:

@@ -20,6 +20,12 @@ NOT_ASKED = (NO_TOTAL, NO_UNIFORM, NO_DECISION)
 
 IN_FIFO_ORDER = "messages in fifo order are not held to it"
 
+GROUPS_APART = (
+    "within each group nothing is violated (for a verdict on a group, verify a file with its "
+    "rows only)"
+)
+"""What is known where causality across groups is not judged."""
+
 
 def counted(count: int, one: str, many: str) -> str:
     """Return a number with its noun."""
@@ -69,6 +75,17 @@ def held_to_uniform(names: Iterable[str]) -> str:
     return (
         f"{counted(len(names), 'process is', 'processes are')} held to it in uniform messages "
         f"only, as the record ends early: {listed(names)}"
+    )
+
+
+def in_several_groups(names: Iterable[str]) -> str:
+    """Say why causality was not judged as a whole."""
+    names = set(names)
+    if not names:
+        return ""
+    return (
+        f"{counted(len(names), 'process is', 'processes are')} in more than one group, and "
+        f"causality across groups is not judged: {listed(names)}"
     )
 
 
