@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from antiphon.core.errors import AntiphonError
+from antiphon.sim.answer_checks import find_unasked_answer
 from antiphon.sim.letter_checks import find_broken_letter
 from antiphon.sim.oracle import judge
 from antiphon.sim.random_scenario import random_scenario
@@ -64,6 +65,8 @@ def live(scenario: Scenario) -> tuple[Finding | None, list[Event]]:
             return finding, outcome.events
     if not is_excused and (said := find_broken_letter(outcome.events)):
         return Finding(scenario, "letters", said, outcome.events), outcome.events
+    if not is_excused and (said := find_unasked_answer(world.lives.values())):
+        return Finding(scenario, "answers", said, outcome.events), outcome.events
     if outcome.stuck and not (is_excused and outcome.stuck == STATES_DIFFER):
         finding = Finding(scenario, "stuck", outcome.stuck, outcome.events)
         return finding, outcome.events

@@ -16,12 +16,14 @@ from antiphon.core.ids import ProcessId, ViewNumber
 from antiphon.core.runs import Order
 from antiphon.core.views import View
 from antiphon.membership.failure_detector import Timing
+from antiphon.sim.application import Application
 from antiphon.sim.channels import Channels
-from antiphon.sim.life import GROUP, WAYS, How, Life, Surroundings
+from antiphon.sim.life import GROUP, WAYS, Life, Surroundings
 from antiphon.sim.rest import STATES_DIFFER, is_castaway, is_hopeless, unrest
 from antiphon.sim.scenario import Scenario, Step
 from antiphon.sim.scheduler import Scheduler
 from antiphon.stack.member import Member
+from antiphon.stack.outgoing import How
 from antiphon.stack.settings import Settings
 from antiphon.trace.schema import QUIESCENT, Event
 
@@ -73,6 +75,7 @@ class World:
         self._around.on_end = self._on_end
         self.lives: dict[ProcessId, Life] = {}
         self._current: dict[str, Life] = {}
+        self._applications: dict[str, Application] = {}
         self._complaint = ""
         founders = tuple(ProcessId(f"p{number}") for number in range(1, scenario.founders + 1))
         view = View(GROUP, ViewNumber(1), founders)
@@ -88,9 +91,19 @@ class World:
 
     def _begin(self, process: ProcessId, view: View | None) -> Life:
         machine = Member(process, view, self._settings, self.now_us)
-        life = Life(machine, self._around, self._scenario.seed, is_founder=view is not None)
+        seed, is_founder = self._scenario.seed, view is not None
+        application = self._application(process.name)
+        life = Life(machine, self._around, application, seed, is_founder=is_founder)
         self.lives[process] = self._current[process.name] = life
         return life
+
+    def _application(self, name: str) -> Application:
+        """Return whose life begins: of a process that comes back, the same as before."""
+        found = self._applications.get(name)
+        if found is None or found.is_over:
+            found = Application(name, self._scenario.seed, self.scheduler)
+            self._applications[name] = found
+        return found
 
     # Running.
 
@@ -165,6 +178,13 @@ class World:
                 life.is_paused = True
             case "resume":
                 life.resume()
+            case _:
+                self._do_rarely(life, step)
+
+    def _do_rarely(self, life: Life, step: Step) -> None:
+        match step.verb:
+            case "answer":
+                life.application.answer()
             case _:  # leave
                 life.is_leaving = True
                 life.act(lambda: life.machine.leave(self.now_us))
@@ -192,6 +212,7 @@ class World:
     def _crash(self, life: Life, *, is_seen: bool) -> None:
         life.is_up = False
         life.rows.crash(self.now_us)
+        life.application.end_life(is_last=True)
         self.channels.lose_sent(life.machine.me)
         for other in self.lives.values():
             if is_seen and other.is_up:
@@ -215,5 +236,5 @@ class World:
             self.scheduler.at(self.now_us + 5_000, lambda _: self._join(name), None)
 
     def _has_faults(self) -> bool:
-        harmless = {"multicast", "join", "leave", "send", "begin", *_SAYINGS}
+        harmless = {"multicast", "join", "leave", "send", "begin", "answer", *_SAYINGS}
         return any(step.verb not in harmless for step in self._scenario.steps)
