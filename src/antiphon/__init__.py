@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from antiphon.net.joining import join, run
     from antiphon.net.request import Request
     from antiphon.net.state_keeper import State
-    from antiphon.net.stream import Batch, Letter, Message, View
+    from antiphon.net.stream import Batch, Letter, Message, Unsent, View
     from antiphon.toolkit.calls import Answered, Failed, Refused, Replies, TimedOut
 
 __version__ = "0.1.0"
@@ -66,6 +66,7 @@ __all__ = [
     "TimedOut",
     "Timing",
     "TraceError",
+    "Unsent",
     "UsageError",
     "View",
     "join",
@@ -89,6 +90,7 @@ _PLACES = {
     "State": "antiphon.net.state_keeper",
     "TimedOut": "antiphon.toolkit.calls",
     "Timing": "antiphon.membership.failure_detector",
+    "Unsent": "antiphon.net.stream",
     "View": "antiphon.net.stream",
     "join": "antiphon.net.joining",
     "run": "antiphon.net.joining",

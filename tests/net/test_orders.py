@@ -23,6 +23,7 @@ from antiphon import Group, Letter, Message, Order, Request, UsageError, View
 from antiphon.core.records import PAYLOAD_BYTES_MAX
 from antiphon.net import stream
 from antiphon.net.node import Node
+from antiphon.net.stream import Event
 from antiphon.trace.verdict import Property, Status
 
 pytestmark = pytest.mark.net
@@ -49,7 +50,7 @@ class Reader:
         self.messages: list[Message] = []
         self.letters: list[Letter] = []
         self.views: list[View] = []
-        self.events: list[Message | View | Letter | Request] = []
+        self.events: list[Event] = []
         self._group = group
         self.task = asyncio.ensure_future(self._read())
 
@@ -63,7 +64,7 @@ class Reader:
                     self.letters.append(event)
                 case View():
                     self.views.append(event)
-                case Request():
+                case _:
                     pass
 
     @property
@@ -218,7 +219,8 @@ def test_sender_waits_for_the_acknowledgement_only(loop_factory: LoopFactory) ->
                 await alice.send("bob", b"letter %d" % number)
                 await alice.cbcast(b"multicast %d" % number)
             await until(lambda: len(readers["bob"].messages) == 5)
-            seen = [event.payload for event in readers["bob"].events if not isinstance(event, View)]
+            events = readers["bob"].events
+            seen = [event.payload for event in events if isinstance(event, Message | Letter)]
             assert seen == [
                 b"%s %d" % (what, number)
                 for number in range(5)
@@ -306,7 +308,7 @@ def test_letters_wait_for_a_slow_reader(
 ) -> None:
     """Who does not read acknowledges no more; when it reads again, all letters come."""
     monkeypatch.setattr(stream, "UNREAD_BYTES_MAX", 64 * 1024)
-    monkeypatch.setattr("antiphon.net.outgoing.OUTGOING_BYTES_MAX", 64 * 1024)
+    monkeypatch.setattr("antiphon.stack.outgoing.OUTGOING_BYTES_MAX", 64 * 1024)
 
     async def scene() -> None:
         async with choir(TRIO[:2]) as nodes:

@@ -46,6 +46,10 @@ Handler = Callable[[str, bytes], bytes | Awaitable[bytes]]
 
 _log = logging.getLogger("antiphon")
 
+_ENDED = (
+    "the request never went out, for the life in which it was made has ended: read on until "
+    "the next view, and call again if that still makes sense"
+)
 _IGNORED = "a call of %s is ignored: %s"
 
 
@@ -76,8 +80,11 @@ class Calling:
         if self._count % _CALLS_PER_YIELD == 0:
             await asyncio.sleep(0)
         node.check_sendable()
+        life = node.sending.read_life
         if node.must_wait(node.group.stream):
             await self._wait_for_room(timeout_s)
+        if node.sending.is_void(life):
+            raise DefiniteCallError(_ENDED, Replies((), {}))
         if self._calls is None:
             message = f"{node.name} is in no view of group {node.group.name} now: call again later"
             raise UsageError(message)
@@ -212,7 +219,9 @@ class Calling:
                 self._conclude(effect)
 
     def _hand_over(self, asked: Handle) -> None:
-        reply = partial(self._reply, asked.caller, asked.number) if asked.number else None
+        reply = None
+        if asked.number:
+            reply = partial(self._reply, self._calls, asked.caller, asked.number)
         self._node.group.stream.offer(Request(str(asked.caller), asked.body, reply))
 
     def _conclude(self, end: Conclude) -> None:
@@ -224,13 +233,14 @@ class Calling:
         else:
             ending.set_exception(end.error)
 
-    def _reply(self, caller: ProcessId, number: int, payload: bytes | None, why: str) -> None:
+    def _reply(
+        self, calls: Calls | None, caller: ProcessId, number: int, payload: bytes | None, why: str
+    ) -> None:
         """Send the answer of the application, if this life still is the one that was asked."""
-        if self._calls is None:
+        if calls is None or calls is not self._calls:
             return
         if payload is not None and len(payload) > CALL_BYTES_MAX:
             payload, why = None, f"its answer is above the limit of {CALL_BYTES_MAX} bytes"
-        calls = self._calls
         said = calls.refuse(number, why) if payload is None else calls.answer(number, payload)
         self._node.post_letter(caller, said, PORT_CALLS)
 

@@ -138,11 +138,12 @@ class Committer:
         Raises :class:`InDoubtError` if this process drops out of the group before it knows.
         """
         self._node.raise_error()
+        life = self._node.sending.read_life
         if self._node.must_wait(self._node.group.stream) and self._machine is not None:
             await self._node.flush_and_wait(self._node.group.stream)
             self._node.raise_error()
         machine = self._machine
-        if machine is None:
+        if machine is None or self._node.sending.is_void(life):
             message = "this process is in no view now: begin inside `async with`, or try again"
             raise UsageError(message)
         if type(body) is not bytes:

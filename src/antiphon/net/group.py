@@ -15,6 +15,7 @@ is on its way or waits its turn in a bounded buffer; it waits while a member rea
 while one view is being left for the next: then it goes out in the next.
 """
 
+import asyncio
 from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator
 from functools import partial
 from inspect import iscoroutinefunction
@@ -24,9 +25,10 @@ from antiphon.core.errors import UsageError
 from antiphon.core.records import PAYLOAD_BYTES_MAX
 from antiphon.core.runs import PORT_APPLICATION, Order
 from antiphon.net.calling import Calling, Handler
-from antiphon.net.outgoing import How
 from antiphon.net.request import Request
-from antiphon.net.stream import Batch, Event, Letter, Message, Stream, View
+from antiphon.net.sending import Sending
+from antiphon.net.stream import Batch, Event, Letter, Message, Stream, Unsent, View
+from antiphon.stack.outgoing import How, WaitingLetter, WaitingRun
 from antiphon.toolkit.calls import Replies, Wanted
 
 if TYPE_CHECKING:
@@ -37,6 +39,9 @@ RUN_MESSAGES_MAX = 1_024
 
 RUN_BYTES_MAX = 128 * 1024
 """Payload bytes, likewise: a write costs much the same for 16 KiB and for 100."""
+
+CUTS_PER_YIELD = 16
+"""Runs that another order or a letter cuts short before the event loop gets a turn to read."""
 
 _HOW = {(order, uniform): How(order, uniform) for order in Order for uniform in (False, True)}
 _CAUSAL = _HOW[Order.CAUSAL, False]
@@ -53,8 +58,13 @@ class Group:
         self.pending: list[bytes] = []
         """Messages of the run that is being collected."""
         self.pending_how = _CAUSAL
-        self.stream = Stream(node.flush)
+        self.stream = Stream()
         """Where deliveries and views go."""
+        self.sending = Sending(self)
+        """What leaves, and what waits to."""
+        self.stream.on_beginning = self.sending.on_beginning
+        self._cut_count = 0
+        self._writing = asyncio.Lock()  # letters that wait for room, in order
         self.calling = Calling(node)
         """What is called, and answered."""
         self.name = name
@@ -107,19 +117,20 @@ class Group:
     def __aiter__(self) -> AsyncIterator[Event]:
         """Read everything in one stream, messages one by one, until the process has left.
 
-        Messages and views; letters and requests, where other members send such. A request that
-        is read and not answered lets its caller wait until time is up.
+        Messages and views; letters and requests, where other members send such; and, where this
+        process was shut out, what it had sent in vain (:class:`Unsent`). A request that is read
+        and not answered lets its caller wait until time is up.
         """
         return self.stream.events()
 
     def messages(self) -> AsyncIterator[Message]:
-        """Read messages, one by one; pass over views and letters, refuse unhandled requests."""
+        """Read messages, one by one; pass over all else, refuse unhandled requests."""
         return self.stream.messages()
 
-    def batches(self) -> AsyncIterator[Batch | View | Letter | Request]:
+    def batches(self) -> AsyncIterator[Batch | View | Letter | Request | Unsent]:
         """Read messages in batches of one sender, much faster for many small ones.
 
-        Views, letters and requests come one by one between them.
+        Everything else comes one by one between them.
         """
         return self.stream.batches()
 
@@ -169,9 +180,9 @@ class Group:
         It costs two messages, however large the group. Until the other has it, nothing else of
         this process leaves; so what is multicast right after it takes a round trip longer.
 
-        Returns when the letter is on its way, or waits its turn; nobody says whether it was read
-        (``call``, to know). Raises :class:`UsageError` if ``to`` is not in the current view; if it
-        goes while the letter waits, the letter is dropped.
+        Returns when the letter is on its way, or no other letter of the application is before it;
+        nobody says whether it was read (``call``, to know). Raises :class:`UsageError` if ``to`` is
+        not in the current view; if it goes while the letter waits, the letter is dropped.
         """
         _checked_size([payload])
         process = self._node.member_named(to)
@@ -179,10 +190,17 @@ class Group:
             message = "a process needs no letter to itself: send it to another member"
             raise UsageError(message)
         self._node.expect_flush()
-        if self._node.must_wait(self.stream):
-            await self._node.flush_and_wait(self.stream)
+        life = self.sending.read_life
+        if self._writing.locked() or self._node.must_wait_to_write(self.stream):
+            async with self._writing:
+                await self._node.flush_and_wait(self.stream, is_letter=True)
             self._node.raise_error()
-        self._node.post_letter(process, payload, PORT_APPLICATION)
+        elif self._is_turn_over():
+            await asyncio.sleep(0)
+        if self.sending.is_void(life):
+            self.sending.drop(WaitingLetter(process, payload, PORT_APPLICATION))
+        else:
+            self._node.post_letter(process, payload, PORT_APPLICATION)
 
     async def call(
         self,
@@ -246,12 +264,16 @@ class Group:
         except TypeError:
             message = f"messages are given as a list, or anything to go through, not {payloads!r}"
             raise UsageError(message) from None
+        life = self.sending.read_life
         for part, byte_count in _cut(batch, _checked_size(batch)):
             if not self.pending or how is not self.pending_how:
                 await self._begin_run(how)
             if self.pending and self._pending_bytes + byte_count > PAYLOAD_BYTES_MAX:
                 # No frame is larger than the largest message needs.
                 await self._begin_run(how, is_new=True)
+            if self.sending.is_void(life):
+                self.sending.drop(WaitingRun(how, part, byte_count))
+                continue
             self.pending += part
             self._pending_bytes += byte_count
             if self._pending_bytes >= RUN_BYTES_MAX or len(self.pending) >= RUN_MESSAGES_MAX:
@@ -261,11 +283,18 @@ class Group:
         """Wait for room, once per run, so that not every message has to ask."""
         if self._node.must_wait(self.stream):
             await self._node.flush_and_wait(self.stream)
+        elif self.pending and self._is_turn_over():
+            await asyncio.sleep(0)  # what has arrived is to be read, and confirmed
         if self.pending and (is_new or self.pending_how is not how):
             self._node.flush()
             self._node.queue_pending()
         self._node.expect_flush()
         self.pending_how = how
+
+    def _is_turn_over(self) -> bool:
+        """Whether so many runs were cut short that others in this process have to get a turn."""
+        self._cut_count += 1
+        return self._cut_count % CUTS_PER_YIELD == 0
 
     # What the node calls.
 

@@ -50,10 +50,10 @@ from antiphon.net.peer import Peer, now_us
 from antiphon.net.session import ACK_BYTES
 from antiphon.net.state_keeper import State, StateKeeper
 from antiphon.stack.member import Member
+from antiphon.stack.outgoing import How
 from antiphon.trace.schema import LEFT
 
 if TYPE_CHECKING:
-    from antiphon.net.outgoing import How
     from antiphon.net.recorder import Recorder
 
 UNSTABLE_BYTES_MAX = 16 * 1024 * 1024
@@ -239,7 +239,7 @@ class Life:
 
     # Sending.
 
-    def multicast(self, payloads: Sequence[bytes], how: "How", byte_count: int) -> None:
+    def multicast(self, payloads: Sequence[bytes], how: How, byte_count: int) -> None:
         """Multicast a run; only while :attr:`may_multicast`."""
         assert self.member is not None, "the caller has looked"
         order, uniform, port = how

@@ -32,7 +32,6 @@ from antiphon.core.runs import (
     PORT_COMMIT,
     PORT_ORDER,
     Letter,
-    Order,
     Run,
 )
 from antiphon.core.views import View as AgreedView
@@ -43,7 +42,6 @@ from antiphon.net.entering import Entrance, come_back, wait_for_state
 from antiphon.net.group import Group
 from antiphon.net.identity import Identity
 from antiphon.net.life import Life
-from antiphon.net.outgoing import Outgoing, WaitingLetter, WaitingRun, how_of
 from antiphon.net.peer import Peer
 from antiphon.net.service import Service
 from antiphon.net.stall import Stall
@@ -63,6 +61,13 @@ class Node:
         self.config = config
         self.group = Group(self, config.group)
         self.group.stream.on_view_read = self._on_view_read
+        self.sending = sending = self.group.sending
+        """What is to be sent, life after life; the rest of this house asks the node."""
+        self.flush = self.group.stream.prepare = sending.flush
+        self.post, self.post_letter = sending.post, sending.post_letter
+        self.queue_pending = sending.queue_pending
+        self._outgoing = sending.outgoing
+        self.withdraw = self._outgoing.withdraw
         self.address = config.address
         self._door = Door(insecure=config.insecure)
         self._life: Life | None = None
@@ -74,7 +79,6 @@ class Node:
         self.ending = "", 0
         """How the current life ended: why, and the number for the next, if it was refused."""
         self._error: AntiphonError | None = None
-        self._outgoing = Outgoing()
         self._has_services = False
         self.unsent: list[bytes] = []
         """What tools wanted to multicast when the last life ended, and never went out."""
@@ -172,7 +176,7 @@ class Node:
         config = self.config
         self.ending = "", 0
         identity = self.identity(process, start, founding)
-        self._life = self._door.life = Life(
+        self._life = self._door.life = self.sending.life = Life(
             self, identity, state=config.state, trace=config.trace, delay_s_max=config.delay_s_max
         )
         return self._life
@@ -214,9 +218,7 @@ class Node:
                 await self.until(self._is_out)
 
     async def _leave(self) -> None:
-        await self.until(
-            lambda: not (self.group.pending or self._outgoing.waiting) or self._is_out()
-        )
+        await self.until(lambda: not self.sending.is_waiting or self._is_out())
         self.life.leave()
         await self.until(self._is_out)
 
@@ -233,7 +235,7 @@ class Node:
             await self.end_life(detail)
         finally:
             await self._door.close()
-            self.group.stream.end()
+            self._end_stream(None)
             self.changed.set()
 
     # Sending.
@@ -266,55 +268,6 @@ class Node:
         self._is_flush_due = False
         self.flush()
 
-    def flush(self) -> None:
-        """Make a run of what is pending, send it, and deliver it here; unless between views."""
-        life, outgoing = self._life, self._outgoing
-        if life is None or not (outgoing.waiting or self.group.pending):
-            return
-        is_first = outgoing.send(life)
-        if is_first and self.group.pending and life.may_multicast:
-            how = self.group.pending_how
-            payloads, byte_count = self.group.take_pending()
-            life.multicast(payloads, how, byte_count)
-        elif outgoing.waiting or self.group.pending:
-            life.hurry()
-
-    def post(self, payload: bytes, order: Order, *, uniform: bool, port: int) -> None:
-        """Multicast a message of a service, in its turn."""
-        how = how_of(order, uniform, port)
-        life = self._free_life()
-        if life is not None and life.may_multicast:
-            life.multicast([payload], how, len(payload))
-        else:
-            self._post(WaitingRun(how, [payload], len(payload)))
-
-    def post_letter(self, to: ProcessId, payload: bytes, port: int) -> None:
-        """Send a message to one member, in its turn; dropped if that is gone by then."""
-        life = self._free_life()
-        if life is not None and life.may_send(to, port):
-            life.send_letter(to, payload, port)
-        else:
-            self._post(WaitingLetter(to, payload, port))
-
-    def _free_life(self) -> Life | None:
-        """Return the current life, unless something is to be sent before."""
-        return None if self._outgoing.waiting or self.group.pending else self._life
-
-    def _post(self, item: WaitingRun | WaitingLetter) -> None:
-        self.queue_pending()  # it was multicast before
-        self._outgoing.put(item)
-        self.flush()  # a service is not known to have more to say soon, and somebody may wait
-
-    def queue_pending(self) -> None:
-        """Let the run being collected, if there is any, wait its turn: the next one may begin."""
-        if self.group.pending:
-            how = self.group.pending_how
-            self._outgoing.put(WaitingRun(how, *self.group.take_pending()))
-
-    def withdraw(self, payload: bytes) -> bool:
-        """Take back a message of a service that still waits; return whether it did."""
-        return self._outgoing.withdraw(payload)
-
     def serve(self, port: int, service: Service) -> None:
         """Hand what comes on ``port`` to ``service`` from now on."""
         if port in self._services:
@@ -340,26 +293,35 @@ class Node:
         """Whether a sender has to wait for a view, a slow member or a slow reader."""
         return stream.is_full or self._is_held_up()
 
-    def _is_held_up(self) -> bool:
-        life = self._life
-        return life is None or not (life.has_room and life.is_open) or self._outgoing.is_full
+    def must_wait_to_write(self, stream: Stream) -> bool:
+        """Whether somebody who sends a letter has to wait."""
+        return stream.is_full or self._is_held_up(is_letter=True)
 
-    async def flush_and_wait(self, stream: Stream) -> None:
+    def _is_held_up(self, *, is_letter: bool = False) -> bool:
+        life, outgoing = self._life, self._outgoing
+        if outgoing.is_void and (stream := self.group.stream).has_reader:
+            return self.sending.is_held_up and stream.reader is not asyncio.current_task()
+        if life is None or not (life.has_room and life.is_open) or outgoing.is_full:
+            return True
+        return is_letter and not outgoing.takes_letters
+
+    async def flush_and_wait(self, stream: Stream, *, is_letter: bool = False) -> None:
         """Send what is pending, or let it wait its turn; wait until there is room for more."""
         self.flush()
         self.queue_pending()
         await asyncio.sleep(0)  # a turn of the loop: to read what has arrived
-        if self._must_still_wait():
+        if self._must_still_wait(is_letter=is_letter):
             self._waiting_senders += 1
             try:
-                await self.until(lambda: not self._must_still_wait())
+                await self.until(lambda: not self._must_still_wait(is_letter=is_letter))
             finally:
                 self._waiting_senders -= 1
         if stream.is_full and stream.has_reader and stream.reader is not asyncio.current_task():
             await stream.wait_for_room()
 
-    def _must_still_wait(self) -> bool:
-        return self._is_running and self._error is None and self._is_held_up()
+    def _must_still_wait(self, *, is_letter: bool) -> bool:
+        is_on = self._is_running and self._error is None
+        return is_on and self._is_held_up(is_letter=is_letter)
 
     async def until(self, condition: Callable[[], bool]) -> None:
         """Wait until ``condition`` holds."""
@@ -404,6 +366,7 @@ class Node:
     def on_view(self, view: AgreedView) -> None:
         """A view has begun: say so, and send what has waited for it."""
         self.view = as_event(view)
+        self.sending.begin_life()
         self.group.stream.append_event(self.view)
         self._has_services = True
         for service in self._services.values():
@@ -424,13 +387,13 @@ class Node:
 
     def on_room(self) -> None:
         """Senders may look again whether they have to wait."""
-        if self._outgoing.waiting or self.group.pending:
+        if self.sending.is_waiting:
             self._flush_soon()
         self.changed.set()
 
     def on_tick(self) -> None:
         """Give up who has held senders up for too long."""
-        if self._outgoing.waiting or self.group.pending or self._waiting_senders:
+        if self.sending.is_waiting or self._waiting_senders:
             self._stall.give_up(self.life)
         else:
             self._stall.forget()
@@ -475,17 +438,20 @@ class Node:
 
     def _end_services(self, error: AntiphonError | None) -> None:
         """Tell the tools that this life is over, once."""
-        dropped = self._outgoing.drop_tools()
-        self.unsent = [item.payloads[0] for item in dropped if isinstance(item, WaitingRun)]
-        if self._has_services:
+        if self._has_services:  # it has been a member
             self._has_services = False
+            self.unsent = self.sending.end_life()
             for service in self._services.values():
                 service.on_end(error)
 
     def _fail(self, error: AntiphonError) -> None:
         self._error = error
-        self.group.stream.end(error)
+        self._end_stream(error)
         self.changed.set()
+
+    def _end_stream(self, error: AntiphonError | None) -> None:
+        self.sending.begin_life()
+        self.group.stream.end(error)
 
     async def _come_back(self, why: str) -> None:
         """Join again, as a new life, however long it takes; unless it is refused."""

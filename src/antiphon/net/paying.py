@@ -2,7 +2,8 @@
 
 Law: lists, confirmations and acknowledgements that somebody waits for leave when all that had
 arrived is taken, so one message serves many; an acknowledgement that nobody waits for leaves a
-little later, so it serves several letters. Nobody who reads too slowly acknowledges letters.
+little later, so it serves several letters. Nobody who reads too slowly acknowledges letters, but
+replies, which no reader has to take.
 """
 
 import asyncio
@@ -31,7 +32,9 @@ class Payer:
         if self._is_due or member.owes_nothing:
             return
         letters = member.letters
-        if member.is_due or (letters.is_due and not self._life.is_behind()):
+        if member.is_due or (
+            letters.is_due and letters.is_payable(withhold=self._life.is_behind())
+        ):
             self._is_due = True
             asyncio.get_running_loop().call_soon(self._pay)
         elif letters.owed and self._timer is None:

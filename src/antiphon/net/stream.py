@@ -17,12 +17,10 @@ from antiphon.core.payloads import PackedPayloads
 from antiphon.core.runs import Run
 from antiphon.core.views import View as AgreedView
 from antiphon.net.request import Request
+from antiphon.stack.outgoing import MESSAGE_BYTES
 
 UNREAD_BYTES_MAX = 16 * 1024 * 1024
 """Delivered and unread bytes, overhead included, at which receipts are no longer confirmed."""
-
-MESSAGE_BYTES = 64
-"""What a message costs beyond its payload: so that empty messages fill the stream too."""
 
 _TURNS_PER_YIELD = 64
 """Batches read without waiting before the event loop gets a turn."""
@@ -80,20 +78,40 @@ class Letter(NamedTuple):
     payload: bytes
 
 
-Event = Message | View | Letter | Request
+class Unsent(NamedTuple):
+    """What this process sent in a life that has ended, and never went out: nobody has got it.
+
+    It comes after everything that the ended life delivered, before the first view of the next
+    one or the end of the stream. Send again what still makes sense.
+    """
+
+    payloads: tuple[bytes, ...]
+    """In the order in which they were sent."""
+    to: tuple[str, ...]
+    """For each of them, whom a letter was for; empty for a multicast."""
+
+
+class Beginning(NamedTuple):
+    """From here on the stream is of another life, or at its end."""
+
+    life: int
+
+
+Event = Message | View | Letter | Request | Unsent
 """What a stream consists of."""
 
-_Entry = Run | View | Letter | Request
+_Entry = Run | View | Letter | Request | Beginning
+_Other = View | Letter | Request | Unsent
 
 
 class Stream:
     """What waits to be read."""
 
-    def __init__(self, prepare: Callable[[], None]) -> None:
+    def __init__(self, prepare: Callable[[], None] = lambda: None) -> None:
         """Call ``prepare`` before waiting: it may have own messages to deliver."""
         self._names: tuple[str, ...] = ()
         self._number = 0
-        self._prepare = prepare
+        self.prepare = prepare
         self._unread: deque[_Entry] = deque()
         # The run being read message by message, and how many of it have been read. Kept here and
         # not in the reader, because a reader that breaks off is not told that it has ended.
@@ -107,6 +125,8 @@ class Stream:
         self._is_held = False
         self.on_view_read: Callable[[int], None] = lambda _number: None
         """Called when the reader comes to a view: it has read everything before."""
+        self.on_beginning: Callable[[int], Unsent] = lambda _life: Unsent((), ())
+        """Called when the reader comes to another life; returns what it is told first."""
         self.on_request: Callable[[Request], Awaitable[None] | None] | None = None
         """Answers requests where the reader comes to them; without it they are read."""
         self._answering: Awaitable[None] | None = None  # what the reader has to see to first
@@ -132,7 +152,7 @@ class Stream:
         self.unread_bytes += weight(run)
         self._wake()
 
-    def append_event(self, event: View | Letter | Request) -> None:
+    def append_event(self, event: View | Letter | Request | Beginning) -> None:
         """Add a view that has just begun, or whose standing has changed; a letter; a request."""
         self._unread.append(event)
         self.unread_bytes += _event_weight(event)
@@ -155,20 +175,20 @@ class Stream:
     def hold(self, number: int) -> None:
         """Let nothing be read until :meth:`release`, and never what is before view ``number``."""
         self._is_held, self._head = True, None
-        kept: list[Letter] = []
+        kept: list[Letter | Beginning] = []
         while self._unread:
             entry = self._unread[0]
             if isinstance(entry, View) and entry.number >= number:
                 break
             self._unread.popleft()
             self._note_read(entry)
-            if isinstance(entry, Letter):
+            if isinstance(entry, Letter | Beginning):
                 kept.append(entry)
             elif isinstance(entry, Request):
                 entry.refuse("it has joined only just now, and gets the group's state")
-        for letter in reversed(kept):  # no state has these
-            self._unread.appendleft(letter)
-            self.unread_bytes += _event_weight(letter)
+        for event in reversed(kept):  # no state has these
+            self._unread.appendleft(event)
+            self.unread_bytes += _event_weight(event)
 
     def release(self) -> None:
         """Let the reader go on."""
@@ -220,7 +240,7 @@ class Stream:
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
 
-    async def batches(self) -> AsyncIterator[Batch | View | Letter | Request]:
+    async def batches(self) -> AsyncIterator[Batch | View | Letter | Request | Unsent]:
         """Read batch by batch: what is left of a run that was read in part comes first."""
         while await self._wait():
             run, read = self._head, self._head_read
@@ -244,7 +264,7 @@ class Stream:
         """Read message by message, and pass over everything else."""
         return cast("AsyncIterator[Message]", self._read(with_others=False))
 
-    async def _is_answered(self, entry: View | Letter | Request, *, is_read: bool) -> bool:
+    async def _is_answered(self, entry: _Other, *, is_read: bool) -> bool:
         """Whether the reader need not see an entry: a request that has been answered, say."""
         if isinstance(entry, Request) and self.on_request is not None:
             waiting = self.on_request(entry)
@@ -253,7 +273,7 @@ class Stream:
             return True
         if isinstance(entry, Request) and not is_read:
             entry.refuse("nobody answers calls here")
-        return not is_read
+        return not is_read or (isinstance(entry, Unsent) and not entry.payloads)
 
     async def _read(self, *, with_others: bool) -> AsyncIterator[Event]:
         new = tuple.__new__  # what a named tuple does in the end, for half the price
@@ -274,9 +294,11 @@ class Stream:
                 if self._head is not run or self._head_read != at + 1:
                     break  # another reader went on while this one was suspended
 
-    def _take(self) -> _Entry:
+    def _take(self) -> Run | _Other:
         entry = self._unread.popleft()
         self._note_read(entry)
+        if isinstance(entry, Beginning):
+            return self.on_beginning(entry.life)
         if isinstance(entry, View) and entry.number != self._number:
             self._number, self._names = entry.number, entry.members
             self.on_view_read(entry.number)
@@ -293,7 +315,7 @@ class Stream:
                 answering, self._answering = self._answering, None
                 await answering
                 continue
-            self._prepare()
+            self.prepare()
             if self._has_unread():
                 break
             if self._ended:
@@ -337,8 +359,8 @@ def _opened(run: Run) -> Run:
     )  # fmt: skip
 
 
-def _event_weight(event: View | Letter | Request) -> int:
-    return 0 if isinstance(event, View) else MESSAGE_BYTES + len(event.payload)
+def _event_weight(event: View | Letter | Request | Beginning) -> int:
+    return 0 if isinstance(event, View | Beginning) else MESSAGE_BYTES + len(event.payload)
 
 
 def weight(run: Run) -> int:

@@ -7,7 +7,9 @@ letter to anybody else. As printed only multicasts wait; then a letter to a thir
 the news past the first (000-24).
 
 An acknowledgement of a reply may take its time, and serve several: nearly always the replier has
-nothing else to send before. If it has, it asks for it.
+nothing else to send before. If it has, it asks for it. Who reads too slowly may withhold the
+acknowledgements of letters to its application, and so hold up their senders; not those of replies,
+which are taken when they come.
 
 More letters to the same addressee may follow at once: the channel is FIFO, and whatever the first
 one waits for the next one waits for too. So does the next multicast, because a fifo one that
@@ -52,8 +54,8 @@ class Letters:
         """Who is to acknowledge before anything else is sent."""
         self._has_asked = False
         self._members_of: dict[int, tuple[ProcessId, ...]] = {}
-        self.owed: dict[ProcessId, None] = {}
-        """Whose letters are to be acknowledged, sooner or later."""
+        self.owed: dict[ProcessId, bool] = {}
+        """Whose letters are to be acknowledged, sooner or later; whether all are replies."""
         self.is_due = False
         """Whether somebody waits for an acknowledgement of this process, and may have to send."""
 
@@ -77,13 +79,23 @@ class Letters:
     def receive(self, sender: ProcessId, *, is_reply: bool) -> None:
         """A letter has come."""
         self._received[sender] = self._received.get(sender, 0) + 1
-        self.owed[sender] = None
+        self.owed[sender] = is_reply and self.owed.get(sender, True)
         self.is_due |= not is_reply
 
-    def say(self) -> list[tuple[ProcessId, int]]:
-        """Return whom to tell how many letters have come from it."""
-        owed, self.owed, self.is_due = self.owed, {}, False
-        return [(sender, self._received[sender]) for sender in owed if sender in self._received]
+    def is_payable(self, *, withhold: bool) -> bool:
+        """Whether somebody waits for an acknowledgement, and may get it now."""
+        return self.is_due and (not withhold or any(self.owed.values()))
+
+    def say(self, *, withhold: bool = False) -> list[tuple[ProcessId, int]]:
+        """Return whom to tell how many letters have come; perhaps only those that replied."""
+        owed = self.owed
+        self.owed = {who: False for who, is_reply in owed.items() if withhold and not is_reply}
+        self.is_due = self.is_due and bool(self.owed)
+        return [
+            (sender, self._received[sender])
+            for sender in owed
+            if sender not in self.owed and sender in self._received
+        ]
 
     def acknowledge(self, peer: ProcessId, count: int) -> bool:
         """``peer`` has got so many letters; return whether that sets this process free."""

@@ -13,8 +13,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from antiphon.core.errors import AntiphonError
+from antiphon.sim.answer_checks import find_unasked_answer
 from antiphon.sim.coverage import Pair
 from antiphon.sim.letter_checks import find_broken_letter
+from antiphon.sim.life import Life
 from antiphon.sim.oracle import judge
 from antiphon.sim.random_scenario import random_scenario
 from antiphon.sim.rest import STATES_DIFFER
@@ -72,12 +74,14 @@ def survey(scenario: Scenario) -> Survey:
         text = f"at {world.now_us} us: {type(error).__name__}: {error}"
         events = [event for life in world.lives.values() for event in life.events]
         return Survey(Finding(scenario, type(error).__name__, text, events), events, set())
-    wrong = _wrong(scenario, outcome, verdict)
+    wrong = _wrong(scenario, outcome, verdict, list(world.lives.values()))
     finding = Finding(scenario, *wrong, outcome.events) if wrong is not None else None
     return Survey(finding, outcome.events, outcome.pairs)
 
 
-def _wrong(scenario: Scenario, outcome: Outcome, verdict: Verdict) -> tuple[str, str] | None:
+def _wrong(
+    scenario: Scenario, outcome: Outcome, verdict: Verdict, lives: list[Life]
+) -> tuple[str, str] | None:
     """Return the kind of what went wrong, and a sentence."""
     broken = {item.property: item for item in verdict.properties if item.status is Status.VIOLATED}
     is_excused = any(which in broken for which in NOT_PROMISED[scenario.flush])
@@ -86,6 +90,8 @@ def _wrong(scenario: Scenario, outcome: Outcome, verdict: Verdict) -> tuple[str,
             return which.value, item.violations[0].text
     if not is_excused and (said := find_broken_letter(outcome.events)):
         return "letters", said
+    if not is_excused and (said := find_unasked_answer(lives)):
+        return "answers", said
     if outcome.stuck and not (is_excused and outcome.stuck == STATES_DIFFER):
         return "stuck", outcome.stuck
     return ("late", outcome.late) if outcome.late else None

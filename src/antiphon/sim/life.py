@@ -7,8 +7,8 @@ keeps a replica of everything delivered. An awkward one also multicasts from ins
 every view, and when it hears that the group is blocked: its words go out when the step is done.
 """
 
-from collections import Counter, deque
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from random import Random
@@ -30,12 +30,14 @@ from antiphon.membership.effects import (
     SendRun,
     SuspectProcess,
 )
+from antiphon.sim.application import Application, Heard
 from antiphon.sim.clock import Clock
 from antiphon.sim.pace import Pace
 from antiphon.sim.replica import Replica
-from antiphon.sim.surroundings import VIEW, How, Surroundings
+from antiphon.sim.surroundings import VIEW, Surroundings
 from antiphon.sim.transactions import Transactions
 from antiphon.stack.member import Member
+from antiphon.stack.outgoing import How, WaitingLetter, WaitingRun
 from antiphon.toolkit import state_transfer
 from antiphon.toolkit.state_transfer import (
     ExpectState,
@@ -65,29 +67,6 @@ _AWKWARD = 0.5
 
 
 @dataclass(slots=True)
-class Words:
-    """Messages that wait to be multicast."""
-
-    how: How
-    count: int
-
-
-@dataclass(slots=True)
-class Statement:
-    """A message about a transaction that waits to be multicast."""
-
-    payload: bytes
-    is_uniform: bool
-
-
-@dataclass(slots=True)
-class Note:
-    """A letter that waits to be sent."""
-
-    to: str
-
-
-@dataclass(slots=True)
 class Copied:
     """A run that a relay sends."""
 
@@ -105,6 +84,7 @@ class Life:
         self,
         machine: Member,
         around: Surroundings,
+        application: Application,
         seed: int,
         clock: Clock,
         *,
@@ -112,6 +92,13 @@ class Life:
     ) -> None:
         """Begin to live."""
         self.machine = machine
+        self.application = application
+        self.outgoing = application.outgoing
+        """What waits for the group to be in a view, or for a letter to be acknowledged."""
+        self.heard: list[Heard] = []
+        """What was delivered, as the application sees it."""
+        self.entered: set[int] = set()
+        """The numbers of the views that it was in."""
         self._around = around
         self._clock = clock
         self.pace = Pace(self._later)
@@ -123,8 +110,6 @@ class Life:
         self.random = Random(f"{seed}/{machine.me}/life")
         self.is_up = True
         self.is_leaving = False
-        self.pending: deque[Words | Statement | Note] = deque()
-        """What waits for the group to be in a view, or for a letter to be acknowledged."""
         self._is_paying = self._is_ticking = self._is_urged = False
         self._depth = 0
         self._letters: Counter[tuple[str, str]] = (
@@ -135,6 +120,7 @@ class Life:
             machine.me, self.rows, self.random, self._state, self._act_later, around.vote_us
         )
         self.rows.start(self.now_us)
+        application.begin_life(self)
         self.do(machine.take_effects())
         # Not in step with each other: timers that fire together hide races.
         first_us = 1 + int(self.random.random() * around.heartbeat_us)
@@ -176,16 +162,13 @@ class Life:
         """Let it do something; if it is paused, it does so when it goes on."""
         self.pace.do(lambda: self.do(action()) if self.is_up else None)
 
-    def say(self, count: int, how: How | None = None) -> None:
+    def say(self, count: int, how: How | None = None, answering: bytes = b"") -> None:
         """Multicast ``count`` messages, as soon as the group lets it."""
         count = min(count, self._around.messages_left)
         self._around.messages_left -= count
         chosen = how if how is not None else self._choose()
-        last = self.pending[-1] if self.pending else None
-        if isinstance(last, Words) and last.how == chosen:
-            last.count += count
-        elif count:
-            self.pending.append(Words(chosen, count))
+        if count:
+            self.outgoing.put(WaitingRun(chosen, [answering] * count, len(answering) * count))
         self._go_on()
 
     def _choose(self) -> How:
@@ -196,20 +179,24 @@ class Life:
 
     def begin(self) -> None:
         """Begin a transaction, as soon as the group lets it."""
-        if self._around.messages_left:
+        if self._around.messages_left and not self.outgoing.is_void:
             self._around.messages_left -= 1
             self._around.mark("transaction")
             self._act(lambda: self.transactions.begin(self.now_us))
 
     def _state(self, payload: bytes, is_uniform: bool) -> None:  # noqa: FBT001 - a callback
-        self.pending.append(Statement(payload, is_uniform))
+        how = How(Order.CAUSAL, is_uniform, PORT_COMMIT)
+        self.outgoing.put(WaitingRun(how, [payload], len(payload)))
         self._act_later(0, self._go_on)
 
-    def write(self, to: str) -> None:
-        """Send a letter, as soon as the group lets it."""
-        if self._around.messages_left:
+    def write(self, name: str, answering: bytes = b"") -> None:
+        """Send a letter to a member, if there is one of that name, as soon as the group lets it."""
+        members = self.view.members if self.view is not None else ()
+        to = next((member for member in members if member.name == name), self.machine.me)
+        if self._around.messages_left and to != self.machine.me:
             self._around.messages_left -= 1
-            self.pending.append(Note(to))
+            port = PORT_CALLS if self.random.random() < 0.5 else PORT_APPLICATION
+            self.outgoing.put(WaitingLetter(to, answering, port))
             self._go_on()
 
     def resume(self) -> None:
@@ -247,46 +234,40 @@ class Life:
         if self._depth:
             self._is_urged = True  # what a machine has returned is done first
             return
-        while self.pending and self.is_up and not self.is_paused:
-            item = self.pending.popleft()
-            if not self._send_next(item):
-                self.pending.appendleft(item)
-                self.do(self.machine.hurry())
-                break
+        if self.is_up and not self.is_paused and not self.outgoing.send(self):
+            self.do(self.machine.hurry())
         is_due = self.machine.is_due or bool(self.machine.letters.owed)
         if self.is_up and not self._is_paying and is_due:
             self._is_paying = True
             self._later(int(self.random.random() * _PAY_US), self._pay)
 
-    def _send_next(self, item: Words | Statement | Note) -> bool:
-        """Send something; return whether it could go out, or never can."""
-        machine = self.machine
-        if isinstance(item, Note):
-            return self._send_letter(item)
-        if not machine.may_multicast:
-            return False
-        if isinstance(item, Words):
-            (order, uniform), payloads = item.how, [b""] * item.count
-            self.do(machine.multicast(payloads, order, self.now_us, uniform=uniform))
-        else:
-            uniform, payloads = item.is_uniform, [item.payload]
-            self.do(
-                machine.multicast(
-                    payloads, Order.CAUSAL, self.now_us, uniform=uniform, port=PORT_COMMIT
-                )
-            )
-        return True
+    # What the queue asks.
 
-    def _send_letter(self, item: Note) -> bool:
-        machine = self.machine
-        members = self.view.members if self.view is not None else ()
-        to = next((member for member in members if member.name == item.to), machine.me)
-        if to != machine.me:
-            if not machine.may_send(to):
-                return False
-            port = PORT_CALLS if self.random.random() < 0.5 else PORT_APPLICATION
-            self.do(machine.send_letter(to, b"", port))
-        return True
+    @property
+    def may_multicast(self) -> bool:
+        """Whether a multicast would go out now."""
+        return self.machine.may_multicast
+
+    def may_send(self, to: ProcessId, port: int) -> bool:  # noqa: ARG002 - any kind may follow
+        """Whether a letter would go out now."""
+        return self.machine.may_send(to)
+
+    def has_member(self, process: ProcessId) -> bool:
+        """Whether a process is in the current view."""
+        return self.view is not None and process in self.view.members
+
+    def multicast(self, payloads: Sequence[bytes], how: How, byte_count: int) -> None:
+        """Multicast a run."""
+        order, uniform, port = how
+        self.do(
+            self.machine.multicast(
+                payloads, order, self.now_us, byte_count, uniform=uniform, port=port
+            )
+        )
+
+    def send_letter(self, to: ProcessId, payload: bytes, port: int) -> None:
+        """Send a letter."""
+        self.do(self.machine.send_letter(to, payload, port))
 
     def _pay(self) -> None:
         self.pace.do(self._pay_now)
@@ -364,6 +345,7 @@ class Life:
         assert self.view is not None, "only members deliver"
         for run in runs:
             sender = self._name_of(run)
+            self._hear(sender, run)
             if isinstance(run, Letter):
                 self._letters["from", sender] += 1
                 self.rows.take_letter(self.now_us, sender, self._letters["from", sender])
@@ -376,32 +358,44 @@ class Life:
                 for payload in run.payloads:
                     self.transactions.deliver(speaker, payload, self.now_us)
             elif sender != str(self.machine.me):
-                self._answer(sender)
+                question = b""
+                if not isinstance(run, Letter):
+                    question = name_of(sender, run.view, run.last)
+                    self.application.question = question
+                self._answer(sender, question)
 
     def _name_of(self, run: Run) -> str:
         """Return who sent something; a letter may be of a view that has ended."""
         return str(self._around.views[run.view].members[run.sender])
 
-    def _answer(self, sender: str) -> None:
-        around = self._around
+    def _hear(self, sender: str, run: Run) -> None:
+        """Note what an application sees of a run or a letter."""
+        is_fifo = run.order is Order.FIFO
+        said = tuple(run.payloads) if run.port != PORT_COMMIT else ()
+        view = 0 if isinstance(run, Letter) else run.view
+        self.heard.append(Heard(sender, view, run.first, run.last, is_fifo, said))
+
+    def _answer(self, sender: str, question: bytes) -> None:
+        around, read = self._around, self.application.read
         if around.messages_left and self.random.random() < around.answers:
             delay_us = int(self.random.random() * _THOUGHT_US)
             if around.is_awkward and self.random.random() < _AWKWARD:
-                self._blurt(sender)
+                self._blurt(sender, question)
             elif around.has_transactions and self.random.random() < _TRANSACTIONS:
-                self._later(delay_us, self.begin)
+                read(lambda life: life.begin(), delay_us)
             elif around.has_letters and self.random.random() < _LETTERS:
-                self._later(delay_us, lambda: self.write(sender.split("~", maxsplit=1)[0]))
+                name = sender.split("~", maxsplit=1)[0]
+                read(lambda life: life.write(name, question), delay_us)
             else:
-                self._later(delay_us, lambda: self.say(1))
+                read(lambda life: life.say(1, answering=question), delay_us)
 
-    def _blurt(self, to: str = "") -> None:
+    def _blurt(self, to: str = "", question: bytes = b"") -> None:
         """Say something at once: a message, or a letter."""
         around = self._around
         if around.has_letters and to and self.random.random() < _LETTERS:
-            self.write(to.split("~", maxsplit=1)[0])
+            self.write(to.split("~", maxsplit=1)[0], question)
         else:
-            self.say(1)
+            self.say(1, answering=question)
 
     def _speak_up(self, view: View, *, is_first: bool) -> None:
         """An awkward application has something to say at a view."""
@@ -412,7 +406,10 @@ class Life:
 
     def _enter(self, view: View) -> None:
         is_first = self.view is None
+        if is_first:
+            self.application.enter()
         self.view = view
+        self.entered.add(view.number)
         self._around.mark(VIEW, view.number)
         self.rows.view(self.now_us, view)
         self._around.views.setdefault(view.number, view)
@@ -446,6 +443,7 @@ class Life:
             case LeaveGroup(why):
                 self.is_up = False
                 self.rows.stop(self.now_us, why or LEFT)
+                self.application.end_life(is_last=self.is_leaving or not why)
                 self._around.on_end(self, why)
             case _:
                 pass
@@ -474,3 +472,8 @@ class Life:
         if self.transfer.has_state and not self.replica.has_state:
             self.replica.finish()
             self.do(self.machine.gain_state(self.now_us))
+
+
+def name_of(sender: str, view: int, number: int) -> bytes:
+    """Return how an answer names the message that it answers."""
+    return f"{sender}/{view}/{number}".encode()

@@ -38,7 +38,8 @@ def _restless(life: Life) -> str:
     checks = (
         (life.view is None or life.machine.membership.transition.pending, "waits for a view"),
         (life.machine.ordering.queue_depth, "holds messages back"),
-        (life.pending or not life.machine.may_multicast, "cannot multicast"),
+        (life.outgoing.waiting or not life.machine.may_multicast, "cannot multicast"),
+        (life.application.has_unread, "has not read everything"),
         (not life.transfer.has_state, "has not got the state"),
         (life.transactions.open_count, "has not decided a transaction"),
     )

@@ -36,6 +36,7 @@ Verb = Literal[
     "uniform-fifo",
     "uniform-total",
     "send",       # p, a letter to q
+    "answer",     # p, one message in answer to the last that it has delivered, if any
     "begin",      # p, a transaction
     "crash",      # p; amount 1: the others can tell at once, as from a refused connection
     "pause",      # p does nothing, and what arrives waits

@@ -2,8 +2,9 @@
 
 Law: each scene brings about one situation that random messages hardly ever do, at moments that are
 left to chance: a token that moves, a past that dies with its senders, lists that reach only some,
-a vote that only the coordinator hears, letters in a triangle. Times are in units of about what a
-message takes, because that is what decides who hears of what first.
+a vote that only the coordinator hears, letters in a triangle, an answer in a part that is left
+behind. Times are in units of about what a message takes, because that is what decides who hears
+of what first.
 """
 
 from random import Random
@@ -18,6 +19,8 @@ _TOLD: dict[str, tuple[Verb, ...]] = {
 """What may be multicast in a scene: only the view-atomic flush gives uniform delivery."""
 
 _CAST_MIN = 3
+_PARTED_CAST_MIN = 4
+_PARTED_US = 600_000
 
 
 class Scenes:
@@ -32,6 +35,10 @@ class Scenes:
         self._steps: list[Step] = []
         self.quiet_us = self._random.choice([0, 15_000, 40_000]) if len(names) >= _CAST_MIN else 0
         """For how long nothing else happens."""
+        self._apart = Random(f"{seed}/apart")  # its own: other scenes are as they were
+        self._is_parted = len(names) >= _PARTED_CAST_MIN and self._apart.random() < 0.15
+        if self._is_parted:
+            self.quiet_us = _PARTED_US
         self.answers = self._random.choice([0.0, 0.0, 1.0])
         """How much of the usual talk is left."""
 
@@ -50,6 +57,8 @@ class Scenes:
             random.choice(harmless)(self._begin(until_us))
         if random.random() < 0.6:
             random.choice(deadly)(self._begin(until_us))
+        if self._is_parted:
+            self._answer_left_behind()
         return self._steps
 
     def _begin(self, until_us: int) -> int:
@@ -206,6 +215,24 @@ class Scenes:
             for _ in range(random.choice([0, 1, 2, 3])):
                 when_us = time_us + random.randint(0, 60) * unit_us
                 self._add(when_us, "send", who, late if who != late else slow)
+
+    def _answer_left_behind(self) -> None:
+        """Two are cut off; one asks, the other answers then or when it comes back, too late."""
+        random = self._apart
+        answerer, asker = random.sample(self._names[1:], 2)
+        heal_us = random.choice([250_000, 400_000])
+        self._add(0, "partition", answerer, asker)
+        if random.random() < 0.5:  # it waits for an acknowledgement that cannot come
+            self._add(500, "send", answerer, self._names[0])
+        self._add(1_000, random.choice(["fifo", "causal"]), asker, amount=1)
+        times_us = [
+            1_000 + random.randint(4, 20) * self._unit_us,
+            random.randint(100_000, heal_us),
+            heal_us + random.randint(2_000, 80_000),
+        ]
+        for when_us in random.sample(times_us, random.choice([1, 2, 3])):
+            self._add(when_us, "answer", answerer)
+        self._add(heal_us, "heal")
 
     def _slow(self, time_us: int, source: str, target: str) -> None:
         extra_us = self._random.choice([3, 8, 20]) * self._unit_us

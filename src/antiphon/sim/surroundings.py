@@ -8,14 +8,7 @@ from antiphon.core.views import View
 from antiphon.sim.channels import Channels
 from antiphon.sim.scheduler import Scheduler
 from antiphon.sim.transactions import VOTE_US_MAX
-
-
-class How(NamedTuple):
-    """The way in which a message is multicast."""
-
-    order: Order
-    uniform: bool = False
-
+from antiphon.stack.outgoing import How
 
 WAYS: dict[str, tuple[tuple[How, int], ...]] = {
     "causal": ((How(Order.CAUSAL), 1),),

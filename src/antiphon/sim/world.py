@@ -16,6 +16,7 @@ from typing import Any
 from antiphon.core.ids import ProcessId, ViewNumber
 from antiphon.core.runs import Order
 from antiphon.core.views import View
+from antiphon.sim.application import Application
 from antiphon.sim.channels import Channels
 from antiphon.sim.clock import Clock, clock_apart
 from antiphon.sim.coverage import DONE, Pair, pairs_in
@@ -24,8 +25,9 @@ from antiphon.sim.progress import Progress, bound_us
 from antiphon.sim.rest import STATES_DIFFER, is_castaway, is_hopeless, unrest
 from antiphon.sim.scenario import TIMINGS, Scenario, Step
 from antiphon.sim.scheduler import Scheduler
-from antiphon.sim.surroundings import WAYS, How, Surroundings
+from antiphon.sim.surroundings import WAYS, Surroundings
 from antiphon.stack.member import Member
+from antiphon.stack.outgoing import How
 from antiphon.stack.settings import Settings
 from antiphon.trace.schema import QUIESCENT, Event
 
@@ -41,7 +43,7 @@ _SAYINGS = {
     "uniform-fifo": How(Order.FIFO, uniform=True),
     "uniform-total": How(Order.TOTAL, uniform=True),
 }
-_TALK = ("multicast", "send", "begin", *_SAYINGS)
+_TALK = ("multicast", "send", "begin", "answer", *_SAYINGS)
 _QUIET_BEATS = 3
 """Heartbeats, and a round trip, for which nothing may change: something could be on its way."""
 
@@ -89,6 +91,7 @@ class World:
         self._late = ""
         self.lives: dict[ProcessId, Life] = {}
         self._current: dict[str, Life] = {}
+        self._applications: dict[str, Application] = {}
         self._complaint = ""
         founders = tuple(ProcessId(f"p{number}") for number in range(1, scenario.founders + 1))
         view = View(GROUP, ViewNumber(1), founders)
@@ -103,13 +106,22 @@ class World:
         return self.scheduler.now_us
 
     def _begin(self, process: ProcessId, view: View | None) -> Life:
-        seed = self._scenario.seed
+        seed, is_founder = self._scenario.seed, view is not None
         is_apart = self._scenario.clocks == "apart"
         clock = clock_apart(seed, process.name) if is_apart else Clock()
         machine = Member(process, view, self._settings, clock.read(self.now_us))
-        life = Life(machine, self._around, seed, clock, is_founder=view is not None)
+        application = self._application(process.name)
+        life = Life(machine, self._around, application, seed, clock, is_founder=is_founder)
         self.lives[process] = self._current[process.name] = life
         return life
+
+    def _application(self, name: str) -> Application:
+        """Return whose life begins: of a process that comes back, the same as before."""
+        found = self._applications.get(name)
+        if found is None or found.is_over:
+            found = Application(name, self._scenario.seed, self.scheduler)
+            self._applications[name] = found
+        return found
 
     # Running.
 
@@ -213,6 +225,8 @@ class World:
                 self._crash(life, is_seen=bool(step.amount))
             case "pause" | "resume" | "busy":
                 self._change_pace(life, step)
+            case "answer":
+                life.application.answer()
             case _:  # leave
                 life.is_leaving = True
                 self._around.mark("leave")
@@ -253,6 +267,7 @@ class World:
         life.is_up = False
         self._around.mark("crash")
         life.rows.crash(life.now_us)
+        life.application.end_life(is_last=True)
         self.channels.lose_sent(life.machine.me)
         for other in self.lives.values():
             if is_seen and other.is_up:

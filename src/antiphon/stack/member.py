@@ -211,9 +211,9 @@ class Member:
         """Tell the others what they wait for: lists, confirmations, marks, acknowledgements.
 
         Called when a burst of arrivals is over, so that one message serves many. Acknowledgements
-        of letters are withheld where the application reads too slowly; never the rest.
+        of letters to an application that reads too slowly are withheld; never the rest.
         """
-        for sender, count in () if withhold else self.letters.say():
+        for sender, count in self.letters.say(withhold=withhold):
             self._out.send(sender, LetterTaken(count))
         if self.is_due:
             said = self._ordering.multicast_order(GROUP)

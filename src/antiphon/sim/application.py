@@ -1,0 +1,102 @@
+"""A simulated application: it reads what its process delivers, a little late, and answers.
+
+Law: an application outlives the lives of its process: excluded, it comes back and reads on. It
+reads in order, so it has answered what one life delivered before it comes to the next; some read
+late, so that a life may end, and another begin, before they answer. What it has to send goes
+through the queue of its name (``stack.outgoing``), as on the network. It ends with a crash, or
+when it leaves.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from random import Random
+from typing import TYPE_CHECKING, NamedTuple
+
+from antiphon.sim.scheduler import Scheduler
+from antiphon.stack.outgoing import Outgoing
+
+if TYPE_CHECKING:
+    from antiphon.sim.life import Life
+
+_LAGS_US = (0, 0, 0, 0, 3_000, 30_000, 150_000)
+"""How late applications read at most: most of them at once."""
+
+_LATER_US = 1_000
+
+
+class Heard(NamedTuple):
+    """What one life delivered: a run, or a letter (of view 0)."""
+
+    sender: str
+    view: int
+    first: int
+    last: int
+    is_fifo: bool
+    payloads: tuple[bytes, ...]
+    """Each names the message that it answers; empty if it answers none."""
+
+
+class Application:
+    """What one name has to read and to send, life after life."""
+
+    def __init__(self, name: str, seed: int, scheduler: Scheduler) -> None:
+        """Begin with the first life."""
+        self._scheduler = scheduler
+        self._random = Random(f"{seed}/{name}/reader")
+        self._lag_us = self._random.choice(_LAGS_US)
+        self._unread: deque[tuple[int, Callable[[Life], None]]] = deque()
+        self.outgoing = Outgoing()
+        self.life: Life | None = None
+        """The life that is, or was last."""
+        self.is_over = False
+        self.question = b""
+        """The last message of somebody else that the life it has come to has delivered."""
+
+    @property
+    def has_unread(self) -> bool:
+        """Whether it has still to read, and perhaps to answer, something."""
+        return bool(self._unread)
+
+    def read(self, action: "Callable[[Life], None]", delay_us: int = 0) -> None:
+        """Have it do something about an event when it reads that, with the life that is then."""
+        lag_us = int(self._random.random() * self._lag_us) if self._lag_us else 0
+        due_us = self._scheduler.now_us + lag_us + delay_us
+        if self._unread:
+            due_us = max(due_us, self._unread[-1][0])
+        self._unread.append((due_us, action))
+        self._scheduler.at(due_us, self._go_on, None)
+
+    def _go_on(self, _: object) -> None:
+        now_us = self._scheduler.now_us
+        if self.is_over:
+            self._unread.clear()
+        while self._unread and self._unread[0][0] <= now_us:
+            assert self.life is not None, "what it reads was delivered"
+            if self.life.is_up and self.life.is_paused:
+                self._scheduler.at(now_us + _LATER_US, self._go_on, None)
+                return
+            _, action = self._unread.popleft()
+            action(self.life)
+
+    def answer(self) -> None:
+        """Have it answer the last message, when it has read so far."""
+        self.read(lambda life: life.say(1, answering=self.question) if self.question else None)
+
+    def begin_life(self, life: "Life") -> None:
+        """Another life of the process has begun."""
+        self.life = life
+
+    def enter(self) -> None:
+        """The first view of a life has begun: what is read from here on is of that life."""
+        number = self.outgoing.life
+        if number != self.outgoing.read_life:
+            self.read(lambda _life: self._come_to(number))
+
+    def _come_to(self, number: int) -> None:
+        self.outgoing.come_to(number)
+        self.question = b""  # it knows now that whoever asked was left behind
+
+    def end_life(self, *, is_last: bool) -> None:
+        """The life has ended; what it had to send ends with it."""
+        self.outgoing.end_life()
+        self.is_over = is_last
