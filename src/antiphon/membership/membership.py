@@ -7,7 +7,8 @@
 
 The coordinator is the most senior member of the last view agreed on that a process does not
 suspect; everybody can become it. If too few members are unsuspected to decide anything, the group
-is blocked at this process, and says so, until they are heard again or tell it that it is out.
+is blocked at this process, and says so, until they are heard again or tell it that it is out
+(``probing``).
 
 Law: views are installed in the order agreed on, one by one. A process that learns that it failed
 in the eyes of the others stops at once; it can come back as a new life.
@@ -26,6 +27,7 @@ from antiphon.core.control import (
     JoinRequest,
     Out,
     Report,
+    Standing,
     Want,
 )
 from antiphon.core.control import Flush as FlushMessage
@@ -38,10 +40,13 @@ from antiphon.membership.effects import (
     BlockGroup,
     LeaveGroup,
     Outbox,
+    ProbeProcess,
+    RestoreProcess,
     ResumeGroup,
     SuspectProcess,
 )
 from antiphon.membership.failure_detector import FailureDetector, Timing
+from antiphon.membership.probing import Probing
 from antiphon.membership.transition import Copies, Flush, Transition
 
 FlushMaker = Callable[[Outbox, Transition, Copies], Flush]
@@ -51,6 +56,9 @@ EARLY_MAX = 4096
 
 GONE_MAX = 1024
 """Former members that are remembered, to tell them so when they speak."""
+
+PLACES_SAID = 16
+"""Members whose places are told to who asks."""
 
 
 class Membership:
@@ -73,6 +81,7 @@ class Membership:
         self._agreement = Agreement(outbox, view)
         self._changes = Changes(outbox.me)
         self._detector = FailureDetector(timing, now_us)
+        self._probing = Probing(timing)
         self._copies = copies
         self._flush = make_flush(outbox, self.transition, copies)
         self._gone: dict[ProcessId, int] = {}
@@ -167,6 +176,15 @@ class Membership:
         if self._left_us is not None and now_us - self._left_us > self._patience_us():
             self._end("it left, but could not learn what the others delivered last")
         self._coordinate(now_us)
+        self._probe(now_us)
+
+    def _probe(self, now_us: int) -> None:
+        """While blocked: ask those that are not heard whether this process is out."""
+        members = self.latest.members if self.latest is not None else ()
+        suspects = [process for process in self._detector.suspected if process in members]
+        is_blocked = self.is_blocked and not self.is_over
+        for process in self._probing.look(suspects, now_us, is_blocked=is_blocked):
+            self._out.put(ProbeProcess(process))
 
     def _forget_history(self) -> None:
         """Drop the views that everybody has installed: nobody can want them any more."""
@@ -180,9 +198,13 @@ class Membership:
         """Return how long a leaver waits for a flush that may go on without it."""
         return 20 * self._timing.timeout_us
 
-    def lose(self, peer: ProcessId, now_us: int) -> None:
-        """``peer`` is certainly dead."""
+    def lose(self, peer: ProcessId, now_us: int, *, is_certain: bool = True) -> None:
+        """``peer`` is dead; or, if that is not certain, is given up because it takes nothing."""
         self._changes.drop_joiner(peer)
+        if is_certain:
+            self._probing.forget(peer)
+        else:
+            self._probing.give_up(peer, now_us)
         if self._detector.condemn(peer):
             self._out.put(SuspectProcess(peer))
         self._forget_leaver(peer, now_us)
@@ -206,6 +228,9 @@ class Membership:
     def receive(self, peer: ProcessId, message: AnyMessage, now_us: int) -> None:
         """Take a control message."""
         if self.is_over:
+            return
+        if isinstance(message, Standing):
+            self._on_standing(peer, message, now_us)
             return
         self._detector.hear(peer, now_us)
         match message:
@@ -274,18 +299,47 @@ class Membership:
         if namesake is not None and is_same_place:
             self.lose(namesake, now_us)  # nobody else can listen where it did
 
+    def has_left(self, process: ProcessId) -> bool:
+        """Whether ``process`` went of its own will."""
+        return process in self._left
+
+    def answer(
+        self, process: ProcessId, view_number: int, *, has_channel: bool
+    ) -> Out | Standing | None:
+        """Return what to tell who asks, knowing views up to ``view_number``; None: not a member."""
+        latest = self.latest
+        if latest is None or self.is_over:
+            return None
+        views = [view.number for view in self.transition.pending if process in view.failed]
+        if process in self._gone or views:
+            return Out(self._gone.get(process) or views[0])
+        is_known = has_channel or process in latest.members
+        if 0 < view_number <= latest.number and not is_known:
+            return Out(latest.number)
+        places = tuple(who.place for who in latest.members if who != process)
+        return Standing(latest.number, self.is_blocked, is_known, places[:PLACES_SAID])
+
+    def _on_standing(self, peer: ProcessId, standing: Standing, now_us: int) -> None:
+        """``peer`` has answered; it counts as heard only when its channel carries something."""
+        may_pardon = self.is_blocked and self._probing.may_pardon(peer, now_us)
+        if may_pardon and standing.is_known:
+            self._probing.forget(peer)
+            self._detector.pardon(peer, now_us)
+            self._out.put(RestoreProcess(peer))
+            self._coordinate(now_us)
+
     def _on_refused(self, why: str, next_life: int) -> None:
         if self.latest is None:
-            self._end(why, next_life)
+            self._end(why, next_life, is_refused=not next_life)
 
     def _on_out(self, number: int) -> None:
         if self.latest is None or number > self.latest.number:
             self._end(f"the others have gone on without this process since view {number}")
 
-    def _end(self, why: str, next_life: int = 0) -> None:
+    def _end(self, why: str, next_life: int = 0, *, is_refused: bool = False) -> None:
         if not self.is_over:
             self.is_over = True
-            self._out.put(LeaveGroup(why, next_life))
+            self._out.put(LeaveGroup(why, next_life, is_refused))
 
     # From decided to installed.
 

@@ -68,6 +68,7 @@ class Channels:
         self._channels: dict[tuple[ProcessId, ProcessId], _Channel] = {}
         self._sides: dict[str, None] | None = None
         self._slow_us: dict[tuple[str, str], int] = {}
+        self._severed: dict[tuple[ProcessId, ProcessId], None] = {}
         self.sent_count = 0
         self.sent_by_kind: Counter[str] = Counter()
 
@@ -86,6 +87,10 @@ class Channels:
         channel.due_us = max(channel.due_us, now_us + delay_us)
         channel.in_flight.append(item)
         self._scheduler.at(channel.due_us, self._on_due, channel)
+
+    def post(self, source: ProcessId, target: ProcessId, item: object) -> None:
+        """Send a question, or its answer: likewise, but it is no message of the group."""
+        Channels.send(self, source, target, item)  # whoever counts the group's leaves it out
 
     def _on_due(self, channel: _Channel) -> None:
         if channel.is_cut:
@@ -112,6 +117,16 @@ class Channels:
         self._sides = None
         self._cut_or_heal()
 
+    def sever(self, process: ProcessId, other: ProcessId) -> None:
+        """Cut both channels of a pair, because ``process`` has given the other up."""
+        self._severed[process, other] = None
+        self._cut_or_heal()
+
+    def restore(self, process: ProcessId, other: ProcessId) -> None:
+        """``process`` takes the other back."""
+        self._severed.pop((process, other), None)
+        self._cut_or_heal()
+
     def slow(self, source: str, target: str, extra_us: int) -> None:
         """Delay what one process sends to one other, from now on; 0: no longer."""
         self._slow_us[source, target] = extra_us
@@ -121,6 +136,8 @@ class Channels:
         self._slow_us.clear()
 
     def _is_split(self, source: ProcessId, target: ProcessId) -> bool:
+        if (source, target) in self._severed or (target, source) in self._severed:
+            return True
         sides = self._sides
         return sides is not None and (source.name in sides) != (target.name in sides)
 

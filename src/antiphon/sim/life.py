@@ -22,7 +22,9 @@ from antiphon.membership.effects import (
     DeliverRuns,
     InstallView,
     LeaveGroup,
+    ProbeProcess,
     RelayRuns,
+    RestoreProcess,
     ResumeGroup,
     SendControl,
     SendLetter,
@@ -130,7 +132,8 @@ class Surroundings:
         self.heartbeat_us = 0
         self.views: dict[int, View] = {}
         """The views installed, by number."""
-        self.on_end: Callable[[Life, str], None] = lambda _life, _why: None
+        self.on_end: Callable[[Life, LeaveGroup], None] = lambda _life, _effect: None
+        self.on_probe: Callable[[Life, ProcessId], None] = lambda _life, _process: None
 
 
 class Life:
@@ -416,11 +419,26 @@ class Life:
             case ResumeGroup():
                 self.rows.resume(self.now_us)
             case LeaveGroup(why):
-                self.is_up = False
-                self.rows.stop(self.now_us, why or LEFT)
-                self._around.on_end(self, why)
+                self.die(why or LEFT)
+                self._around.on_end(self, effect)
+            case ProbeProcess(process):
+                self._around.on_probe(self, process)
+            case RestoreProcess(process):
+                self._around.channels.restore(self.machine.me, process)
             case _:
                 pass
+
+    def die(self, why: str) -> None:
+        """Be over."""
+        self.is_up = False
+        self.rows.stop(self.now_us, why)
+
+    def give_up(self, process: ProcessId) -> Effects:
+        """Give up a member that takes nothing: its channel is of no use any more."""
+        if self.view is None or process == self.machine.me or process not in self.view.members:
+            return []
+        self._around.channels.sever(self.machine.me, process)
+        return self.machine.lose(process, self.now_us, is_certain=False)
 
     # State transfer.
 

@@ -26,6 +26,7 @@ _FAULTS = {
     "slow_channel": 12,
     "join": 16,
     "leave": 12,
+    "condemn": 5,
 }
 """What can happen, each a method of the author, and how often."""
 
@@ -124,6 +125,13 @@ class _Author:
 
     def _leave(self, time_us: int) -> None:
         self._add(time_us, "leave", self._somebody())
+
+    def _condemn(self, time_us: int) -> None:
+        """A member is given up by another one, or by two, as one that takes nothing."""
+        random = self._random
+        whom = self._somebody()
+        for who in random.sample(self._names, min(len(self._names), random.choice([1, 1, 2]))):
+            self._add(time_us, "condemn", who, whom)
 
     def _last_words(self, time_us: int) -> None:
         """A message that reaches some and not others, and then its sender dies."""

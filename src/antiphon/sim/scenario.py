@@ -35,6 +35,7 @@ Verb = Literal[
     "partition",  # these from all others
     "heal",
     "slow",       # from p to q, by how many microseconds more
+    "condemn",    # p gives q up, as one that takes nothing for too long
     "join",       # p, as a new life if it has lived before
     "leave",      # p
 ]  # fmt: skip
@@ -97,7 +98,13 @@ FOUNDERS_MAX = 1_000
 MESSAGES_MAX = 10_000
 TIME_US_MAX = 10**10
 
-_NAMES = {"slow": (2, 2), "send": (2, 2), "heal": (0, 0), "partition": (1, FOUNDERS_MAX)}
+_NAMES = {
+    "slow": (2, 2),
+    "send": (2, 2),
+    "condemn": (2, 2),
+    "heal": (0, 0),
+    "partition": (1, FOUNDERS_MAX),
+}
 """How many processes a verb is about, the fewest and the most, if it is not one."""
 
 
