@@ -35,7 +35,7 @@ def same_contact_is_asked_for_ever(_self: Search, found: Found) -> tuple[int, in
     return 0, found.process.boot
 
 
-@plant(Found, "can_go_on", "coming back, kin", is_property=True)
+@plant(Found, "can_help", "coming back, kin", is_property=True)
 def blocked_members_take_others_in(self: Found) -> bool:
     """Any member will do, also one that can decide nothing."""
     return self.standing is not None

@@ -28,7 +28,7 @@ _decoder = msgspec.json.Decoder(ViewSeen | Sample)
 class Cluster:
     """Members as processes, and everything they print."""
 
-    def __init__(self, *, is_loaded: bool) -> None:
+    def __init__(self, *, is_loaded: bool, rejoin: bool = False) -> None:
         """Start the founding members."""
         self._is_loaded = is_loaded
         self._lines: queue.Queue[ViewSeen | Sample] = queue.Queue()
@@ -39,7 +39,8 @@ class Cluster:
         addresses = [f"127.0.0.1:{port}" for port in free_ports(MEMBER_COUNT)]
         self.members = dict(zip(names, addresses, strict=True))
         for name in names:
-            self.start(MemberSpec(name, members=self.members, is_loaded=is_loaded))
+            spec = MemberSpec(name, members=self.members, is_loaded=is_loaded, rejoin=rejoin)
+            self.start(spec)
         self.wait_for_view(1, names)
 
     def start(self, spec: MemberSpec) -> None:
@@ -103,9 +104,9 @@ class Cluster:
 
 
 @contextmanager
-def cluster(*, is_loaded: bool) -> Iterator[Cluster]:
+def cluster(*, is_loaded: bool, rejoin: bool = False) -> Iterator[Cluster]:
     """Five members, for a while."""
-    members = Cluster(is_loaded=is_loaded)
+    members = Cluster(is_loaded=is_loaded, rejoin=rejoin)
     try:
         yield members
     finally:

@@ -11,8 +11,9 @@ does being taken in and excluded before the first view could be installed: that 
 the next life tries again.
 
 Of those that answer as members that can go on, the one that knows the highest view is asked to take
-the process in; one that was tried in vain comes after those that were not. An answer names places
-of members, so whoever knew only the dead finds the living through anybody who is heard.
+the process in; likewise one that has done so already, and may be blocked without it. One that was
+tried in vain comes after those that were not. An answer names places of members, so whoever knew
+only the dead finds the living through anybody who is heard.
 
 Lives are numbered upwards: a number is never used again by the process that lived it.
 
@@ -71,9 +72,13 @@ class Found:
     """The number that the next life of the asker's name may have, as far as it knows."""
 
     @property
-    def can_go_on(self) -> bool:
-        """Whether it is a member that can take others in."""
-        return self.standing is not None and not self.standing.is_blocked
+    def can_help(self) -> bool:
+        """Whether it is a member that can take others in, or has taken the asker in already.
+
+        In the latter case its group may wait for the asker, blocked as it is.
+        """
+        standing = self.standing
+        return standing is not None and (standing.is_known or not standing.is_blocked)
 
 
 class _Place:
@@ -180,7 +185,7 @@ class Search:
         place.found, place.why_foreign = found, ""
         if found.standing is not None:
             self.learn(list(found.standing.places), now_us)
-        if found.can_go_on and self._good_us is None:
+        if found.can_help and self._good_us is None:
             self._good_us = now_us
 
     def miss(self, at: str, now_us: int, dice: float) -> None:
@@ -263,7 +268,7 @@ class Search:
         if not is_complete and now_us - self._good_us < self._gather_us:
             return
         good = [place.found for place in self._places.values() if place.found is not None]
-        good = [found for found in good if found.can_go_on]
+        good = [found for found in good if found.can_help]
         self._good_us = None
         if not good:
             return
@@ -274,7 +279,7 @@ class Search:
         self._contact, self._contact_us, self._knock_us = best.process, now_us, now_us
 
     def _rank(self, found: Found) -> tuple[int, int]:
-        assert found.standing is not None, "it can go on"
+        assert found.standing is not None, "it can help"
         return self._tried.get(found.process, 0), -found.standing.number
 
     def _knock(self, now_us: int) -> list[Effect]:

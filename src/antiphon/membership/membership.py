@@ -313,8 +313,8 @@ class Membership:
         views = [view.number for view in self.transition.pending if process in view.failed]
         if process in self._gone or views:
             return Out(self._gone.get(process) or views[0])
-        is_known = has_channel or process in latest.members
-        if 0 < view_number <= latest.number and not is_known:
+        is_known = process in latest.members
+        if 0 < view_number <= latest.number and not is_known and not has_channel:
             return Out(latest.number)
         places = tuple(who.place for who in latest.members if who != process)
         return Standing(latest.number, self.is_blocked, is_known, places[:PLACES_SAID])

@@ -16,6 +16,7 @@ from antiphon.membership.entrance import GiveUp, Inquire, Knock, Search
 from antiphon.membership.failure_detector import Timing
 from antiphon.sim.asking import Inquiries, Question, Reply
 from antiphon.sim.life import Life
+from antiphon.sim.scenario import Step
 from antiphon.sim.scheduler import Scheduler
 
 LIVES_MAX = 4
@@ -30,6 +31,9 @@ class Surroundings(Protocol):
 
     def begin(self, process: ProcessId, view: View | None) -> Life:
         """Begin a life."""
+
+    def do_to(self, life: Life, step: Step) -> None:
+        """Let a process do something."""
 
     def complain(self, what: str) -> None:
         """Say what no process should do."""
@@ -54,6 +58,8 @@ class Entering:
         self._wake_us: int | None = None
         self.life: Life | None = None
         """The life that knocks."""
+        self.wishes: list[Step] = []
+        """What the process is to do once it lives."""
         self.is_paused = False
         self.is_over = False
         self._look()
@@ -126,6 +132,9 @@ class Entering:
             if self.life is not None:
                 self.life.die("its number is out of date")
             self.life = around.begin(ProcessId(self._name, number, count), None)
+            wishes, self.wishes = self.wishes, []
+            for step in wishes:
+                around.do_to(self.life, step)
         life = self.life
         life.do(life.machine.ask_to_join(contact, around.scheduler.now_us))
 

@@ -182,11 +182,12 @@ class World:
             case _:
                 life = self._current.get(step.who[0])
                 if life is not None and life.is_up:
-                    self._do_to(life, step)
+                    self.do_to(life, step)
                 elif (entering := self._entering.get(step.who[0])) is not None:
                     _do_to_entering(entering, step)
 
-    def _do_to(self, life: Life, step: Step) -> None:
+    def do_to(self, life: Life, step: Step) -> None:
+        """Let a process do something, or do something to it."""
         match step.verb:
             case "multicast":
                 life.say(max(1, step.amount))
@@ -276,9 +277,9 @@ class World:
 def _do_to_entering(entering: Entering, step: Step) -> None:
     """Do something to a process that is between two lives."""
     match step.verb:
-        case "crash" | "leave":
+        case "crash":
             entering.is_over = True
         case "pause" | "resume":
             entering.is_paused = step.verb == "pause"
-        case _:
-            pass
+        case _:  # it does so when it lives
+            entering.wishes.append(step)
