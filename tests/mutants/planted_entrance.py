@@ -6,7 +6,7 @@ They are what the code once did, put into the machine that replaced it.
 from tests.mutants.registry import plant
 
 from antiphon.core.ids import ProcessId
-from antiphon.membership.entrance import Found, Search
+from antiphon.membership.entrance import Search
 from antiphon.membership.membership import Membership
 
 _RIGHT_MISS = Search.miss
@@ -27,18 +27,6 @@ def exclusion_before_the_first_view_is_a_refusal(
     """Who was taken in and excluded again is out for good."""
     is_excluded = not next_life and bool(why)
     _RIGHT_END(self, why, next_life, now_us, dice, is_refused=is_refused or is_excluded)
-
-
-@plant(Search, "_rank", "coming back, kin")
-def same_contact_is_asked_for_ever(_self: Search, found: Found) -> tuple[int, int]:
-    """The first place that answers is asked again and again, although it is out itself."""
-    return 0, found.process.boot
-
-
-@plant(Found, "can_help", "coming back, kin", is_property=True)
-def blocked_members_take_others_in(self: Found) -> bool:
-    """Any member will do, also one that can decide nothing."""
-    return self.standing is not None
 
 
 @plant(Membership, "_probe", "a group of two")

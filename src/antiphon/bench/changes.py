@@ -32,6 +32,7 @@ class Cluster:
         """Start the founding members."""
         self._is_loaded = is_loaded
         self._lines: queue.Queue[ViewSeen | Sample] = queue.Queue()
+        self._listeners: list[threading.Thread] = []
         self.samples: list[Sample] = []
         self.views: list[ViewSeen] = []
         self.processes: dict[str, subprocess.Popen[str]] = {}
@@ -51,12 +52,15 @@ class Cluster:
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
         )  # fmt: skip
         self.processes[spec.name] = process
-        threading.Thread(target=self._listen, args=(process,), daemon=True).start()
+        listener = threading.Thread(target=self._listen, args=(process,), daemon=True)
+        self._listeners.append(listener)
+        listener.start()
 
     def _listen(self, process: subprocess.Popen[str]) -> None:
         assert process.stdout is not None, "stdout is a pipe"
-        for line in process.stdout:
-            self._lines.put(_decoder.decode(line))
+        with process.stdout as lines:
+            for line in lines:
+                self._lines.put(_decoder.decode(line))
 
     def take(self, timeout_s: float) -> ViewSeen | None:
         """Wait for the next line; return it if it is about a view."""
@@ -101,6 +105,10 @@ class Cluster:
             process.kill()
         for process in self.processes.values():
             process.wait()
+            if process.stdin is not None:
+                process.stdin.close()
+        for listener in self._listeners:
+            listener.join()
 
 
 @contextmanager

@@ -185,8 +185,9 @@ class Search:
         place.found, place.why_foreign = found, ""
         if found.standing is not None:
             self.learn(list(found.standing.places), now_us)
-        if found.can_help and self._good_us is None:
-            self._good_us = now_us
+        if found.can_help:
+            place.due_us = now_us + self._answer_us  # it has said what there is to say
+            self._good_us = now_us if self._good_us is None else self._good_us
 
     def miss(self, at: str, now_us: int, dice: float) -> None:
         """Nobody has answered at a place: it is down, silent, or hangs up."""
