@@ -179,11 +179,10 @@ class Membership:
         self._probe(now_us)
 
     def _probe(self, now_us: int) -> None:
-        """While blocked: ask those that are not heard whether this process is out."""
-        members = self.latest.members if self.latest is not None else ()
+        """Ask those that are not heard how they stand, while blocked or given up for long."""
+        members = self.latest.members if self.latest is not None and not self.is_over else ()
         suspects = [process for process in self._detector.suspected if process in members]
-        is_blocked = self.is_blocked and not self.is_over
-        for process in self._probing.look(suspects, now_us, is_blocked=is_blocked):
+        for process in self._probing.look(suspects, now_us, is_blocked=self.is_blocked):
             self._out.put(ProbeProcess(process))
 
     def _forget_history(self) -> None:
@@ -321,8 +320,7 @@ class Membership:
 
     def _on_standing(self, peer: ProcessId, standing: Standing, now_us: int) -> None:
         """``peer`` has answered; it counts as heard only when its channel carries something."""
-        may_pardon = self.is_blocked and self._probing.may_pardon(peer, now_us)
-        if may_pardon and standing.is_known:
+        if standing.is_known and self._probing.may_pardon(peer, now_us):
             self._probing.forget(peer)
             self._detector.pardon(peer, now_us)
             self._out.put(RestoreProcess(peer))

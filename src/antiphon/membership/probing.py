@@ -5,10 +5,11 @@ asked how it stands, condemned ones too, again and again: with a question of its
 channel between the two. If the answer is that this process is out, its life ends. So nobody stays
 blocked for good while anybody who knows better listens where a member of its view was.
 
-A member that was given up for a stall (it lives, but takes nothing) may be pardoned: if without it
-nothing can be decided here, and it still takes this process for a member although it has had the
-time to exclude it. Otherwise a few such judgements, each fair, could leave a group of the living
-without any quorum for ever. What was condemned on certain evidence is never pardoned.
+A member that was given up for a stall (it lives, but takes nothing) may be pardoned: if it has not
+been excluded for so long that the group seems unable to, and still takes this process for a member
+although it has had the time to exclude it. Otherwise a few such judgements, each fair, could leave
+a group of the living without any quorum for ever. What was condemned on certain evidence is never
+pardoned.
 """
 
 from antiphon.core.ids import ProcessId
@@ -29,7 +30,8 @@ class Probing:
 
     def look(self, suspects: list[ProcessId], now_us: int, *, is_blocked: bool) -> list[ProcessId]:
         """Return whom to ask now; called every heartbeat."""
-        if not is_blocked:
+        wanted = [who for who in suspects if is_blocked or self.may_pardon(who, now_us)]
+        if not wanted:
             self._pause_us = 0
             return []
         if self._pause_us and now_us < self._due_us:
@@ -37,7 +39,7 @@ class Probing:
         pause_us = max(2 * self._pause_us, self._timing.heartbeat_us)
         self._pause_us = min(pause_us, self._timing.timeout_us)
         self._due_us = now_us + self._pause_us
-        return suspects
+        return wanted
 
     def give_up(self, process: ProcessId, now_us: int) -> None:
         """``process`` takes nothing."""
