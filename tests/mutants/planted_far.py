@@ -13,28 +13,28 @@ from antiphon.core.errors import PeerError
 from antiphon.core.ids import ProcessId
 from antiphon.core.views import View
 from antiphon.membership.changes import Changes
+from antiphon.membership.coordination import Coordination
 from antiphon.membership.membership import Membership
 from antiphon.ordering.letters import Letters
 from antiphon.toolkit.commit import Commit, Effect
 from antiphon.toolkit.commit_messages import Lack, State
 
 
-@plant(Membership, "_lead", "retries after a fixed time")
-def late_answers_end_a_ballot(
-    self: Membership, latest: View, reached: list[ProcessId], now_us: int
-) -> None:
+@plant(Coordination, "_lead", "retries after a fixed time")
+def late_answers_end_a_ballot(self: Coordination, latest: View, now_us: int) -> list[View]:
     """A ballot is given up after a few heartbeats, although its answers are on their way."""
     if now_us < self._patience.due_us:
-        return
+        return []
     view = self._changes.next_view(
         latest, list(self._detector.suspected), self._leavers(),
-        is_flushing=bool(self.transition.pending),
+        is_flushing=bool(self._transition.pending),
     )  # fmt: skip
-    if view is not None:
-        rank = latest.members.index(self._me)
-        self._agreement.give_up()
-        self._patience.due_us = now_us + (4 + rank % 8) * self._timing.heartbeat_us
-        self._learn(self._agreement.propose(view), now_us, is_decider=True)
+    if view is None:
+        return []
+    rank = latest.members.index(self._me)
+    self._agreement.give_up()
+    self._patience.due_us = now_us + (4 + rank % 8) * self._timing.heartbeat_us
+    return self._agreement.propose(view)
 
 
 _RIGHT_NEWS = Changes.news

@@ -28,10 +28,11 @@ _decoder = msgspec.json.Decoder(ViewSeen | Sample)
 class Cluster:
     """Members as processes, and everything they print."""
 
-    def __init__(self, *, is_loaded: bool) -> None:
+    def __init__(self, *, is_loaded: bool, rejoin: bool = False) -> None:
         """Start the founding members."""
         self._is_loaded = is_loaded
         self._lines: queue.Queue[ViewSeen | Sample] = queue.Queue()
+        self._listeners: list[threading.Thread] = []
         self.samples: list[Sample] = []
         self.views: list[ViewSeen] = []
         self.processes: dict[str, subprocess.Popen[str]] = {}
@@ -39,7 +40,8 @@ class Cluster:
         addresses = [f"127.0.0.1:{port}" for port in free_ports(MEMBER_COUNT)]
         self.members = dict(zip(names, addresses, strict=True))
         for name in names:
-            self.start(MemberSpec(name, members=self.members, is_loaded=is_loaded))
+            spec = MemberSpec(name, members=self.members, is_loaded=is_loaded, rejoin=rejoin)
+            self.start(spec)
         self.wait_for_view(1, names)
 
     def start(self, spec: MemberSpec) -> None:
@@ -50,12 +52,15 @@ class Cluster:
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
         )  # fmt: skip
         self.processes[spec.name] = process
-        threading.Thread(target=self._listen, args=(process,), daemon=True).start()
+        listener = threading.Thread(target=self._listen, args=(process,), daemon=True)
+        self._listeners.append(listener)
+        listener.start()
 
     def _listen(self, process: subprocess.Popen[str]) -> None:
         assert process.stdout is not None, "stdout is a pipe"
-        for line in process.stdout:
-            self._lines.put(_decoder.decode(line))
+        with process.stdout as lines:
+            for line in lines:
+                self._lines.put(_decoder.decode(line))
 
     def take(self, timeout_s: float) -> ViewSeen | None:
         """Wait for the next line; return it if it is about a view."""
@@ -100,12 +105,16 @@ class Cluster:
             process.kill()
         for process in self.processes.values():
             process.wait()
+            if process.stdin is not None:
+                process.stdin.close()
+        for listener in self._listeners:
+            listener.join()
 
 
 @contextmanager
-def cluster(*, is_loaded: bool) -> Iterator[Cluster]:
+def cluster(*, is_loaded: bool, rejoin: bool = False) -> Iterator[Cluster]:
     """Five members, for a while."""
-    members = Cluster(is_loaded=is_loaded)
+    members = Cluster(is_loaded=is_loaded, rejoin=rejoin)
     try:
         yield members
     finally:

@@ -30,6 +30,8 @@ class MemberSpec(msgspec.Struct, frozen=True):
     is_loaded: bool = False
     """Whether it multicasts as fast as it can."""
     trace: str = ""
+    rejoin: bool = False
+    """Whether it comes back by itself when it was excluded."""
 
 
 class ViewSeen(msgspec.Struct, frozen=True, tag="view"):
@@ -41,6 +43,7 @@ class ViewSeen(msgspec.Struct, frozen=True, tag="view"):
     members: list[str]
     pause_ms: float
     """Between the last batch read before the view and the first one after it."""
+    primary: bool = True
 
 
 class Sample(msgspec.Struct, frozen=True, tag="sample"):
@@ -65,7 +68,8 @@ async def _read(node: Node, spec: MemberSpec, counts: dict[str, int]) -> None:
         if isinstance(event, View):
             views.append((event, now_ns))
             if not spec.is_loaded:
-                _print(ViewSeen(spec.name, now_ns, event.number, list(event.members), 0.0))
+                members = list(event.members)
+                _print(ViewSeen(spec.name, now_ns, event.number, members, 0.0, event.primary))
         elif isinstance(event, Batch):
             counts["delivered"] += len(event.payloads)
             for view, seen_ns in views if spec.is_loaded else ():
@@ -92,7 +96,7 @@ async def _sample(node: Node, spec: MemberSpec, counts: dict[str, int]) -> None:
 async def _main(spec: MemberSpec) -> None:
     node = make_node(
         "bench", spec.name, members=spec.members or None, at=spec.at or None, seeds=spec.seeds,
-        trace=spec.trace or None, drain_s=30.0,
+        trace=spec.trace or None, drain_s=30.0, rejoin=spec.rejoin,
     )  # fmt: skip
     counts = {"delivered": 0}
     async with node.group:

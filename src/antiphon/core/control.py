@@ -7,6 +7,7 @@ and heartbeat, so the codec is chosen for safety and not for the last byte.
 
     agreement    Prepare, Promise, Propose, Accept, Reject, Decide, Want
     changes      JoinRequest, JoinRefused, Ask, Out
+    questions    Standing, Out
     flush        Flush, Report, Install
     stability    Alive
     uniform      Confirm
@@ -25,6 +26,7 @@ from antiphon.core.views import View
 
 Number = Annotated[int, Meta(ge=0, le=2**62)]
 Rank = Annotated[int, Meta(ge=0, lt=4096)]
+Place = Annotated[str, Meta(max_length=256)]
 
 
 class Prepare(Struct, frozen=True, array_like=True, tag=True):
@@ -106,6 +108,19 @@ class Out(Struct, frozen=True, array_like=True, tag=True):
     number: Number
 
 
+class Standing(Struct, frozen=True, array_like=True, tag=True):
+    """In answer to a question: how I stand in the group, and whether you are in it."""
+
+    number: Number
+    """The last view that I know to be agreed on."""
+    is_blocked: bool
+    """Whether I reach too few members to go on."""
+    is_known: bool
+    """Whether you are a member, as far as I know."""
+    places: tuple[Place, ...] = ()
+    """Where some of the members are."""
+
+
 class Flush(Struct, frozen=True, array_like=True, tag=True):
     """Whatever I had to send before view ``number`` is ahead of this (ISIS 5.3)."""
 
@@ -181,7 +196,7 @@ class StateTaken(Struct, frozen=True, array_like=True, tag=True):
 
 AnyMessage = (
     Prepare | Promise | Propose | Accept | Reject | Decide | Want
-    | JoinRequest | JoinRefused | Ask | Out
+    | JoinRequest | JoinRefused | Ask | Out | Standing
     | Flush | Report | Install | Alive | Confirm | LetterTaken | LetterAsked
     | StateChunk | StateTaken
 )  # fmt: skip

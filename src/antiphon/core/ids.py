@@ -52,3 +52,8 @@ class ProcessId(Struct, frozen=True, order=True, array_like=True):
     def __str__(self) -> str:
         """First lives go by the bare name; later ones show their number, as ``alice~2``."""
         return self.name if self.incarnation == 1 else f"{self.name}~{self.incarnation}"
+
+    @property
+    def place(self) -> str:
+        """Where it is found, as whoever comes after it is; without addresses, its name."""
+        return self.address or self.name

@@ -56,6 +56,12 @@ class View(Struct, frozen=True, array_like=True):
         twice, size = 2 * len(present), len(self.members)
         return twice > size or (twice == size and self.members[0] in present)
 
+    def next_life_of(self, process: ProcessId) -> int:
+        """Return the number with which a process may ask to be taken in: its own, if it is."""
+        if process in self.members:
+            return process.incarnation
+        return self.last_life_of(process.name) + 1
+
     def last_life_of(self, name: str) -> int:
         """Return the number of the last known life of ``name``, 0 if it has had none."""
         lives = [member.incarnation for member in self.members if member.name == name]

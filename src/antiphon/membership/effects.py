@@ -90,6 +90,8 @@ class LeaveGroup:
     why: str
     next_life: int = 0
     """If it was refused for an outdated number: the one to ask with."""
+    is_refused: bool = False
+    """Whether the group refuses it for good; one that was only excluded may try again."""
 
 
 @final
@@ -100,9 +102,29 @@ class SuspectProcess:
     process: ProcessId
 
 
+@final
+@dataclass(slots=True)
+class ProbeProcess:
+    """Ask whoever is where this process is, or was, how it stands: not over the channel.
+
+    What it answers (:class:`Standing` of that process, or :class:`Out` of anybody) is a message
+    of the process that was asked.
+    """
+
+    process: ProcessId
+
+
+@final
+@dataclass(slots=True)
+class RestoreProcess:
+    """Take the channel with a process up again that was given up for a stall; nothing is lost."""
+
+    process: ProcessId
+
+
 Effect = (
     SendControl | SendRun | SendLetter | RelayRuns | DeliverRuns | InstallView
-    | BlockGroup | ResumeGroup | LeaveGroup | SuspectProcess
+    | BlockGroup | ResumeGroup | LeaveGroup | SuspectProcess | ProbeProcess | RestoreProcess
 )  # fmt: skip
 
 

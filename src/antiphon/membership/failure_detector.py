@@ -20,7 +20,8 @@ A process that was itself stopped (SIGSTOP, a suspended machine) finds everybody
 long as it slept. It notices by its own late timer, and forgives everybody that time.
 
 Some evidence is certain: nobody listens any more where the process was, or another life of the
-same name does. Such a process is condemned, and never trusted again.
+same name does. Such a process is condemned, and never trusted again. One that was given up because
+it takes nothing is condemned too, but may be pardoned (``probing``).
 
 Fault model: asynchronous; clocks need only run forward. Cost: no message of its own.
 """
@@ -168,6 +169,12 @@ class FailureDetector:
             return False
         self.suspected[process] = None
         return True
+
+    def pardon(self, process: ProcessId, now_us: int) -> None:
+        """``process`` was condemned wrongly: watch it as if it were new."""
+        self._condemned.pop(process, None)
+        if self.suspected.pop(process, self) is None:
+            self._peers[process] = _Peer(now_us, self._timing.timeout_us, is_new=True)
 
     def check(self, now_us: int) -> list[ProcessId]:
         """Look at the time; return who is suspected since the last look."""

@@ -4,22 +4,15 @@
     Changes           who shall be in the next view?     -> propose it
     Agreement         what is the next view?             -> a decided view is pending
     Flush             may it be installed?               -> InstallView
-
-The coordinator is the most senior member of the last view agreed on that a process hears and that
-does not say it is blocked; everybody can become it. A process is blocked, and says so to all, if
-those that it hears, and that have not long said that they do not hear it, are too few to decide
-anything; until they are heard again or tell it that it is out.
-
-Partial connectivity: whoever hears and is heard by a quorum can coordinate; who is not, blocks, and
-the next takes over. Whoever the coordinator cannot go on with is excluded, and of two others that
-do not hear each other the junior one, as far as the quorum allows (``changes``).
+    Coordination      who leads, and is it blocked?
+    Probing           is it out, if it is blocked?
 
 Law: views are installed in the order agreed on, one by one. A process that learns that it failed
 in the eyes of the others stops at once; it can come back as a new life.
 """
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from antiphon.core.control import (
     Accept,
@@ -34,6 +27,7 @@ from antiphon.core.control import (
     Promise,
     Reject,
     Report,
+    Standing,
     Want,
 )
 from antiphon.core.control import Flush as FlushMessage
@@ -42,15 +36,16 @@ from antiphon.core.ids import ProcessId
 from antiphon.core.views import NUMBER_MAX, View
 from antiphon.membership.agreement import AGREEMENT_MESSAGES, Agreement
 from antiphon.membership.changes import Changes
+from antiphon.membership.coordination import Coordination
 from antiphon.membership.effects import (
-    BlockGroup,
     LeaveGroup,
     Outbox,
-    ResumeGroup,
+    ProbeProcess,
+    RestoreProcess,
     SuspectProcess,
 )
 from antiphon.membership.failure_detector import BLOCKED, DEAF, FailureDetector, Timing
-from antiphon.membership.patience import Patience
+from antiphon.membership.probing import Probing
 from antiphon.membership.transition import Copies, Flush, Transition
 
 FlushMaker = Callable[[Outbox, Transition, Copies], Flush]
@@ -60,6 +55,9 @@ EARLY_MAX = 4096
 
 GONE_MAX = 1024
 """Former members that are remembered, to tell them so when they speak."""
+
+PLACES_SAID = 16
+"""Members whose places are told to who asks."""
 
 
 class Membership:
@@ -82,6 +80,7 @@ class Membership:
         self._agreement = Agreement(outbox, view)
         self._changes = Changes(outbox.me)
         self._detector = FailureDetector(timing, now_us)
+        self._probing = Probing(timing)
         self._copies = copies
         self._flush = make_flush(outbox, self.transition, copies)
         self._gone: dict[ProcessId, int] = {}
@@ -89,10 +88,11 @@ class Membership:
         self._early: deque[tuple[ProcessId, FlushMessage | Report | Install]]
         self._early = deque(maxlen=EARLY_MAX)
         self._in_view: dict[ProcessId, int] = {}
-        self._patience = Patience()
-        self._pushed: dict[ProcessId, int] = {}
+        self._coordination = Coordination(
+            outbox, timing, self._agreement, self._changes, self._detector, self.transition,
+            self.view_of,
+        )  # fmt: skip
         self._left_us: int | None = None
-        self.is_blocked = False
         self.is_over = False
         if view is None:
             self._changes.has_state = False
@@ -100,6 +100,11 @@ class Membership:
             self._watch(now_us)
 
     # What others ask.
+
+    @property
+    def is_blocked(self) -> bool:
+        """Whether too few members can be reached to decide anything."""
+        return self._coordination.is_blocked
 
     @property
     def latest(self) -> View | None:
@@ -192,6 +197,14 @@ class Membership:
         if self._left_us is not None and now_us - self._left_us > self._patience_us():
             self._end("it left, but could not learn what the others delivered last")
         self._coordinate(now_us)
+        self._probe(now_us)
+
+    def _probe(self, now_us: int) -> None:
+        """Ask those that are not heard how they stand, while blocked or given up for long."""
+        members = self.latest.members if self.latest is not None and not self.is_over else ()
+        suspects = [process for process in self._detector.suspected if process in members]
+        for process in self._probing.look(suspects, now_us, is_blocked=self.is_blocked):
+            self._out.put(ProbeProcess(process))
 
     def _forget_history(self) -> None:
         """Drop the views that everybody has installed: nobody can want them any more."""
@@ -205,9 +218,13 @@ class Membership:
         """Return how long a leaver waits for a flush that may go on without it."""
         return 20 * self._timing.timeout_us
 
-    def lose(self, peer: ProcessId, now_us: int) -> None:
-        """``peer`` is certainly dead."""
+    def lose(self, peer: ProcessId, now_us: int, *, is_certain: bool = True) -> None:
+        """``peer`` is dead; or, if that is not certain, is given up because it takes nothing."""
         self._changes.drop_joiner(peer)
+        if is_certain:
+            self._probing.forget(peer)
+        else:
+            self._probing.give_up(peer, now_us)
         if self._detector.condemn(peer):
             self._out.put(SuspectProcess(peer))
         self._forget_leaver(peer, now_us)
@@ -231,6 +248,9 @@ class Membership:
     def receive(self, peer: ProcessId, message: AnyMessage, now_us: int) -> None:
         """Take a control message."""
         if self.is_over:
+            return
+        if isinstance(message, Standing):
+            self._on_standing(peer, message, now_us)
             return
         self._detector.hear(peer, now_us)
         match message:
@@ -257,7 +277,7 @@ class Membership:
                 self._take_flush(peer, message)
             case _ if isinstance(message, AGREEMENT_MESSAGES):
                 if isinstance(message, Promise | Accept | Reject):
-                    self._patience.hear(now_us)
+                    self._coordination.hear_vote(now_us)
                 views = self._agreement.receive(peer, message)
                 self._learn(views, now_us, is_decider=not isinstance(message, Decide))
             case _:
@@ -302,18 +322,46 @@ class Membership:
         if namesake is not None and is_same_place:
             self.lose(namesake, now_us)  # nobody else can listen where it did
 
+    def has_left(self, process: ProcessId) -> bool:
+        """Whether ``process`` went of its own will."""
+        return process in self._left
+
+    def answer(
+        self, process: ProcessId, view_number: int, *, has_channel: bool
+    ) -> Out | Standing | None:
+        """Return what to tell who asks, knowing views up to ``view_number``; None: not a member."""
+        latest = self.latest
+        if latest is None or self.is_over:
+            return None
+        views = [view.number for view in self.transition.pending if process in view.failed]
+        if process in self._gone or views:
+            return Out(self._gone.get(process) or views[0])
+        is_known = process in latest.members
+        if 0 < view_number <= latest.number and not is_known and not has_channel:
+            return Out(latest.number)
+        places = tuple(who.place for who in latest.members if who != process)
+        return Standing(latest.number, self.is_blocked, is_known, places[:PLACES_SAID])
+
+    def _on_standing(self, peer: ProcessId, standing: Standing, now_us: int) -> None:
+        """``peer`` has answered; it counts as heard only when its channel carries something."""
+        if standing.is_known and self._probing.may_pardon(peer, now_us):
+            self._probing.forget(peer)
+            self._detector.pardon(peer, now_us)
+            self._out.put(RestoreProcess(peer))
+            self._coordinate(now_us)
+
     def _on_refused(self, why: str, next_life: int) -> None:
         if self.latest is None:
-            self._end(why, next_life)
+            self._end(why, next_life, is_refused=not next_life)
 
     def _on_out(self, number: int) -> None:
         if self.latest is None or number > self.latest.number:
             self._end(f"the others have gone on without this process since view {number}")
 
-    def _end(self, why: str, next_life: int = 0) -> None:
+    def _end(self, why: str, next_life: int = 0, *, is_refused: bool = False) -> None:
         if not self.is_over:
             self.is_over = True
-            self._out.put(LeaveGroup(why, next_life))
+            self._out.put(LeaveGroup(why, next_life, is_refused))
 
     # From decided to installed.
 
@@ -321,8 +369,7 @@ class Membership:
         for view in views:
             if is_decider:
                 self._announce(view)
-            self._patience.succeed()
-            self._pushed = {who: at for who, at in self._pushed.items() if who in view.members}
+            self._coordination.learn(view)
             self._changes.learn(view)
             if self._me in view.failed:
                 self._end(f"the others have gone on without this process since view {view.number}")
@@ -388,52 +435,9 @@ class Membership:
         latest = self.latest
         if latest is None or self.is_over or self._me not in latest.members:
             return
-        suspected = self._detector.suspected
-        deaf = self._detector.unfit(now_us, DEAF)
-        reached: Sequence[ProcessId] = latest.members
-        if suspected or deaf:
-            reached = [who for who in latest.members if who not in suspected and who not in deaf]
-        self._note_blocked(latest, reached)
-        if self._dissolve(latest):
-            return
-        coordinator = self._coordinator(latest)
-        for process, ask in self._changes.news(
-            latest, coordinator, list(suspected), self._detector.doubted, is_blocked=self.is_blocked
-        ):
-            self._out.send(process, ask)
-        if suspected and latest.number > 1:
-            self._push_views(latest)
-        if coordinator != self._me or self.is_blocked:
-            self._agreement.give_up()
-        else:
-            self._lead(latest, reached, now_us)
-
-    def _push_views(self, latest: View) -> None:
-        """Tell members that are not heard what was agreed on: their questions would not come."""
-        for process in self._detector.doubted:
-            is_told = max(self._pushed.get(process, 0), self.view_of(process)) >= latest.number
-            if process in latest.members and not is_told:
-                self._pushed[process] = latest.number
-                self._out.send(process, Decide(tuple(self._agreement.history)))
-
-    def _coordinator(self, latest: View) -> ProcessId:
-        """Return who leads: the most senior that is heard, and not blocked; or this process."""
-        suspected = self._detector.suspected
-        for member in latest.members:
-            if member == self._me:
-                if not self.is_blocked:
-                    return member
-            elif member not in suspected and not self._detector.has(member, BLOCKED):
-                return member
-        return self._me
-
-    def _note_blocked(self, latest: View, alive: Sequence[ProcessId]) -> None:
-        is_blocked = not latest.has_quorum(alive)
-        if is_blocked and not self.is_blocked:
-            self._out.put(BlockGroup(tuple(alive)))
-        elif self.is_blocked and not is_blocked:
-            self._out.put(ResumeGroup())
-        self.is_blocked = is_blocked
+        self._coordination.look(latest, now_us)
+        if not self._dissolve(latest):
+            self._learn(self._coordination.go_on(latest, now_us), now_us, is_decider=True)
 
     def _dissolve(self, latest: View) -> bool:
         """The last member may leave at once: there is nobody to agree with."""
@@ -444,39 +448,3 @@ class Membership:
             self._out.send_each(self.transition.everybody(), farewell)
             self._end("")
         return self.is_over
-
-    def _lead(self, latest: View, reached: Sequence[ProcessId], now_us: int) -> None:
-        """As coordinator, have decided what is to change; see to it that it gets on.
-
-        Not while fewer than a quorum were heard just now, suspected or not: a proposal of who is
-        cut off does harm where others accept it, for they cannot say so.
-        """
-        if now_us < self._patience.due_us:
-            return
-        view = self._changes.next_view(
-            latest, list(self._detector.suspected), self._leavers(),
-            is_flushing=bool(self.transition.pending),
-            unfit=self._detector.unfit(now_us, DEAF, BLOCKED),
-        )  # fmt: skip
-        if view is None and not self._agreement.is_proposing:
-            return
-        fresh = [who for who in reached if who == self._me or self._detector.is_fresh(who, now_us)]
-        if not latest.has_quorum(fresh):
-            return
-        rank = latest.members.index(self._me)
-        timing = self._timing
-        self._patience.ask(now_us, rank, timing.heartbeat_us, timing.timeout_us_max)
-        if not self._agreement.is_proposing:
-            assert view is not None, "something is to change"
-            self._learn(self._agreement.propose(view), now_us, is_decider=True)
-        else:
-            if view is not None:
-                self._agreement.revise(view)
-            self._agreement.repeat()
-
-    def _leavers(self) -> list[ProcessId]:
-        """Return who left and may still be waited for by somebody."""
-        history = self._agreement.history
-        left = {process: None for view in history for process in view.left}
-        failed = {process for view in history for process in view.failed}
-        return [process for process in left if process not in failed]

@@ -13,7 +13,7 @@ import struct
 from contextlib import suppress
 from typing import NamedTuple
 
-from antiphon.core.control import Out
+from antiphon.core.control import Out, Standing
 from antiphon.core.errors import PeerError, UsageError
 from antiphon.core.frames import Control, Hello, decode_frame
 from antiphon.core.greeting import Greeting
@@ -22,21 +22,28 @@ from antiphon.net.framing import GREETING_BYTES_MAX, with_length
 
 _LENGTH = struct.Struct("<I")
 
+_STANDING_BYTES_MAX = 8192
+"""What follows an answer names some members' addresses."""
+
+
+class HungUpError(PeerError):
+    """Whoever was asked ended the connection without a word: it may be between two lives."""
+
 
 class Answer(NamedTuple):
     """What was heard."""
 
     domain: int
     greeting: Greeting
-    out: Out | None
-    """If the asker is no member any more: that."""
+    said: Out | Standing | None
+    """If the asker is no member any more: that; of a member: how it stands itself."""
 
 
 async def ask(address: str, hello: bytes, timeout_s: float) -> Answer:
     """Greet whoever listens at ``address``; return the answer.
 
     Raises OSError if there is no connection (TimeoutError included), PeerError if what is said is
-    no answer.
+    no answer (HungUpError: nothing is said).
     """
     async with asyncio.timeout(timeout_s):
         place = parse_address(address)
@@ -63,25 +70,28 @@ def refuse_itself(transport: asyncio.BaseTransport) -> None:
 
 async def _answer(reader: asyncio.StreamReader) -> Answer:
     try:
-        hello = decode_frame(await _frame(reader))
-    except asyncio.IncompleteReadError:
+        hello = decode_frame(await _frame(reader, GREETING_BYTES_MAX))
+    except (asyncio.IncompleteReadError, ConnectionResetError) as error:
+        if getattr(error, "partial", b""):
+            message = "its answer breaks off"
+            raise PeerError(message) from None
         message = "it hangs up without an answer"
-        raise PeerError(message) from None
+        raise HungUpError(message) from None
     if not isinstance(hello, Hello):
         message = "it answers with something that is no greeting"
         raise PeerError(message)
-    out: Out | None = None
+    said: Out | Standing | None = None
     with suppress(asyncio.IncompleteReadError, PeerError, ConnectionError):
-        more = decode_frame(await _frame(reader))
-        if isinstance(more, Control) and isinstance(more.message, Out):
-            out = more.message
-    return Answer(hello.domain, hello.greeting, out)
+        more = decode_frame(await _frame(reader, _STANDING_BYTES_MAX))
+        if isinstance(more, Control) and isinstance(more.message, Out | Standing):
+            said = more.message
+    return Answer(hello.domain, hello.greeting, said)
 
 
-async def _frame(reader: asyncio.StreamReader) -> bytes:
+async def _frame(reader: asyncio.StreamReader, byte_count_max: int) -> bytes:
     (length,) = _LENGTH.unpack(await reader.readexactly(_LENGTH.size))
-    if length > GREETING_BYTES_MAX:
-        message = f"a frame of {length} bytes is above the limit of {GREETING_BYTES_MAX}"
+    if length > byte_count_max:
+        message = f"a frame of {length} bytes is above the limit of {byte_count_max}"
         raise PeerError(message)
     return await reader.readexactly(length)
 

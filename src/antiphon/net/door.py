@@ -16,7 +16,6 @@ import logging
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from antiphon.core.control import Out
 from antiphon.core.errors import PeerError, UsageError
 from antiphon.core.frames import Frame, Hello, encode_control, encode_hello
 from antiphon.core.greeting import Greeting
@@ -215,9 +214,9 @@ class Door:
     ) -> None:
         is_its = peer is not None and peer.start == greeting.start
         self._answer(link, life, greeting, to=greeting.start if is_its else 0)
-        is_out = peer is None and 0 < greeting.view <= life.view_number and not greeting.founding
-        if is_out and greeting.process != life.process and not life.is_founding:
-            link.write_frame(encode_control(life.domain, Out(life.view_number)))
+        said = life.answer(greeting, has_channel=peer is not None)
+        if said is not None:
+            link.write_frame(encode_control(life.domain, said))
         link.drop(_ANSWERED)
         if peer is None or life.is_founding:
             return

@@ -2,8 +2,8 @@
 
 Law: whoever has entered is in a view. Founding members wait until all of them are connected; if
 one of them finds that the group is running without it, it joins, as a new life of its name.
-A joiner asks a seed for the number of its life, then a member to be taken in, and asks again until
-it is, or is refused for good. What keeps somebody out is said in one sentence.
+A joiner does what its search says (``membership.entrance``): it asks those it knows, then a member
+to be taken in, until it is, or is refused for good. What keeps somebody out is said in a sentence.
 """
 
 import asyncio
@@ -12,29 +12,33 @@ import os
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from antiphon.core.errors import PeerError, StateError, UsageError
+from antiphon.core.control import Standing
+from antiphon.core.errors import (
+    AntiphonError,
+    ExcludedError,
+    PeerError,
+    StateError,
+    UsageError,
+)
 from antiphon.core.frames import encode_hello
-from antiphon.core.greeting import Greeting
 from antiphon.core.ids import GroupName, ProcessId, ViewNumber
 from antiphon.core.views import View
-from antiphon.net.asking import Answer, ask
+from antiphon.membership.entrance import Found, GiveUp, Inquire, Knock, Search
+from antiphon.net.asking import Answer, HungUpError, ask
 from antiphon.net.door import GIVEN_OTHERS
+from antiphon.net.identity import Identity
 from antiphon.net.life import Life
-from antiphon.net.peer import Peer
+from antiphon.net.link import Link
+from antiphon.net.peer import Peer, now_us
 
 if TYPE_CHECKING:
     from antiphon.net.node import Node
 
-_ASK_S = 2.0
-"""How long a seed may take to answer."""
-
-_ASK_AGAIN_S = 0.2
+ASK_S = 5.0
+"""How long a place may take to answer; it may be asked again before."""
 
 STATE_S = 30.0
 """How long a joiner waits for the next piece of the state."""
-
-_COME_BACK_S = 0.5
-"""Between two attempts to come back."""
 
 _log = logging.getLogger("antiphon")
 
@@ -43,6 +47,11 @@ def draw() -> int:
     """Draw the number of a start, which no other start ever has."""
     # From the operating system, and from no seed: two starts must differ, not repeat.
     return int.from_bytes(os.urandom(8)) >> 2 or 1  # noqa: TID251 - see above
+
+
+def dice() -> float:
+    """Return a number from 0 to below 1, to spread what would happen in step."""
+    return draw() % 1024 / 1024
 
 
 class Entrance:
@@ -55,8 +64,10 @@ class Entrance:
         self._connect_s = connect_s
         self._refusal: str | None = None
         self._is_running_without_us = False
-        self.is_refused = False
-        """Whether there is no use in trying again."""
+        self._search: Search | None = None
+        self._life: Life | None = None  # the one that knocks
+        self._knocked: Link | None = None
+        self._asking: dict[asyncio.Task[None], None] = {}
 
     async def found(self, view: View) -> None:
         """Found the group with the other members of ``view``, or join it if it is running."""
@@ -86,7 +97,7 @@ class Entrance:
 
     def _is_settled(self, life: Life) -> bool:
         if life.is_over:
-            self._refusal, _ = self._node.ending
+            self._refusal = self._node.ending.why
         return self._refusal is not None or self._is_running_without_us or not self._missing(life)
 
     @staticmethod
@@ -140,92 +151,172 @@ class Entrance:
     # Joining.
 
     async def join(self, seeds: list[str]) -> None:
-        """Join through any of ``seeds``."""
-        number = 0
+        """Join through any of ``seeds``, or whom they know, within the time allowed."""
         try:
             async with asyncio.timeout(self._connect_s):
-                while number >= 0:
-                    answer = await self._find_member(seeds)
-                    number = await self._ask_in(answer, max(number, answer.next_life))
+                await self._enter(seeds, 0)
         except TimeoutError:
             raise UsageError(self._say_unanswered(seeds)) from None
 
+    async def come_back(self, life: Life) -> ExcludedError | None:
+        """Join again, after ``life``, however long it takes; return why that cannot be."""
+        try:
+            await self._node.end_life(self._node.ending.why)
+            await self._come_back(life)
+        except AntiphonError as error:
+            return ExcludedError(f"{self._config.me} cannot come back: {error}")
+        return None
+
+    async def _come_back(self, life: Life) -> None:
+        config = self._config
+        known = [*(life.latest.members if life.latest is not None else ())]
+        known += config.founding.members if config.founding is not None else ()
+        places = list(dict.fromkeys([*(who.address for who in known), *config.seeds]))
+        last_number = life.process.incarnation
+        coming = asyncio.ensure_future(self._enter(places, last_number))
+        try:
+            while True:
+                done, _ = await asyncio.wait([coming], timeout=self._connect_s)
+                if done:
+                    break
+                said = self._search.say() if self._search is not None else ""
+                why = said or "nobody answers at the places it knows"
+                _log.warning("%s cannot come back yet: %s", self._config.me, why)
+        finally:
+            coming.cancel()
+            await asyncio.wait([coming])
+        coming.result()
+
     def _say_unanswered(self, seeds: list[str]) -> str:
-        if self._refusal is not None:
-            return f"after {self._connect_s:g} s {self._refusal}"
-        said = " or ".join(seeds)
+        said = self._search.say() if self._search is not None else ""
+        if said:
+            return f"after {self._connect_s:g} s {said}: try again"
+        places = " or ".join(seeds)
         return (
-            f"after {self._connect_s:g} s no member answers at {said}: "
+            f"after {self._connect_s:g} s no member answers at {places}: "
             "give the address of a running member"
         )
 
-    async def _find_member(self, seeds: list[str]) -> Greeting:
-        """Ask the seeds, again and again, until one of them answers that it is a member."""
-        while True:
-            for answer in await asyncio.gather(*map(self._ask, seeds)):
-                if answer is not None and answer.view > 0 and not answer.founding:
-                    return answer
-            await asyncio.sleep(_ASK_AGAIN_S)
-
-    async def _ask(self, seed: str) -> Greeting | None:
-        node, config = self._node, self._config
-        me = ProcessId(config.me, 0, 0, str(node.address))
-        asker = node.identity(me, draw(), None)
-        hello = encode_hello(asker.domain, asker.greeting(me, None, is_asking=True))
-        try:
-            answer = await ask(seed, hello, _ASK_S)
-        except OSError:
-            return None
-        except PeerError as error:
-            message = f"{seed} is no member of group {config.group}: {error}"
-            raise UsageError(message) from None
-        if answer.domain != asker.domain:
-            message = f"{seed}: {asker.difference(answer.greeting)}"
-            raise UsageError(message)
-        return answer.greeting
-
-    async def _ask_in(self, answer: Greeting, number: int) -> int:
-        """Ask a member to be taken in; return -1 when it is done, else the number to try with."""
+    async def _enter(self, places: list[str], last_number: int) -> None:
+        """Do what the search says until this process is in a view."""
         node = self._node
-        start = draw()
-        me = ProcessId(self._config.me, number, start, str(node.address))
-        life = node.begin_life(me, start, founding=None)
-        life.begin()
-        contact = answer.process
-        peer = life.mesh.add(contact, is_senior=True)
-        self._refusal = f"{contact} at {contact.address} has not taken this process in: try again"
-        while not life.is_over:
-            if node.view is not None and str(me) in node.view.members:
-                return -1
-            if peer.is_condemned:
-                break
-            if peer.link is not None and life.view_number == 0:
-                life.ask_to_join(contact)
-            with suppress(TimeoutError):
-                async with asyncio.timeout(_ASK_AGAIN_S):
-                    await node.until_changed()
-        why, next_life = node.ending
-        await node.end_life(why or "its contact was lost")
-        if life.is_over and not next_life and why:
-            self.is_refused = True
-            message = f"{self._config.me} is not taken in: {why}"
-            raise UsageError(message)
-        return max(number, next_life)
-
-
-async def come_back(node: "Node", seeds: list[str]) -> None:
-    """Join again, as a new life, however long it takes; unless it is refused."""
-    while True:
-        entrance = Entrance(node, node.config.connect_s)
+        here = str(node.address)
+        known = [place for place in places if place != here]
+        search = Search(known, self._config.settings.timing, now_us(), last_number=last_number)
+        self._search = search
         try:
-            await entrance.join(seeds)
-        except UsageError as error:
-            if entrance.is_refused:
-                raise
-            _log.warning("%s cannot come back yet: %s", node.config.me, error)
-            await asyncio.sleep(_COME_BACK_S)
+            while True:
+                if self._life is not None and self._life.is_over:
+                    await self._end_life(search, self._life)
+                if self._is_in():
+                    return
+                await self._look(search)
+                # At least a little: whatever happens meanwhile ends it.
+                wait_s = max(search.is_due_us - now_us(), 1_000) / 1e6
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(wait_s):
+                        await node.until_changed()
+        finally:
+            asking, self._asking = list(self._asking), {}
+            for task in asking:
+                task.cancel()
+            await asyncio.gather(*asking, return_exceptions=True)
+
+    def _is_in(self) -> bool:
+        view, life = self._node.view, self._life
+        if view is None or life is None or life.is_over:
+            return False
+        return str(life.process) in view.members
+
+    async def _end_life(self, search: Search, life: Life) -> None:
+        """The life that knocked is over: learn from it."""
+        self._life = None
+        end = self._node.ending
+        if life.latest is not None:
+            here = str(self._node.address)
+            others = [who.address for who in life.latest.members if who.address != here]
+            search.learn(others, now_us())
+        await self._node.end_life(end.why)
+        search.end(end.why, end.next_life, now_us(), dice(), is_refused=end.is_refused)
+
+    async def _look(self, search: Search) -> None:
+        life, contact = self._life, search.contact
+        if life is not None and life.view_number:
+            return  # taken in: the rest is up to the group
+        if life is not None and contact is not None:
+            self._look_after(search, life, contact)
+        for effect in search.look(now_us(), dice()):
+            match effect:
+                case Inquire(places):
+                    for place in places:
+                        self._inquire(search, place)
+                case Knock(process, number):
+                    self._knock(await self._life_of(number), process)
+                case GiveUp(why):
+                    message = f"{self._config.me} is not taken in: {why}"
+                    raise UsageError(message)
+
+    def _look_after(self, search: Search, life: Life, contact: ProcessId) -> None:
+        peer = life.mesh.peers.get(contact)
+        if peer is None or peer.is_condemned:
+            search.lose(contact, now_us(), dice())
+        elif peer.link is not None and peer.link is not self._knocked:
+            self._knock(life, contact)  # the connection is new: at once
+
+    async def _life_of(self, number: int) -> Life:
+        """Return the life of this number; begin it if it is a new one."""
+        if self._life is None or self._life.process.incarnation != number:
+            if self._life is not None:
+                await self._node.end_life("its number is out of date")
+            start = draw()
+            me = ProcessId(self._config.me, number, start, str(self._node.address))
+            self._life = self._node.begin_life(me, start, founding=None)
+            self._life.begin()
+        return self._life
+
+    def _knock(self, life: Life, contact: ProcessId) -> None:
+        peer = life.mesh.peers.get(contact)
+        if peer is None:
+            peer = life.mesh.add(contact, is_senior=True)
+        if peer.link is not None:
+            self._knocked = peer.link
+            life.ask_to_join(contact)
+
+    def _inquire(self, search: Search, place: str) -> None:
+        task = asyncio.ensure_future(self._ask(search, place))
+        self._asking[task] = None
+        task.add_done_callback(lambda _: self._asking.pop(task, None))
+
+    async def _ask(self, search: Search, place: str) -> None:
+        domain, hello, asker = self._question()
+        try:
+            answer = await ask(place, hello, ASK_S)
+        except (OSError, HungUpError):
+            search.miss(place, now_us(), dice())
+        except PeerError as error:
+            why = f"{place} is no member of group {self._config.group}: {error}"
+            search.refuse(place, why, now_us(), dice())
         else:
-            return
+            greeting, said = answer.greeting, answer.said
+            if answer.domain != domain:
+                why = f"{place}: {asker.difference(greeting)}"
+                search.refuse(place, why, now_us(), dice())
+            else:
+                standing = said if isinstance(said, Standing) else None
+                found = Found(greeting.process, standing, greeting.next_life)
+                search.hear(place, found, now_us(), dice())
+        self._node.changed.set()
+
+    def _question(self) -> tuple[int, bytes, Identity]:
+        """Return the question, and what it rests on: of the life that knocks, if there is one."""
+        life = self._life
+        if life is not None and not life.is_over:
+            greeting = life.greeting(life.process, is_asking=True)
+            return life.domain, encode_hello(life.domain, greeting), life.identity
+        me = ProcessId(self._config.me, 0, 0, str(self._node.address))
+        asker = self._node.identity(me, draw(), None)
+        hello = encode_hello(asker.domain, asker.greeting(me, None, is_asking=True))
+        return asker.domain, hello, asker
 
 
 async def wait_for_state(node: "Node") -> None:

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from antiphon.core.control import Alive, Out, StateChunk, StateTaken
+from antiphon.core.control import Alive, Out, Standing, StateChunk, StateTaken
 from antiphon.core.errors import AntiphonError
 from antiphon.core.frames import Frame
 from antiphon.core.greeting import Greeting
@@ -32,7 +32,9 @@ from antiphon.membership.effects import (
     Effect,
     InstallView,
     LeaveGroup,
+    ProbeProcess,
     RelayRuns,
+    RestoreProcess,
     ResumeGroup,
     SendControl,
     SendLetter,
@@ -73,8 +75,10 @@ CONFIRM_BYTES = 4 * 1024 * 1024
 
 _log = logging.getLogger("antiphon")
 
-
-_Change = InstallView | BlockGroup | ResumeGroup | SuspectProcess | LeaveGroup
+_Change = (
+    InstallView | BlockGroup | ResumeGroup | SuspectProcess | LeaveGroup
+    | ProbeProcess | RestoreProcess
+)  # fmt: skip
 
 
 class Life:
@@ -125,15 +129,15 @@ class Life:
     @property
     def view_number(self) -> int:
         """The number of the last view agreed on, as far as this process knows; 0 outside."""
-        latest = self._latest()
+        latest = self.latest
         return latest.number if latest is not None else 0
 
-    def _latest(self) -> View | None:
-        return (
-            self.member.membership.latest
-            if self.member is not None
-            else self.identity.founding_view
-        )
+    @property
+    def latest(self) -> View | None:
+        """The last view agreed on, as far as this process knows."""
+        if self.member is None:
+            return self.identity.founding_view
+        return self.member.membership.latest
 
     @property
     def held_runs(self) -> int:
@@ -178,19 +182,24 @@ class Life:
     @property
     def has_room(self) -> bool:
         """Whether little enough is on its way for more to follow."""
-        member = self.member
-        return (
-            self.mesh.is_writable and member is not None and member.kept_bytes <= UNSTABLE_BYTES_MAX
-        )
+        if self.member is None or not self.mesh.is_writable:
+            return False
+        return self.member.kept_bytes <= UNSTABLE_BYTES_MAX
 
     def greeting(
         self, other: ProcessId, to: int = 0, received: int = 0, *, is_asking: bool = False
     ) -> Greeting:
-        """Return what to say to ``other``."""
+        """Return what to say to ``other``; who is out itself knows of no view."""
         return self.identity.greeting(
-            other, self._latest(), to=to, received=received,
+            other, None if self.is_over else self.latest, to=to, received=received,
             is_founding=self.is_founding, is_asking=is_asking,
         )  # fmt: skip
+
+    def answer(self, asker: Greeting, *, has_channel: bool) -> Out | Standing | None:
+        """Return what to tell who asks, beside the greeting; nothing to founding members."""
+        if self.member is None or asker.founding or asker.process == self.process:
+            return None
+        return self.member.membership.answer(asker.process, asker.view, has_channel=has_channel)
 
     # Beginning and ending.
 
@@ -322,8 +331,12 @@ class Life:
                 self._note_blocked(None)
             case SuspectProcess(process):
                 self._note_suspect(process)
-            case LeaveGroup(why, next_life):
-                self._end(why, next_life)
+            case ProbeProcess(process):
+                self.mesh.probe(process)
+            case RestoreProcess(process):
+                self.mesh.restore(process)
+            case LeaveGroup():
+                self._end(effect)
 
     def _expect_known(self) -> None:
         """Have sessions with whoever is in the views agreed on, before any of them is told."""
@@ -365,11 +378,11 @@ class Life:
         if self.recorder is not None:
             self.recorder.suspect(str(process), why)
 
-    def _end(self, why: str, next_life: int) -> None:
+    def _end(self, end: LeaveGroup) -> None:
         self.is_over = True
         if self._timer is not None:
             self._timer.cancel()
-        self._owner.on_over(why, next_life)
+        self._owner.on_over(end)
 
     def deliver(self, runs: list[Run]) -> None:
         """Hand runs to the application."""
@@ -421,7 +434,7 @@ class Life:
         try:
             self.begin()
         except AntiphonError as error:  # the journal cannot be written
-            self._end(str(error), 0)
+            self._end(LeaveGroup(str(error), is_refused=True))
 
     # What the keeper of the state calls.
 
@@ -468,20 +481,20 @@ class Life:
         """Pass it on."""
         return self._owner.on_answer(peer, answer)
 
-    def on_dead(self, peer: Peer, why: str) -> None:
-        """A peer is certainly dead, or lies: tell the machine."""
+    def on_dead(self, peer: Peer, why: str, *, is_certain: bool = True) -> None:
+        """A peer is dead, or lies, or, if that is not certain, takes nothing: tell the machine."""
         if self.is_over or peer.is_condemned:
             return
-        peer.is_condemned = True
+        peer.is_condemned, peer.is_stalled = True, not is_certain
         peer.why = why
         if peer.link is not None:
             peer.link.drop(why)
         if self.member is not None:
             self._owner.flush()
-            self.do(self.member.lose(peer.process, now_us()))
+            self.do(self.member.lose(peer.process, now_us(), is_certain=is_certain))
         self._owner.on_room()
 
-    def on_out(self, peer: Peer, out: Out) -> None:
-        """A peer says that this process is no member any more."""
+    def on_said(self, process: ProcessId, said: Out | Standing) -> None:
+        """Who was asked says that this process is no member any more, or how it stands."""
         if self.member is not None and not self.is_over:
-            self.do(self.member.take_control(peer.process, out, now_us()))
+            self.do(self.member.take_control(process, said, now_us()))

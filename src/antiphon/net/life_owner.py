@@ -9,6 +9,7 @@ from antiphon.core.errors import AntiphonError
 from antiphon.core.ids import ProcessId
 from antiphon.core.runs import Run
 from antiphon.core.views import View
+from antiphon.membership.effects import LeaveGroup
 from antiphon.net.asking import Answer
 from antiphon.net.peer import Peer
 
@@ -49,5 +50,5 @@ class Owner(Protocol):
     def on_stateless(self, error: AntiphonError) -> None:
         """The state cannot be had."""
 
-    def on_over(self, why: str, next_life: int) -> None:
-        """The life has ended: it left (``why`` is empty), was excluded, or was not taken in."""
+    def on_over(self, end: LeaveGroup) -> None:
+        """The life has ended: it left (``end.why`` is empty), was excluded, or not taken in."""

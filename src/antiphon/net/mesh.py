@@ -16,10 +16,11 @@ Who the other side is, and not only claims to be, is for ``credentials`` to say.
 
 import asyncio
 import logging
+from collections.abc import Coroutine
 from contextlib import suppress
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
-from antiphon.core.control import Out
+from antiphon.core.control import Out, Standing
 from antiphon.core.errors import PeerError
 from antiphon.core.frames import Ack, Bye, Frame, Hello, encode_ack, encode_bye, encode_hello
 from antiphon.core.greeting import Greeting
@@ -91,8 +92,8 @@ class Owner(Protocol):
     def on_answer(self, peer: Peer, answer: Answer) -> bool:
         """While founding: take what was found at a member's address; False to try no further."""
 
-    def on_out(self, peer: Peer, out: Out) -> None:
-        """A peer says that this process is no member any more."""
+    def on_said(self, process: ProcessId, said: Out | Standing) -> None:
+        """Who was asked says that this process is no member any more, or how it stands."""
 
 
 class Mesh:
@@ -254,16 +255,48 @@ class Mesh:
             owner.on_answer(peer, answer)
         elif answer.domain != owner.domain or not _is_same(peer, answer.greeting):
             owner.on_dead(peer, "somebody else listens where it was")
-        elif answer.out is not None and (is_its or not secret):
-            owner.on_out(peer, answer.out)
+        elif isinstance(answer.said, Out) and (is_its or not secret):
+            owner.on_said(peer.process, answer.said)
 
     def check(self, peer: Peer) -> None:
         """Look after a peer of which somebody claims to be a later start, but not all the time."""
         now = asyncio.get_running_loop().time()
-        if now < peer.checked_at + CHECK_S:
+        if now >= peer.checked_at + CHECK_S:
+            peer.checked_at = now
+            self._begin_task(self._check(peer))
+
+    def probe(self, process: ProcessId) -> None:
+        """Ask who is where a process is, or was, how it stands, be it condemned or not."""
+        self._begin_task(self._inquire(process))
+
+    async def _inquire(self, process: ProcessId) -> None:
+        owner, peer = self._owner, self.peers.get(process)
+        start, secret = (peer.start, peer.secret) if peer is not None else (0, b"")
+        try:
+            answer, is_its = await self.credentials.ask(process, start, secret, ASK_S)
+        except (OSError, PeerError) as error:
+            _log.info("%s could not ask for %s: %s", owner.process, process, error)
             return
-        peer.checked_at = now
-        task = asyncio.ensure_future(self._check(peer))
+        if answer.domain != owner.domain or answer.said is None:
+            return
+        if peer is not None and _is_same(peer, answer.greeting):
+            if is_its or not secret:
+                owner.on_said(process, answer.said)
+        elif isinstance(answer.said, Out):
+            # Whoever is there now, of the same group: it knows if that has gone on without us.
+            owner.on_said(process, answer.said)
+
+    def restore(self, process: ProcessId) -> None:
+        """Take the session with a peer up again that was given up for a stall."""
+        peer = self.peers.get(process)
+        if peer is not None and peer.is_stalled:
+            peer.is_condemned = peer.is_stalled = False
+            peer.why = ""
+            if peer.task is None or peer.task.done():
+                peer.task = asyncio.ensure_future(self._tend(peer))
+
+    def _begin_task(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.ensure_future(work)
         self._tasks[task] = None
         task.add_done_callback(self._tasks.pop)
 

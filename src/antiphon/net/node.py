@@ -35,10 +35,11 @@ from antiphon.core.runs import (
     Run,
 )
 from antiphon.core.views import View as AgreedView
+from antiphon.membership.effects import LeaveGroup
 from antiphon.net.asking import Answer
 from antiphon.net.config import Config
 from antiphon.net.door import Door
-from antiphon.net.entering import Entrance, come_back, wait_for_state
+from antiphon.net.entering import Entrance, wait_for_state
 from antiphon.net.group import Group
 from antiphon.net.identity import Identity
 from antiphon.net.life import Life
@@ -76,8 +77,8 @@ class Node:
         """The current view."""
         self.changed = asyncio.Event()
         """Set when something has happened that somebody may wait for."""
-        self.ending = "", 0
-        """How the current life ended: why, and the number for the next, if it was refused."""
+        self.ending = LeaveGroup("")
+        """How the current life ended, if it has."""
         self._error: AntiphonError | None = None
         self._has_services = False
         self.unsent: list[bytes] = []
@@ -162,6 +163,8 @@ class Node:
                 await self._end("never entered the group")
             raise
         self._is_running = True
+        if self.life.is_over:  # excluded while it was still on its way in
+            self.on_over(self.ending)
 
     @property
     def awaited_pieces(self) -> int | None:
@@ -174,7 +177,7 @@ class Node:
     def begin_life(self, process: ProcessId, start: int, *, founding: AgreedView | None) -> Life:
         """Begin a life, which whoever connects from now on comes to see."""
         config = self.config
-        self.ending = "", 0
+        self.ending = LeaveGroup("")
         identity = self.identity(process, start, founding)
         self._life = self._door.life = self.sending.life = Life(
             self, identity, state=config.state, trace=config.trace, delay_s_max=config.delay_s_max
@@ -206,9 +209,8 @@ class Node:
                 async with asyncio.timeout(self.config.drain_s):
                     await self._leave()
         finally:  # also when whoever waits for the others is cancelled
-            why, _ = self.ending
             if self._life is not None and self._life.is_over:
-                detail = why or LEFT
+                detail = self.ending.why or LEFT
             await self._end(detail)
 
     async def _leave_soon(self) -> None:
@@ -422,17 +424,17 @@ class Node:
         self._fail(error)
         self.life.leave()
 
-    def on_over(self, why: str, next_life: int) -> None:
+    def on_over(self, end: LeaveGroup) -> None:
         """The life has ended."""
-        self.ending = why, next_life
+        self.ending = end
         self.changed.set()
-        error = ExcludedError(f"{self.name} is out of the group: {why}: join again")
-        self._end_services(error if why else None)
-        if not why or not self._is_running or self._coming_back is not None:
+        error = ExcludedError(f"{self.name} is out of the group: {end.why}: join again")
+        self._end_services(error if end.why else None)
+        if not end.why or not self._is_running or self._coming_back is not None:
             return
-        _log.warning("%s is out of group %s: %s", self.name, self.config.group, why)
+        _log.warning("%s is out of group %s: %s", self.name, self.config.group, end.why)
         if self.config.rejoin:
-            self._coming_back = asyncio.ensure_future(self._come_back(why))
+            self._coming_back = asyncio.ensure_future(self._come_back())
         else:
             self._fail(error)
 
@@ -453,14 +455,11 @@ class Node:
         self.sending.begin_life()
         self.group.stream.end(error)
 
-    async def _come_back(self, why: str) -> None:
-        """Join again, as a new life, however long it takes; unless it is refused."""
-        view = self._machine.view if self._machine is not None else None
-        others = [who for who in view.members if who != self.life.process] if view else []
-        seeds = list(dict.fromkeys([*(who.address for who in others), *self.config.seeds]))
-        try:
-            await self.end_life(why)
-            await come_back(self, seeds)
-        except AntiphonError as error:
-            self._fail(ExcludedError(f"{self.config.me} cannot come back: {error}"))
+    async def _come_back(self) -> None:
+        """Join again, as a new life, however long it takes; unless the group refuses it."""
+        error = await Entrance(self, self.config.connect_s).come_back(self.life)
         self._coming_back = None
+        if error is not None:
+            self._fail(error)
+        elif self.life.is_over:  # excluded again since
+            self.on_over(self.ending)

@@ -68,7 +68,7 @@ class Outlet:
     def send_letter(self, to: ProcessId, letter: Letter) -> None:
         """Send a letter."""
         peer = self._mesh.peers.get(to)
-        if peer is not None and not peer.is_condemned:
+        if peer is not None and not peer.is_lost:
             frame = encode_letter(self._domain, self.rank, letter)
             peer.send(with_length(frame), self._acknowledge)
 
@@ -90,7 +90,7 @@ class Outlet:
     def _send_each(self, to: tuple[ProcessId, ...], stream_bytes: bytes) -> None:
         for process in to:
             peer = self._mesh.peers.get(process)
-            if peer is not None and not peer.is_condemned:
+            if peer is not None and not peer.is_lost:
                 peer.send(stream_bytes, self._acknowledge)
 
     def _encode(self, message: AnyMessage) -> bytes:

@@ -25,8 +25,8 @@ class Peer:
     """What this process knows of another one."""
 
     __slots__ = ("_link", "changed", "checked_at", "has_left", "heard_us", "is_condemned",
-                 "is_guest", "is_senior", "leaves_at", "offered", "process", "secret", "session",
-                 "start", "task", "why")  # fmt: skip
+                 "is_guest", "is_senior", "is_stalled", "leaves_at", "offered", "process", "secret",
+                 "session", "start", "task", "why")  # fmt: skip
 
     def __init__(self, process: ProcessId, *, is_senior: bool) -> None:
         """Nothing has been heard of it yet."""
@@ -45,6 +45,8 @@ class Peer:
         """Whether it has said that nothing more comes."""
         self.is_condemned = False
         """Whether it is certainly dead, or has sent what no correct process sends."""
+        self.is_stalled = False
+        """Whether it is condemned only because it took nothing: it may be taken back."""
         self.why = ""
         """Why it is condemned, or what is wrong with who is in its place."""
         self.is_guest = False
@@ -63,6 +65,11 @@ class Peer:
     def link(self) -> Link | None:
         """The connection in use."""
         return self._link
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether there is no use in keeping anything for it."""
+        return self.is_condemned and not self.is_stalled
 
     @property
     def is_full(self) -> bool:

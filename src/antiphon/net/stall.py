@@ -36,7 +36,7 @@ class Stall:
         for who, why in self.look(now_us(), debts(life)):
             peer = life.mesh.peers.get(who)
             if peer is not None:
-                life.on_dead(peer, why)
+                life.on_dead(peer, why, is_certain=False)
 
     def forget(self) -> None:
         """Nothing waits."""

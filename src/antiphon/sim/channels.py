@@ -80,6 +80,7 @@ class Channels:
         self._far_us: dict[tuple[str, str], int] = {}
         self._down: dict[tuple[str, str], None] = {}
         self._last_due_us = 0
+        self._severed: dict[tuple[ProcessId, ProcessId], None] = {}
         self.sent_count = 0
         self.sent_by_kind: Counter[str] = Counter()
 
@@ -88,7 +89,7 @@ class Channels:
         channel = self._channels.get((source, target))
         if channel is None:
             channel = self._channels[source, target] = _Channel(self._seed, source, target)
-            channel.is_cut = self._is_cut(source.name, target.name)
+            channel.is_cut = self._is_held(source, target)
         self.sent_count += 1
         self.sent_by_kind[type(item).__name__] += 1
         assert self.sent_count < SENT_MAX, "processes send to each other without end"
@@ -100,6 +101,10 @@ class Channels:
         self._last_due_us = max(self._last_due_us, channel.due_us)
         channel.in_flight.append(item)
         self._scheduler.at(channel.due_us, self._on_due, channel)
+
+    def post(self, source: ProcessId, target: ProcessId, item: object) -> None:
+        """Send a question, or its answer: likewise, but it is no message of the group."""
+        Channels.send(self, source, target, item)  # whoever counts the group's leaves it out
 
     def _on_due(self, channel: _Channel) -> None:
         if channel.is_cut:
@@ -124,6 +129,16 @@ class Channels:
     def heal(self) -> None:
         """Restore every channel that was cut; what was held arrives."""
         self._sides = None
+        self._cut_or_heal()
+
+    def sever(self, process: ProcessId, other: ProcessId) -> None:
+        """Cut both channels of a pair, because ``process`` has given the other up."""
+        self._severed[process, other] = None
+        self._cut_or_heal()
+
+    def restore(self, process: ProcessId, other: ProcessId) -> None:
+        """``process`` takes the other back."""
+        self._severed.pop((process, other), None)
         self._cut_or_heal()
 
     def slow(self, source: str, target: str, extra_us: int) -> None:
@@ -168,6 +183,11 @@ class Channels:
         """Slow nothing down any longer."""
         self._slow_us.clear()
 
+    def _is_held(self, source: ProcessId, target: ProcessId) -> bool:
+        """Whether nothing arrives: the network carries nothing, or one has given the other up."""
+        is_severed = (source, target) in self._severed or (target, source) in self._severed
+        return is_severed or self._is_cut(source.name, target.name)
+
     def _is_cut(self, source: str, target: str) -> bool:
         sides = self._sides
         is_split = sides is not None and (source in sides) != (target in sides)
@@ -175,7 +195,7 @@ class Channels:
 
     def _cut_or_heal(self) -> None:
         for (source, target), channel in self._channels.items():
-            channel.is_cut = self._is_cut(source.name, target.name)
+            channel.is_cut = self._is_held(source, target)
             if not channel.is_cut:
                 for _ in range(channel.held):
                     self._scheduler.at(self._scheduler.now_us, self._on_due, channel)

@@ -23,7 +23,9 @@ from antiphon.membership.effects import (
     DeliverRuns,
     InstallView,
     LeaveGroup,
+    ProbeProcess,
     RelayRuns,
+    RestoreProcess,
     ResumeGroup,
     SendControl,
     SendLetter,
@@ -441,12 +443,29 @@ class Life:
             case ResumeGroup():
                 self.rows.resume(self.now_us)
             case LeaveGroup(why):
-                self.is_up = False
-                self.rows.stop(self.now_us, why or LEFT)
-                self.application.end_life(is_last=self.is_leaving or not why)
-                self._around.on_end(self, why)
+                self.die(why or LEFT, is_last=self.is_leaving or not why)
+                self._around.on_end(self, effect)
             case _:
-                pass
+                self._look_after(effect)
+
+    def _look_after(self, effect: membership.Effect) -> None:
+        if isinstance(effect, ProbeProcess):
+            self._around.on_probe(self, effect.process)
+        elif isinstance(effect, RestoreProcess):
+            self._around.channels.restore(self.machine.me, effect.process)
+
+    def die(self, why: str, *, is_last: bool = False) -> None:
+        """Be over; if it is the last life, so is the application."""
+        self.is_up = False
+        self.rows.stop(self.now_us, why)
+        self.application.end_life(is_last=is_last)
+
+    def give_up(self, process: ProcessId) -> Effects:
+        """Give up a member that takes nothing: its channel is of no use any more."""
+        if self.view is None or process == self.machine.me or process not in self.view.members:
+            return []
+        self._around.channels.sever(self.machine.me, process)
+        return self.machine.lose(process, self.now_us, is_certain=False)
 
     # State transfer.
 

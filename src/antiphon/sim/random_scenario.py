@@ -29,6 +29,8 @@ _FAULTS = {
     "slow_channel": 12,
     "join": 16,
     "leave": 12,
+    "condemn": 5,
+    "lost_joiner": 4,
 }
 """What can happen, each a method of the author, and how often."""
 
@@ -127,8 +129,24 @@ class _Author:
         if who not in self._names:
             self._names.append(who)
 
+    def _lost_joiner(self, time_us: int) -> None:
+        """A process joins, and is cut off about when it is taken in, perhaps until it is out."""
+        random = self._random
+        who = random.choice(self._newcomers + self._names)
+        self._add(time_us, "join", who)
+        cut_us = time_us + random.choice([2_000, 4_000, 8_000, 16_000])
+        self._add(cut_us, "partition", who)
+        self._add(cut_us + random.choice([20_000, 250_000, 400_000]), "heal")
+
     def _leave(self, time_us: int) -> None:
         self._add(time_us, "leave", self._somebody())
+
+    def _condemn(self, time_us: int) -> None:
+        """A member is given up by another one, or by two, as one that takes nothing."""
+        random = self._random
+        whom = self._somebody()
+        for who in random.sample(self._names, min(len(self._names), random.choice([1, 1, 2]))):
+            self._add(time_us, "condemn", who, whom)
 
     def _last_words(self, time_us: int) -> None:
         """A message that reaches some and not others, and then its sender dies."""

@@ -11,12 +11,17 @@ from antiphon.sim.life import Life
 STATES_DIFFER = "states differ"
 
 
-def unrest(lives: list[Life]) -> str:
-    """Say what is not as it must be in the end; empty if all is well."""
+def unrest(lives: list[Life], outside: list[str]) -> str:
+    """Say what is not as it must be in the end; empty if all is well.
+
+    ``outside`` are processes that look for the way in, and know where a member is.
+    """
     living = [life for life in lives if life.is_up and not is_castaway(life, lives)]
     numbers = sorted({life.view.number if life.view is not None else 0 for life in living})
     if len(numbers) > 1:
         return f"views {numbers} at the same time"
+    if outside:
+        return f"{outside[0]} has not found its way in"
     for life in living:
         if said := _restless(life):
             return f"{life.machine.me} {said}"
@@ -47,12 +52,13 @@ def _restless(life: Life) -> str:
 
 
 def is_castaway(life: Life, lives: list[Life]) -> bool:
-    """Whether all whom a blocked process knows are gone: nobody can tell it that it is out."""
+    """Whether nobody is where members were that a blocked process knows, to tell it more."""
     membership = life.machine.membership
     if not membership.is_blocked or membership.latest is None:
         return False
-    others = [other for other in lives if other is not life and other.is_up]
-    return not any(other.machine.me in membership.latest.members for other in others)
+    places = {who.place for who in membership.latest.members}
+    others = [other for other in lives if other is not life and other.is_up and other.view]
+    return not any(other.machine.me.place in places for other in others)
 
 
 def is_hopeless(lives: list[Life]) -> bool:

@@ -48,6 +48,7 @@ Verb = Literal[
     "down",       # the link from p to q: nothing arrives, and nothing is lost
     "up",         # the link from p to q
     "busy",       # p looks at what has come only every so many microseconds; 0: no longer
+    "condemn",    # p gives q up, as one that takes nothing for too long
     "join",       # p, as a new life if it has lived before
     "leave",      # p
 ]  # fmt: skip
@@ -131,7 +132,7 @@ MESSAGES_MAX = 10_000
 TIME_US_MAX = 10**10
 
 _NAMES = {
-    **dict.fromkeys(("slow", "far", "down", "up", "send"), (2, 2)),
+    **dict.fromkeys(("slow", "far", "down", "up", "send", "condemn"), (2, 2)),
     "heal": (0, 0), "partition": (1, FOUNDERS_MAX),
 }  # fmt: skip
 """How many processes a verb is about, the fewest and the most, if it is not one."""

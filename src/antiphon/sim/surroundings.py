@@ -3,8 +3,10 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from antiphon.core.ids import ProcessId
 from antiphon.core.runs import Order
 from antiphon.core.views import View
+from antiphon.membership.effects import LeaveGroup
 from antiphon.sim.channels import Channels
 from antiphon.sim.scheduler import Scheduler
 from antiphon.sim.transactions import VOTE_US_MAX
@@ -55,8 +57,10 @@ class Surroundings:
         self.vote_us = VOTE_US_MAX
         self.views: dict[int, View] = {}
         """The views installed, by number."""
-        self.on_end: Callable[[Any, str], None] = lambda _life, _why: None
+        self.on_end: Callable[[Any, LeaveGroup], None] = lambda _life, _effect: None
         """Called with a life that is out, and why."""
+        self.on_probe: Callable[[Any, ProcessId], None] = lambda _life, _process: None
+        """Called with a life that asks how another process stands."""
         self.marks: list[Mark] = []
         """What happened when, for whoever counts it (``coverage``)."""
 

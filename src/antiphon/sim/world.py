@@ -3,23 +3,28 @@
 Law: a scenario is a world. The machines are those of the real network; channels, clocks, faults
 and applications are simulated, and the same scenario gives the same rows, byte for byte.
 
-A process that learns that it was excluded comes back as a new life, a few times. When the last
-step is done all faults end, and the world goes on until it has come to rest (``rest``), within a
-bound that follows from its settings and delays (``progress``): if it has not, that is reported as
-``stuck``, unless too few members live for anybody to decide anything. While faults last, the
-group has to go on within the same bound wherever it clearly can: else the world is ``late``.
+A process that learns that it was excluded comes back as a new life, a few times (``entering``):
+who enters knows the founders' places, and what it hears. When the last step is done all faults end,
+and the world goes on until it has come to rest (``rest``), within a bound that follows from its
+settings and delays (``progress``): if it has not, that is reported as ``stuck``, unless too few
+members live for anybody to decide anything. While faults last, the group has to go on within the
+same bound wherever it clearly can: else the world is ``late``.
 """
 
 from dataclasses import dataclass, field
 from typing import Any
 
+from antiphon.core.control import Out
 from antiphon.core.ids import ProcessId, ViewNumber
 from antiphon.core.runs import Order
 from antiphon.core.views import View
+from antiphon.membership.effects import LeaveGroup
 from antiphon.sim.application import Application
+from antiphon.sim.asking import Inquiries, Reply
 from antiphon.sim.channels import Channels
 from antiphon.sim.clock import Clock, clock_apart
 from antiphon.sim.coverage import DONE, Pair, pairs_in
+from antiphon.sim.entering import LIVES_MAX, Entering
 from antiphon.sim.life import GROUP, Life
 from antiphon.sim.progress import Progress, bound_us
 from antiphon.sim.rest import STATES_DIFFER, is_castaway, is_hopeless, unrest
@@ -32,9 +37,8 @@ from antiphon.stack.settings import Settings
 from antiphon.trace.schema import QUIESCENT, Event
 
 TIMING = TIMINGS["quick"]
-LIVES_MAX = 4
 BLOCKED = "blocked: too few members are left"
-_JOIN_RETRY_US = 60_000
+_COME_BACK_US = 5_000
 _SAYINGS = {
     "fifo": How(Order.FIFO),
     "causal": How(Order.CAUSAL),
@@ -92,11 +96,15 @@ class World:
         self.lives: dict[ProcessId, Life] = {}
         self._current: dict[str, Life] = {}
         self._applications: dict[str, Application] = {}
+        self._entering: dict[str, Entering] = {}
+        self.inquiries = Inquiries(self.scheduler, self.channels, self._current, self._on_reply)
+        self._around.on_probe = self.inquiries.probe
         self._complaint = ""
         founders = tuple(ProcessId(f"p{number}") for number in range(1, scenario.founders + 1))
         view = View(GROUP, ViewNumber(1), founders)
+        self._places = [process.place for process in founders]
         for process in founders:
-            self._begin(process, view)
+            self.begin(process, view)
         for step in scenario.steps:
             self.scheduler.at(step.time_us, self._do_step, step)
 
@@ -105,7 +113,8 @@ class World:
         """Simulated time."""
         return self.scheduler.now_us
 
-    def _begin(self, process: ProcessId, view: View | None) -> Life:
+    def begin(self, process: ProcessId, view: View | None) -> Life:
+        """Begin a life."""
         seed, is_founder = self._scenario.seed, view is not None
         is_apart = self._scenario.clocks == "apart"
         clock = clock_apart(seed, process.name) if is_apart else Clock()
@@ -123,6 +132,10 @@ class World:
             self._applications[name] = found
         return found
 
+    def complain(self, what: str) -> None:
+        """Say what no process should do."""
+        self._complaint = self._complaint or what
+
     # Running.
 
     def run(self) -> Outcome:
@@ -131,13 +144,13 @@ class World:
         self._calm()
         self._settle()
         stuck = self._unrest()
-        lives = list(self.lives.values())
+        lives, lost = list(self.lives.values()), self._lost()
         # Everything has arrived then, and it is for the oracle to say what went wrong.
         detail = QUIESCENT if stuck in {"", STATES_DIFFER} else stuck
         for life in lives:
             if life.is_up:
                 # Who is blocked for good may hold back what it will never deliver.
-                is_cast_away = is_castaway(life, lives)
+                is_cast_away = is_castaway(life, lives) or life.machine.me in lost
                 life.rows.stop(life.now_us, BLOCKED if is_cast_away else detail)
         return Outcome(
             [event for life in lives for event in life.events],
@@ -172,12 +185,32 @@ class World:
         self.channels.heal()
         self.channels.up_all()
         self.channels.speed_up()
+        for entering in self._entering.values():
+            entering.is_paused = False
         for life in list(self._current.values()):
             life.pace.work_in_slices(0)
             life.resume()
 
     def _unrest(self) -> str:
-        return self._complaint or unrest(list(self.lives.values()))
+        lost = self._lost()
+        lives = [life for life in self.lives.values() if life.machine.me not in lost]
+        outside = [
+            name
+            for name, entering in self._entering.items()
+            if entering.life is None and not entering.is_over and name not in lost
+        ]
+        return self._complaint or unrest(lives, outside)
+
+    def _lost(self) -> dict[str | ProcessId, None]:
+        """Return who is on its way in and knows no place where a member is: names, and lives."""
+        here = {life.machine.me.name for life in self.lives.values() if life.is_up and life.view}
+        lost: dict[str | ProcessId, None] = {}
+        for name, entering in self._entering.items():
+            is_lost = not any(place in here for place in entering.search.places)
+            if not entering.is_over and is_lost:
+                life = entering.life
+                lost[name if life is None else life.machine.me] = None
+        return lost
 
     # Steps.
 
@@ -186,21 +219,26 @@ class World:
             self._progress.disturb(self.now_us)
         if step.verb in DONE:
             self._around.mark(step.verb)
+        self._do(step)
+
+    def _do(self, step: Step) -> None:
         match step.verb:
             case "partition":
                 self.channels.partition(step.who)
             case "heal":
                 self.channels.heal()
-            case "slow" | "far" | "down" | "up":
-                self._do_to_link(step.who[0], step.who[1], step)
+            case "slow" | "far" | "down" | "up" | "condemn":
+                self._do_to_pair(step.who[0], step.who[1], step)
             case "join":
                 self._join(step.who[0])
             case _:
                 life = self._current.get(step.who[0])
                 if life is not None and life.is_up:
-                    self._do_to(life, step)
+                    self.do_to(life, step)
+                elif (entering := self._entering.get(step.who[0])) is not None:
+                    _do_to_entering(entering, step)
 
-    def _do_to_link(self, source: str, target: str, step: Step) -> None:
+    def _do_to_pair(self, source: str, target: str, step: Step) -> None:
         match step.verb:
             case "slow":
                 self.channels.slow(source, target, step.amount)
@@ -208,10 +246,13 @@ class World:
                 self.channels.far(source, target, step.amount)
             case "down":
                 self.channels.down(source, target)
-            case _:  # up
+            case "up":
                 self.channels.up(source, target)
+            case _:  # condemn
+                self._condemn(source, target)
 
-    def _do_to(self, life: Life, step: Step) -> None:
+    def do_to(self, life: Life, step: Step) -> None:
+        """Let a process do something, or do something to it."""
         match step.verb:
             case "multicast":
                 life.say(max(1, step.amount))
@@ -241,30 +282,38 @@ class World:
             case _:  # busy
                 life.pace.work_in_slices(step.amount)
 
+    def _condemn(self, name: str, other_name: str) -> None:
+        life, other = self._current.get(name), self._current.get(other_name)
+        if life is not None and other is not None and other.is_up:
+            life.act(lambda: life.give_up(other.machine.me))
+
     def _join(self, name: str) -> None:
         life = self._current.get(name)
         lives = sum(process.name == name for process in self.lives)
-        if (life is None or not life.is_up) and lives < LIVES_MAX:
+        before = self._entering.get(name)
+        is_entering = before is not None and not before.is_over
+        if (life is None or not life.is_up) and lives < LIVES_MAX and not is_entering:
             self._around.mark("rejoin" if lives else "join")
-            self._ask(self._begin(ProcessId(name, lives + 1, lives), None))
+            latest = life.machine.membership.latest if life is not None else None
+            known = [who.place for who in latest.members] if latest is not None else []
+            places = list(dict.fromkeys([*known, *self._places]))
+            self._entering[name] = Entering(self, name, places, self._timing, self._scenario.seed)
 
-    def _ask(self, life: Life) -> None:
-        """Ask some member to be taken in, again and again."""
-        if not life.is_up or life.machine.membership.latest is not None:
+    def _on_reply(self, reply: Reply) -> None:
+        question = reply.question
+        if question.about is None:
+            if (entering := self._entering.get(question.asker.name)) is not None:
+                entering.hear(reply)
             return
-        members = [
-            other.machine.me
-            for other in self.lives.values()
-            if other.is_up and other.view is not None and other is not life
-        ]
-        if members and not life.is_paused:
-            contact = members[int(life.random.random() * len(members))]
-            life.do(life.machine.ask_to_join(contact, life.now_us))
-        retry_us = _JOIN_RETRY_US + 2 * self.channels.distance_us_max
-        self.scheduler.at(self.now_us + retry_us, self._ask, life)
+        is_of_another = reply.found is not None and reply.found.process != question.about
+        life, said, about = self.lives[question.asker], reply.said, question.about
+        if said is not None and (isinstance(said, Out) or not is_of_another):
+            life.act(lambda: life.machine.take_control(about, said, life.now_us))
 
     def _crash(self, life: Life, *, is_seen: bool) -> None:
         life.is_up = False
+        if (entering := self._entering.get(life.machine.me.name)) is not None:
+            entering.is_over = True
         self._around.mark("crash")
         life.rows.crash(life.now_us)
         life.application.end_life(is_last=True)
@@ -279,17 +328,36 @@ class World:
         life.act(lambda: life.machine.lose(dead, life.now_us))
 
     def _arrive(self, source: ProcessId, target: ProcessId, item: Any) -> None:  # noqa: ANN401
-        self.lives[target].arrive(source, item)
+        if target.incarnation:
+            self.lives[target].arrive(source, item)
+        else:
+            self.inquiries.arrive(target.name, item)
 
-    def _on_end(self, life: Life, why: str) -> None:
+    def _on_end(self, life: Life, effect: LeaveGroup) -> None:
         """A process is out: the excluded come back, leavers may have to complain."""
+        name = life.machine.me.name
+        entering = self._entering.get(name)
         if life.is_leaving:
-            if why and not self._has_faults():
-                self._complaint = f"{life.machine.me}: {why}"
-        elif why:
-            name = life.machine.me.name
-            self.scheduler.at(self.now_us + 5_000, lambda _: self._join(name), None)
+            if entering is not None:
+                entering.is_over = True
+            if effect.why and not self._has_faults():
+                self.complain(f"{life.machine.me}: {effect.why}")
+        elif entering is not None and not entering.is_over and entering.life is life:
+            entering.end(life, effect)
+        elif effect.why:
+            self.scheduler.at(self.now_us + _COME_BACK_US, lambda _: self._join(name), None)
 
     def _has_faults(self) -> bool:
         harmless = {"join", "leave", "far", *_TALK}
         return any(step.verb not in harmless for step in self._scenario.steps)
+
+
+def _do_to_entering(entering: Entering, step: Step) -> None:
+    """Do something to a process that is between two lives."""
+    match step.verb:
+        case "crash":
+            entering.is_over = True
+        case "pause" | "resume":
+            entering.is_paused = step.verb == "pause"
+        case _:  # it does so when it lives
+            entering.wishes.append(step)

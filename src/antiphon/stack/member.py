@@ -269,9 +269,9 @@ class Member:
             self._out.send_each(everybody, self._say_alive(now_us))
         return self._settled(now_us)
 
-    def lose(self, peer: ProcessId, now_us: int) -> list[Effect]:
-        """``peer`` is certainly dead."""
-        self.membership.lose(peer, now_us)
+    def lose(self, peer: ProcessId, now_us: int, *, is_certain: bool = True) -> list[Effect]:
+        """``peer`` is dead; or, if that is not certain, is given up because it takes nothing."""
+        self.membership.lose(peer, now_us, is_certain=is_certain)
         return self._settled(now_us)
 
     def hear(self, peer: ProcessId, now_us: int) -> None:

@@ -1,0 +1,57 @@
+"""Probing: how a process that is blocked learns whether the others have gone on without it.
+
+Law: while too few members are unsuspected to decide anything, every member that is suspected is
+asked how it stands, condemned ones too, again and again: with a question of its own, which needs no
+channel between the two. If the answer is that this process is out, its life ends. So nobody stays
+blocked for good while anybody who knows better listens where a member of its view was.
+
+A member that was given up for a stall (it lives, but takes nothing) may be pardoned: if it has not
+been excluded for so long that the group seems unable to, and still takes this process for a member
+although it has had the time to exclude it. Otherwise a few such judgements, each fair, could leave
+a group of the living without any quorum for ever. What was condemned on certain evidence is never
+pardoned.
+"""
+
+from antiphon.core.ids import ProcessId
+from antiphon.membership.failure_detector import Timing
+
+_GIVEN_UP_MAX = 4096
+
+
+class Probing:
+    """Whom to ask and when, and whom to pardon."""
+
+    def __init__(self, timing: Timing) -> None:
+        """Nobody was given up."""
+        self._timing = timing
+        self._given_up: dict[ProcessId, int] = {}
+        self._due_us = 0
+        self._pause_us = 0
+
+    def look(self, suspects: list[ProcessId], now_us: int, *, is_blocked: bool) -> list[ProcessId]:
+        """Return whom to ask now; called every heartbeat."""
+        wanted = [who for who in suspects if is_blocked or self.may_pardon(who, now_us)]
+        if not wanted:
+            self._pause_us = 0
+            return []
+        if self._pause_us and now_us < self._due_us:
+            return []
+        pause_us = max(2 * self._pause_us, self._timing.heartbeat_us)
+        self._pause_us = min(pause_us, self._timing.timeout_us)
+        self._due_us = now_us + self._pause_us
+        return wanted
+
+    def give_up(self, process: ProcessId, now_us: int) -> None:
+        """``process`` takes nothing."""
+        self._given_up.setdefault(process, now_us)
+        if len(self._given_up) > _GIVEN_UP_MAX:
+            del self._given_up[next(iter(self._given_up))]
+
+    def forget(self, process: ProcessId) -> None:
+        """``process`` is certainly dead, or pardoned: there is nothing to pardon."""
+        self._given_up.pop(process, None)
+
+    def may_pardon(self, process: ProcessId, now_us: int) -> bool:
+        """Whether ``process`` was given up for a stall, so long ago that it would have noticed."""
+        since_us = self._given_up.get(process)
+        return since_us is not None and now_us - since_us >= 4 * self._timing.timeout_us

@@ -1,0 +1,189 @@
+"""Coming back on real sockets: several at once, again and again, and out of a group of two."""
+
+import asyncio
+from contextlib import suppress
+
+import pytest
+from tests.net.harness import (
+    DEADLINE_S,
+    QUICK,
+    LoopFactory,
+    Nodes,
+    choir,
+    exchange,
+    free_addresses,
+    make_choir,
+    play,
+    start_all,
+    stop_all,
+    until,
+    until_view,
+)
+
+from antiphon import AntiphonError, ExcludedError, View
+from antiphon.bench.coming_back import come_back_s
+from antiphon.core.frames import Frame
+from antiphon.net.joining import make_node
+from antiphon.net.life import Life
+from antiphon.net.node import Node
+from antiphon.net.peer import Peer
+
+pytestmark = pytest.mark.net
+
+
+@pytest.mark.parametrize(("stopped", "turn"), [(2, 3), (3, 1)])
+def test_several_that_were_stopped_come_back_together(stopped: int, turn: int) -> None:
+    """Of five processes two, or three, sleep for 4 s: all are in one view again soon after."""
+    took_s = come_back_s(stopped, turn, patience_s=15.0)
+    assert took_s is not None
+    assert took_s < 5.0
+
+
+def _condemn(node: Node, other: Node, *, is_certain: bool = True) -> None:
+    """Let one node take another for dead, or for stalled."""
+    peer = node.life.mesh.peers[other.life.process]
+    node.life.on_dead(peer, "a test says so", is_certain=is_certain)
+
+
+def _delay_reading(monkeypatch: pytest.MonkeyPatch, name: str, delay_s: float) -> list[float]:
+    """Let what is sent to ``name`` reach its machine late, until the returned list is emptied."""
+    delays = [delay_s]
+    due: dict[Life, float] = {}
+    right_frame, right_read = Life.on_frame, Life.on_read
+
+    def later(life: Life, action: object, *what: object) -> None:
+        loop = asyncio.get_running_loop()
+        due[life] = max(due.get(life, 0.0), loop.time() + (delays[0] if delays else 0.0))
+        loop.call_at(due[life], action, life, *what)  # type: ignore[arg-type]
+
+    def on_frame(life: Life, peer: Peer, frame: Frame) -> None:
+        if life.process.name != name or not (delays or life in due):
+            right_frame(life, peer, frame)
+        else:
+            later(life, _suppressed(right_frame), peer, frame)
+
+    def on_read(life: Life, peer: Peer) -> None:
+        if life.process.name != name or not (delays or life in due):
+            right_read(life, peer)
+        else:
+            later(life, _suppressed(right_read), peer)
+
+    monkeypatch.setattr(Life, "on_frame", on_frame)
+    monkeypatch.setattr(Life, "on_read", on_read)
+    return delays
+
+
+def _suppressed(action: object) -> object:
+    def careful(*what: object) -> None:
+        with suppress(AntiphonError):
+            action(*what)  # type: ignore[operator]
+
+    return careful
+
+
+def test_joiner_that_is_excluded_before_its_first_view_tries_again(
+    loop_factory: LoopFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the others send it is slower than they are patient, for a while: it is in in the end."""
+    delays = _delay_reading(monkeypatch, "carol", 1.2 * QUICK.timeout_us / 1e6)
+
+    async def scene() -> str:
+        async with choir(["alice", "bob"], timing=QUICK) as nodes:
+            alice, bob = nodes.values()
+            carol = make_node(
+                "choir", "carol", at="127.0.0.1:0", seeds=[str(bob.address)], timing=QUICK
+            )
+            starting = asyncio.ensure_future(carol.start())
+            await until(lambda: alice.view is not None and alice.view.failed, "carol is out")
+            assert not starting.done()
+            delays.clear()
+            await starting
+            await until_view(alice, ["alice", "bob", carol.name])
+            await exchange([alice, bob, carol])
+            await carol.stop()
+            return carol.name
+
+    assert play(loop_factory, scene()).startswith("carol~")
+
+
+async def _fill(node: Node) -> None:
+    """Multicast until the group no longer lets it."""
+    with suppress(AntiphonError):
+        while True:
+            await node.group.cbcast(bytes(10_000))
+
+
+async def _read(node: Node, views: list[View]) -> None:
+    async for event in node.group:
+        views += [event] if isinstance(event, View) else []
+
+
+@pytest.mark.parametrize("rejoin", [False, True])
+def test_junior_of_two_whose_senior_stalls_learns_that_it_is_out(
+    rejoin: bool, loop_factory: LoopFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It gives the senior up and is blocked; the senior goes on without it, and it is told."""
+    monkeypatch.setattr("antiphon.net.stall.STALL_S", 0.3)
+    monkeypatch.setattr("antiphon.net.stream.UNREAD_BYTES_MAX", 200_000)
+    monkeypatch.setattr("antiphon.net.life.UNSTABLE_BYTES_MAX", 400_000)
+
+    async def scene() -> None:
+        nodes = make_choir(free_addresses(["alice", "bob"]), timing=QUICK, drain_s=1.0)
+        alice = nodes["alice"]
+        bob = make_node(
+            "choir", "bob", members=dict(_addresses(nodes)), timing=QUICK, drain_s=1.0,
+            rejoin=rejoin,
+        )  # fmt: skip
+        await start_all([alice, bob])
+        views: list[View] = []
+        reading = asyncio.ensure_future(_read(bob, views))
+        filling = asyncio.ensure_future(_fill(bob))
+        await until(lambda: any(not view.primary for view in views), "bob is blocked")
+        filling.cancel()
+        if rejoin:
+            await until_view(bob, ["alice", "bob~2"])
+        else:
+            async with asyncio.timeout(DEADLINE_S / 2):
+                with pytest.raises(ExcludedError, match="bob is out of the group"):
+                    await reading
+        await stop_all([alice, bob])
+        await asyncio.gather(reading, filling, return_exceptions=True)
+
+    play(loop_factory, scene())
+
+
+def _addresses(nodes: Nodes) -> list[tuple[str, str]]:
+    return [(name, str(node.config.address)) for name, node in nodes.items()]
+
+
+def test_member_given_up_for_a_stall_is_taken_back_where_nothing_goes_on_without_it(
+    loop_factory: LoopFactory,
+) -> None:
+    """The senior of four is dead, bob has given carol up: none of three could go on without her."""
+
+    async def scene() -> None:
+        nodes = make_choir(
+            free_addresses(["alice", "bob", "carol", "dave"]), timing=QUICK, drain_s=0.05
+        )
+        alice, bob, carol, dave = nodes.values()
+        await start_all(list(nodes.values()))
+        await exchange(list(nodes.values()))
+        for node in (bob, carol, dave):
+            _condemn(node, alice)
+        _condemn(bob, carol, is_certain=False)
+        assert not bob.group.view.primary
+        said = asyncio.ensure_future(carol.group.cbcast(b"before"))
+        await alice.stop()
+        for node in (bob, carol, dave):
+            await until_view(node, ["bob", "carol", "dave"])
+        await said
+        for node in (bob, dave):
+            async for message in node.group.messages():
+                assert message.payload == b"before"
+                break
+        async for _ in carol.group.messages():
+            break
+        await exchange([bob, carol, dave])
+        await stop_all([bob, carol, dave])
+
+    play(loop_factory, scene())
