@@ -16,11 +16,11 @@ help:  ## list these targets
 demo: setup  ## five processes on real sockets multicast in causal order, then Spark verifies it
 	@$(VENV)/antiphon demo $(ARGS)
 
-test: check with-java  ## everything: check, then all tests, with Spark and sockets (a few minutes)
+test: check with-java  ## check, then all tests but those of `soak`, with Spark and sockets (many minutes)
 	@$(VENV)/python -m pytest $(PARALLEL) -m "not slow" $(ARGS)
 
-quick: setup  ## the inner loop: tests without JVM and sockets, stops at the first failure (seconds)
-	@$(VENV)/python -m pytest $(PARALLEL) -x -q -m "not spark and not net and not slow" $(ARGS)
+quick: setup  ## the inner loop: no JVM, no sockets, nothing long; stops at the first failure (a minute)
+	@$(VENV)/python -m pytest $(PARALLEL) -x -q -m "not spark and not net and not slow and not long" $(ARGS)
 
 check: setup  ## lint, format, types and import layers
 	@$(VENV)/ruff check
@@ -46,7 +46,7 @@ explore: setup  ## 20,000 random worlds on the default stack, 5,000 on each othe
 mutants: setup  ## plant every known bug and see exploration find it; writes docs/mutants.md
 	@PYTHONPATH=. $(VENV)/python -m tests.mutants.campaign --out docs/mutants.md
 
-coverage: setup  ## branch coverage of the protocol core by the quick tests
+coverage: setup  ## branch coverage of the protocol core by all tests without JVM and sockets
 	@$(VENV)/python -m pytest $(PARALLEL) -q -m "not spark and not net and not slow" \
 		--cov --cov-report=term-missing:skip-covered $(ARGS)
 

@@ -6,6 +6,7 @@ every time, and prints how to repeat one. No test starts a JVM unless it asks fo
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -39,9 +40,31 @@ settings.load_profile(
 )
 
 
+LONG = (
+    "cli/",
+    "conformance/",
+    "membership/test_crash_points.py",
+    "mutants/",
+    "sim/test_exploration.py",
+    "sim/test_oracle_definitions.py",
+    "sim/test_shrinking.py",
+    "sim/test_world.py",
+    "test_readme.py",
+    "toolkit/test_commit_worlds.py",
+)
+"""What `make quick` leaves out: whole worlds by the hundred, and commands in other processes."""
+
+
+@pytest.hookimpl(tryfirst=True)  # before markers are chosen by
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep what needs a JVM or sockets in one worker: one JVM, and no fight over the cores."""
+    """Mark what is long; keep what needs a JVM or sockets in one worker.
+
+    So there is one JVM, and no fight over the cores.
+    """
+    here = Path(__file__).parent
     for item in items:
+        if item.path.relative_to(here).as_posix().startswith(LONG):
+            item.add_marker(pytest.mark.long)
         if item.get_closest_marker("spark") or item.get_closest_marker("net"):
             item.add_marker(pytest.mark.xdist_group("heavy"))
 

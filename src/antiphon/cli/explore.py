@@ -139,9 +139,10 @@ def _report(finding: Finding, keep: Path, *, is_quiet: bool) -> dict[str, str | 
     shrunk = f"antiphon explore --replay {shlex.quote(str(folder / 'scenario.txt'))}"
     if not is_quiet:
         output.print(f"[bold red]seed {scenario.seed}: {finding.what}[/]: {finding.text}")
-        output.print(f"  replay: {again}")
+        output.print(f"  replay: {again}", soft_wrap=True)
         output.print(
-            f"  shrunk from {len(scenario.steps)} to {len(small.scenario.steps)} steps: {shrunk}"
+            f"  shrunk from {len(scenario.steps)} to {len(small.scenario.steps)} steps: {shrunk}",
+            soft_wrap=True,
         )
     return {
         "seed": scenario.seed, "what": finding.what, "text": finding.text,
