@@ -29,6 +29,7 @@ from antiphon.core.control import (
     Propose,
     Reject,
     Report,
+    Standing,
     StateChunk,
     StateTaken,
     Want,
@@ -43,7 +44,8 @@ from antiphon.core.views import View
 PEOPLE = (A, B, C, D, E, X, Y, ProcessId("a", 2, 1, A.address), ProcessId("c", 2, 3, "elsewhere"))
 KINDS = (
     Prepare, Promise, Propose, Accept, Reject, Decide, Want, JoinRequest, JoinRefused, Ask, Out,
-    Flush, Report, Install, Alive, Confirm, LetterTaken, LetterAsked, StateChunk, StateTaken,
+    Standing, Flush, Report, Install, Alive, Confirm, LetterTaken, LetterAsked, StateChunk,
+    StateTaken,
 )  # fmt: skip
 
 
@@ -109,6 +111,7 @@ class Liar:
             JoinRefused: lambda: JoinRefused("no" * coin(), number()),
             Ask: lambda: Ask(people(), people(), coin(), coin()),
             Out: lambda: Out(number()),
+            Standing: lambda: Standing(number(), coin(), coin(), ("?",) * coin()),
             Flush: lambda: Flush(number()),
             Report: lambda: Report(
                 number(), tuple(count % 5 for count in self.ranks()), tuple(self.ranks())

@@ -46,6 +46,9 @@ SLOW_TO_FIND = (
     "joiners forget what they saw",
     "any acknowledgement frees the sender",
     "agreed views are forgotten too soon",
+    "exclusion before the first view is a refusal",
+    "condemned are never asked again",
+    "stalled are never pardoned",
 )
 """Bugs that may need more worlds than the quick suite has time for."""
 
