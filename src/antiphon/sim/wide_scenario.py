@@ -103,10 +103,16 @@ class _Author:
             token=random.choice(["follow", "fixed"]),
             timing=self._timing, distance_us=self._distance_us,
             clocks=random.choice(["same", "apart"]),
-            state="none" if self._is_even else random.choice(["kept", "kept", "none"]),
+            state=self._choose_state(),
             awkward=random.choice([0, 1]),
             steps=tuple(sorted(script.steps, key=lambda step: step.time_us)),
         )  # fmt: skip
+
+    def _choose_state(self) -> str:
+        if self._is_even:
+            return "none"
+        is_needed = self._aim is not None and "transfer" in self._aim
+        return "kept" if is_needed else self._random.choice(["kept", "kept", "none"])
 
     def _spread(self) -> None:
         """Put some pairs farther from each other than others, or nearer, each way by itself."""

@@ -267,14 +267,17 @@ class World:
         self.lives[target].arrive(source, item)
 
     def _on_end(self, life: Life, why: str) -> None:
-        """A process is out: the excluded come back, leavers may have to complain."""
-        if life.is_leaving:
-            if why and not self._has_faults():
-                self._complaint = f"{life.machine.me}: {why}"
-        elif why:
+        """A process is out: the excluded come back; where nothing went wrong, that is wrong."""
+        was_in = life.machine.membership.latest is not None
+        if why and was_in and not self._has_faults():
+            self._complaint = f"{life.machine.me}: {why}"
+        if why and not life.is_leaving:
             name = life.machine.me.name
             self.scheduler.at(self.now_us + 5_000, lambda _: self._join(name), None)
 
     def _has_faults(self) -> bool:
+        """Whether somebody may have been suspected: also by who is too far to be heard in time."""
         harmless = {"join", "leave", "far", *_TALK}
-        return any(step.verb not in harmless for step in self._scenario.steps)
+        round_trip_us = 2 * self.channels.distance_us_max + 3 * self._timing.heartbeat_us
+        is_far = 5 * round_trip_us > 4 * self._timing.timeout_us
+        return is_far or any(step.verb not in harmless for step in self._scenario.steps)
