@@ -56,10 +56,17 @@ def found(folder: Path) -> list[dict[str, str | int]]:
 
 
 def test_worlds_that_hold_end_with_status_0(tmp_path: Path) -> None:
-    """The answer is one line, with how many worlds there were."""
+    """The answer is one line, with how many worlds there were, then the situations they met."""
     done = antiphon("explore", "--seeds", "0..4", folder=tmp_path)
     assert done.returncode == 0
-    assert done.stdout == "5 worlds with flush view-atomic, and every promise was kept\n"
+    first, title, letters, crash, *_, last, never = done.stdout.splitlines()
+    assert first == "5 worlds with flush view-atomic, and every promise was kept"
+    assert title == "pairs of events inside one view change, in how many worlds:"
+    assert letters.split() == list("abcdefghijklmnopq")
+    assert crash.split()[:2] == ["a", "crash"]
+    assert last.endswith("of 153 pairs were reached")
+    assert never.startswith("never: ")
+    assert max(map(len, done.stdout.splitlines()[:-1])) <= 81
     assert not (tmp_path / "runs").exists()
 
 
@@ -80,7 +87,11 @@ def test_several_jobs_find_nothing_else(tmp_path: Path) -> None:
 def test_json_is_one_document(tmp_path: Path) -> None:
     """Machines get what people get, and nothing beside it."""
     done = antiphon("explore", "--seeds", "0..2", "--json", folder=tmp_path)
-    assert json.loads(done.stdout) == {"seeds": "0..2", "flush": "view-atomic", "findings": []}
+    document = json.loads(done.stdout)
+    pairs = document.pop("pairs")
+    assert document == {"seeds": "0..2", "flush": "view-atomic", "findings": []}
+    assert len(pairs) == 153
+    assert pairs["crash+leave"] >= 0
     (finding,) = found(tmp_path)
     assert set(finding) == {"seed", "what", "text", "replay", "shrunk", "steps"}
 
@@ -120,9 +131,30 @@ def test_replay_speaks_json_too(tmp_path: Path) -> None:
     assert json.loads(antiphon(*words, folder=tmp_path).stdout)["finding"] is None
 
 
+def test_worlds_can_be_aimed_at_a_pair_of_events(tmp_path: Path) -> None:
+    """The pair that is named comes about in some of them, in either order of its names."""
+    for pair in ("leave+crash", "crash+leave"):
+        words = ("--seeds", "0..9", "--aim", pair, "--json", "--failures", "20")
+        pairs = json.loads(antiphon("explore", *words, folder=tmp_path).stdout)["pairs"]
+        assert pairs["crash+leave"] > 0
+
+
+def test_finding_of_an_aimed_world_is_replayed_aimed(tmp_path: Path) -> None:
+    """The printed command says what the world was aimed at."""
+    words = ("--seeds", "0..60", "--failures", "1", "--aim", "crash+multicast", "--json")
+    (finding,) = json.loads(buggy(tmp_path, "explore", *words).stdout)["findings"]
+    assert "--aim crash+multicast" in finding["replay"]
+    again = buggy(tmp_path, *shlex.split(finding["replay"])[1:])
+    assert again.returncode == 1
+    assert finding["what"] in again.stdout
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
+        (("--aim", "crash"), "--aim 'crash' is no pair of events: write A+B, each one of crash"),
+        (("--aim", "crash+rain"), "is no pair of events"),
+        (("--aim", "crash+uniform", "--flush", "coordinator"), "is no pair of events"),
         (("--seeds", "many"), "seeds 'many' cannot be read: write FIRST..LAST, as in 0..999"),
         (("--seeds", "0.."), "seeds '0..' cannot be read"),
         (("--seeds", "-3..4"), "cannot be read"),

@@ -2,13 +2,14 @@
 
     python -m tests.mutants.campaign [--out docs/mutants.md]
 
-Prints a line per mutant: the seed that found it and what was found; exits with status 1 if any
-mutant survives.
+Prints a line per mutant: how many seeds it took from 0, and from ``FRESH``, and what was found;
+exits with status 1 if any mutant survives either.
 """
 
 import argparse
 import sys
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
 
 from tests.mutants.planted import MUTANTS, planted
@@ -18,13 +19,17 @@ from antiphon.sim.exploration import explore
 SEEDS_MAX = 2_000
 
 
-def hunt(name: str, seeds_max: int = SEEDS_MAX) -> tuple[str, int | None, str, str]:
+FRESH = 500_000
+"""Where the seeds begin with which nothing was ever tuned."""
+
+
+def hunt(name: str, seeds_max: int = SEEDS_MAX, first: int = 0) -> tuple[str, int | None, str, str]:
     """Return what finds a mutant: its name, the seeds needed, the kind and the sentence."""
     mutant = next(mutant for mutant in MUTANTS if mutant.name == name)
     with planted(mutant):
-        for seed, finding in explore(range(seeds_max), mutant.flush):
+        for seed, finding in explore(range(first, first + seeds_max), mutant.flush):
             if finding is not None:
-                return name, seed + 1, finding.what, finding.text
+                return name, seed - first + 1, finding.what, finding.text
     return name, None, "", ""
 
 
@@ -35,35 +40,38 @@ def main() -> int:
     arguments = parser.parse_args()
     rows = []
     with ProcessPoolExecutor() as pool:
-        for name, seeds, what, text in pool.map(hunt, [mutant.name for mutant in MUTANTS]):
-            found = f"{seeds:5} seeds  {what}: {text}" if seeds else "SURVIVED"
-            sys.stdout.write(f"{name:45} {found}\n")
+        names = [mutant.name for mutant in MUTANTS]
+        found_first = pool.map(hunt, names)
+        found_fresh = pool.map(partial(hunt, first=FRESH), names)
+        for (name, seeds, what, text), (_, fresh, *_) in zip(found_first, found_fresh, strict=True):
+            needed = " ".join(f"{count or 'SURVIVED':>8}" for count in (seeds, fresh))
+            sys.stdout.write(f"{name:45} {needed} seeds  {what}: {text}\n")
             sys.stdout.flush()
-            rows.append((name, seeds, what))
-    survivors = [name for name, seeds, _ in rows if seeds is None]
+            rows.append((name, seeds, fresh, what))
+    survivors = [name for name, seeds, fresh, _ in rows if seeds is None or fresh is None]
     sys.stdout.write(f"{len(rows) - len(survivors)} of {len(rows)} mutants found\n")
     if arguments.out:
         arguments.out.write_text(report(rows))
     return 1 if survivors else 0
 
 
-def report(rows: list[tuple[str, int | None, str]]) -> str:
+def report(rows: list[tuple[str, int | None, int | None, str]]) -> str:
     """Return the report as a page."""
     by_name = {mutant.name: mutant for mutant in MUTANTS}
     lines = [
         "# Planted bugs and how soon exploration finds them",
         "",
         "Written by `make mutants`. Each bug is planted into the real machines, and random worlds",
-        "from seed 0 on are run until one fails: the oracle, or the check of letters, finds a",
-        "broken promise; or the world does not come to rest (`stuck`); or a machine raises (the",
-        "error's name).",
+        f"from seed 0 on, and from seed {FRESH:,} on, are run until one fails: the oracle, or the",
+        "check of letters, finds a broken promise; or the world does not come to rest in time",
+        "(`stuck`), or go on in time (`late`); or a machine raises (the error's name).",
         "",
-        "| planted bug | flush | after | seeds needed | found as |",
-        "|---|---|---|---|---|",
+        f"| planted bug | flush | after | seeds from 0 | from {FRESH:,} | found as |",
+        "|---|---|---|---|---|---|",
     ]
-    for name, seeds, what in rows:
+    for name, seeds, fresh, what in rows:
         mutant = by_name[name]
-        needed = str(seeds) if seeds else "not found"
+        needed = " | ".join(str(count) if count else "not found" for count in (seeds, fresh))
         lines.append(f"| {name} | {mutant.flush} | {mutant.source} | {needed} | {what} |")
     return "\n".join(lines) + "\n"
 

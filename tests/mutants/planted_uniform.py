@@ -155,6 +155,18 @@ def early_letter_is_not_acknowledged(
     return effects
 
 
+@plant(Letters, "acknowledge", "000-24, kin")
+def any_acknowledgement_frees_the_sender(self: Letters, peer: ProcessId, count: int) -> bool:
+    """One letter was received, and a later one is still on its way."""
+    if peer not in self._sent:
+        return False
+    self._acknowledged[peer] = max(count, self._acknowledged.get(peer, 0))
+    is_free = peer == self.waiting_for
+    if is_free:
+        self.waiting_for = None
+    return is_free
+
+
 @plant(Letters, "enter", "kin of 000-17 f")
 def letter_to_the_dead_is_waited_for(self: Letters, members: object) -> None:
     """No view sets a process free that waits for an acknowledgement."""

@@ -292,6 +292,13 @@ def accepted_views_are_overruled(self: Agreement, peer: ProcessId, promise: Prom
     return [] if before or not self.latest.has_quorum(self._promises) else self._propose()
 
 
+@plant(Membership, "_forget_history", "kin of 003-2")
+def agreed_views_are_forgotten_too_soon(self: Membership) -> None:
+    """All views but the last are dropped, whoever has not heard of them."""
+    if self.latest is not None:
+        self._agreement.forget_before(self.latest.number)
+
+
 @plant(Agreement, "_on_propose", "Paxos, phase 2")
 def promises_are_not_kept(self: Agreement, peer: ProcessId, proposed: Propose) -> list[View]:
     """A lower ballot than promised is accepted, and what was accepted last is reported."""

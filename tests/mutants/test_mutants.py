@@ -101,7 +101,8 @@ def test_bug_is_planted_and_taken_out_again(mutant: Mutant) -> None:
 
 def test_report_lists_every_mutant_and_names_survivors() -> None:
     """The page has a line for each bug, and says which were not found."""
-    rows = [(mutant.name, 7, "stuck") for mutant in MUTANTS[1:]]
-    page = report([(MUTANTS[0].name, None, ""), *rows])
-    assert f"| {MUTANTS[0].name} | {MUTANTS[0].flush} | {MUTANTS[0].source} | not found |" in page
-    assert page.count("| 7 | stuck |") == len(MUTANTS) - 1
+    rows = [(mutant.name, 7, 8, "stuck") for mutant in MUTANTS[1:]]
+    page = report([(MUTANTS[0].name, None, 3, ""), *rows])
+    first = MUTANTS[0]
+    assert f"| {first.name} | {first.flush} | {first.source} | not found | 3 |" in page
+    assert page.count("| 7 | 8 | stuck |") == len(MUTANTS) - 1

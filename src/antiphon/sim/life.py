@@ -475,7 +475,6 @@ class Life:
                 case SendState(to, message):
                     self._send((to,), message)
                 case SaveState(number):
-                    self._around.mark("transfer")
                     self._do_transfer(self.transfer.give(number, self.replica.save()))
                 case ExpectState(number):
                     self.replica.expect(number)
@@ -486,6 +485,7 @@ class Life:
                     pass
 
     def _load(self, chunk: LoadChunk) -> None:
+        self._around.mark("transfer")
         self.replica.load(chunk.number, chunk.data)
         self._do_transfer(self.transfer.took(chunk.number))
         if self.transfer.has_state and not self.replica.has_state:

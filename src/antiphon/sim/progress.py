@@ -5,7 +5,8 @@ under way arrives; whoever is dead is suspected, after the longest silence that 
 so is whoever dies, or is found out of reach, while that is agreed on; a view change takes rounds of
 messages (ask, prepare, promise, propose, accept, decide, report, install: eight ways at most), a
 process that was excluded wrongly hears of it, comes back and is given the state (some twelve ways
-more), and transactions wait for votes. Every step may wait for a heartbeat.
+more), and transactions wait for votes. Every step may wait for a heartbeat. Who leaves, and is
+left behind by all whom it knew, gives up after twenty silences.
 
 The same bound holds while faults go on, in the clear cases. Let S be the most senior living member
 of the latest view agreed on. If S and a quorum of that view reach each other directly, and whoever
@@ -23,6 +24,7 @@ from antiphon.sim.life import Life
 _SILENCES = 3
 _ROUNDS = 48
 _VOTES = 3
+_LEAVING = 21
 _SLOW_CLOCK = 1.25
 """What a clock that runs slow makes of a time, and some."""
 
@@ -35,6 +37,8 @@ def bound_us(timing: Timing, channels: Channels, lives: list[Life]) -> int:
     )
     ways_us = _ROUNDS * (timing.heartbeat_us + channels.distance_us_max)
     waits_us = _SILENCES * patience_us + _VOTES * timing.timeout_us + ways_us
+    if any(life.is_up and life.is_leaving for life in lives):
+        waits_us = max(waits_us, _LEAVING * timing.timeout_us)
     return channels.under_way_us + int(_SLOW_CLOCK * waits_us)
 
 

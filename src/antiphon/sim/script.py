@@ -149,7 +149,7 @@ class Script:
 
     def transfer(self, time_us: int) -> None:
         """Somebody has just come and is being given the state."""
-        self.join(time_us - 4 * self.way_us)
+        self.join(time_us - 8 * self.way_us - 3_000)
 
     def transaction(self, time_us: int) -> None:
         """Somebody begins a transaction."""

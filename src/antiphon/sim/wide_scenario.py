@@ -16,7 +16,9 @@ from random import Random
 from antiphon.sim.coverage import Pair
 from antiphon.sim.plots import PLOTS, Plot
 from antiphon.sim.scenario import TIMINGS, Scenario
+from antiphon.sim.scenes import Scenes
 from antiphon.sim.script import Script
+from antiphon.sim.themes import vary
 
 _DISTANCE_US_MIN, _DISTANCE_US_MAX = 100, 1_000_000
 
@@ -29,12 +31,23 @@ _EVENTS = {
 
 _CAUSES = ("crash", "leave", "join", "rejoin")
 
+_THEMATIC = 0.3
+"""How many worlds are variations of themes (``themes``)."""
+
+_SCENIC = 0.6
+"""How many of the other worlds have scenes (``scenes``)."""
+
+_SCENE_MESSAGES = 80
+
 _PLOTTED = 0.5
 """How many worlds have a plot, besides what else happens."""
 
 
 def wide_scenario(seed: int, flush: str, aim: Pair | None = None) -> Scenario:
-    """Return the wide world of ``seed``."""
+    """Return the wide world of ``seed``; some are variations of themes instead."""
+    random = Random(f"{seed}/theme")
+    if aim is None and random.random() < _THEMATIC:
+        return vary(random, seed, flush)
     return _Author(seed, flush, aim).write()
 
 
@@ -63,6 +76,7 @@ class _Author:
             self._distance_us = min(limit_us, self._distance_us)
         names = [f"p{number}" for number in range(1, self._founders + 1)]
         way_us = self._distance_us + self._delay_us + 300
+        self._names = names[:]
         self._script = Script(random, names, flush, self._timing, way_us)
 
     def _choose_distance(self, *, is_quick: bool) -> int:
@@ -90,10 +104,15 @@ class _Author:
                 random.randint(0, time_us), "multicast", script.somebody(),
                 amount=random.randint(1, 2),
             )  # fmt: skip
+        messages = random.choice([30, 60])
+        if self._plot is None and self._aim is None and random.random() < _SCENIC:
+            scenes = Scenes(self._seed, self._flush, self._names)
+            script.steps += scenes.play(time_us, script.way_us)
+            messages += _SCENE_MESSAGES
         is_atomic = self._flush == "view-atomic"
         return Scenario(
             seed=self._seed, founders=self._founders, flush=self._flush,
-            messages=random.choice([30, 60]), answers=random.choice([0.0, 0.1, 0.2]),
+            messages=messages, answers=random.choice([0.0, 0.1, 0.2]),
             delay_us=self._delay_us, orders="mixed" if is_atomic else "ordered",
             letters=random.choice([0, 1]),
             transactions=int(
@@ -103,10 +122,16 @@ class _Author:
             token=random.choice(["follow", "fixed"]),
             timing=self._timing, distance_us=self._distance_us,
             clocks=random.choice(["same", "apart"]),
-            state="none" if self._is_even else random.choice(["kept", "kept", "none"]),
+            state=self._choose_state(),
             awkward=random.choice([0, 1]),
             steps=tuple(sorted(script.steps, key=lambda step: step.time_us)),
         )  # fmt: skip
+
+    def _choose_state(self) -> str:
+        if self._is_even:
+            return "none"
+        is_needed = self._aim is not None and "transfer" in self._aim
+        return "kept" if is_needed else self._random.choice(["kept", "kept", "none"])
 
     def _spread(self) -> None:
         """Put some pairs farther from each other than others, or nearer, each way by itself."""

@@ -334,22 +334,26 @@ class World:
             self.inquiries.arrive(target.name, item)
 
     def _on_end(self, life: Life, effect: LeaveGroup) -> None:
-        """A process is out: the excluded come back, leavers may have to complain."""
+        """A process is out: the excluded come back; where nothing went wrong, that is wrong."""
         name = life.machine.me.name
         entering = self._entering.get(name)
+        was_in = life.machine.membership.latest is not None
+        if effect.why and was_in and not self._has_faults():
+            self.complain(f"{life.machine.me}: {effect.why}")
         if life.is_leaving:
             if entering is not None:
                 entering.is_over = True
-            if effect.why and not self._has_faults():
-                self.complain(f"{life.machine.me}: {effect.why}")
         elif entering is not None and not entering.is_over and entering.life is life:
             entering.end(life, effect)
         elif effect.why:
             self.scheduler.at(self.now_us + _COME_BACK_US, lambda _: self._join(name), None)
 
     def _has_faults(self) -> bool:
+        """Whether somebody may have been suspected: also by who is too far to be heard in time."""
         harmless = {"join", "leave", "far", *_TALK}
-        return any(step.verb not in harmless for step in self._scenario.steps)
+        round_trip_us = 2 * self.channels.distance_us_max + 3 * self._timing.heartbeat_us
+        is_far = 5 * round_trip_us > 4 * self._timing.timeout_us
+        return is_far or any(step.verb not in harmless for step in self._scenario.steps)
 
 
 def _do_to_entering(entering: Entering, step: Step) -> None:
