@@ -9,6 +9,7 @@ from tests.mutants import (
     planted_commit,
     planted_isis,
     planted_orders,
+    planted_sending,
     planted_uniform,
     planted_views,
 )
@@ -16,5 +17,5 @@ from tests.mutants.registry import MUTANTS, Mutant, planted
 
 __all__ = [
     "MUTANTS", "Mutant", "planted", "planted_commit", "planted_isis", "planted_orders",
-    "planted_uniform", "planted_views",
+    "planted_sending", "planted_uniform", "planted_views",
 ]  # fmt: skip

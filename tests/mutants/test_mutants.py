@@ -40,6 +40,8 @@ SLOW_TO_FIND = (
     "promises are not kept",
     "every first ballot skips phase one",
     "what was accepted is not told",
+    "what waits is sent in the next life",
+    "late reader answers in the next life",
 )
 """Bugs that may need more worlds than the quick suite has time for."""
 
