@@ -11,6 +11,7 @@ from tests.mutants import (
     planted_far,
     planted_isis,
     planted_orders,
+    planted_sending,
     planted_uniform,
     planted_views,
 )
@@ -18,5 +19,5 @@ from tests.mutants.registry import MUTANTS, Mutant, planted
 
 __all__ = [
     "MUTANTS", "Mutant", "planted", "planted_commit", "planted_entrance", "planted_far",
-    "planted_isis", "planted_orders", "planted_uniform", "planted_views",
+    "planted_isis", "planted_orders", "planted_sending", "planted_uniform", "planted_views",
 ]  # fmt: skip

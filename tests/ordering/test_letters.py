@@ -326,3 +326,18 @@ def test_letter_carries_its_port() -> None:
     (effect,) = table.seats[A].machine.send_letter(B, b"x", 2)
     assert effect.letter.port == 2  # type: ignore[union-attr]
     assert PORT_APPLICATION == 0
+
+
+def test_slow_reader_withholds_what_its_application_has_to_take_and_nothing_else() -> None:
+    """A reply is taken when it comes, so its sender need not wait for anybody who reads slowly."""
+    letters = Letters()
+    letters.receive(A, is_reply=True)
+    letters.receive(B, is_reply=False)
+    letters.receive(B, is_reply=True)
+    assert letters.is_payable(withhold=True)
+    assert letters.say(withhold=True) == [(A, 1)]
+    assert not letters.is_payable(withhold=True)
+    assert letters.is_payable(withhold=False)
+    assert letters.say() == [(B, 2)]
+    assert not letters.owed
+    assert not letters.is_due

@@ -7,7 +7,7 @@ import pytest
 
 from antiphon.core.ids import ProcessId
 from antiphon.core.views import View
-from antiphon.membership.membership import Membership
+from antiphon.membership.coordination import Coordination
 from antiphon.sim.channels import Channels
 from antiphon.sim.clock import Clock, clock_apart
 from antiphon.sim.coverage import KINDS, pair_named, pairs_in, pairs_of
@@ -197,13 +197,12 @@ def test_group_goes_on_while_a_link_is_down() -> None:
 
 def test_world_that_does_not_go_on_where_it_must_is_late(monkeypatch: pytest.MonkeyPatch) -> None:
     """If it does so only when the link is up again, that is too late."""
-    right = Membership._propose
+    right = Coordination._lead
 
-    def wait(self: Membership, latest: View, now_us: int) -> None:
-        if now_us > 6_000_000:
-            right(self, latest, now_us)
+    def wait(self: Coordination, latest: View, now_us: int) -> list[View]:
+        return right(self, latest, now_us) if now_us > 6_000_000 else []
 
-    monkeypatch.setattr(Membership, "_propose", wait)
+    monkeypatch.setattr(Coordination, "_lead", wait)
     finding = survey(parse_scenario(LONE_LINK)).finding
     assert finding is not None
     assert finding.what == "late"
@@ -212,13 +211,12 @@ def test_world_that_does_not_go_on_where_it_must_is_late(monkeypatch: pytest.Mon
 
 def test_world_that_comes_to_rest_too_late_is_stuck(monkeypatch: pytest.MonkeyPatch) -> None:
     """However surely it would have in the end."""
-    right = Membership._propose
+    right = Coordination._lead
 
-    def wait(self: Membership, latest: View, now_us: int) -> None:
-        if now_us > 5_000_000:
-            right(self, latest, now_us)
+    def wait(self: Coordination, latest: View, now_us: int) -> list[View]:
+        return right(self, latest, now_us) if now_us > 5_000_000 else []
 
-    monkeypatch.setattr(Membership, "_propose", wait)
+    monkeypatch.setattr(Coordination, "_lead", wait)
     finding = examine(parse_scenario("founders 3\nanswers 0\nat 10000 crash p2 1\n"))
     assert finding is not None
     assert finding.what == "stuck"

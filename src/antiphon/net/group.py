@@ -40,7 +40,7 @@ RUN_MESSAGES_MAX = 1_024
 RUN_BYTES_MAX = 128 * 1024
 """Payload bytes, likewise: a write costs much the same for 16 KiB and for 100."""
 
-CUTS_PER_YIELD = 16
+CUTS_PER_YIELD = 64
 """Runs that another order or a letter cuts short before the event loop gets a turn to read."""
 
 _HOW = {(order, uniform): How(order, uniform) for order in Order for uniform in (False, True)}
