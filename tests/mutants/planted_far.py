@@ -9,13 +9,10 @@ from typing import Any
 from tests.mutants.registry import plant
 
 from antiphon.core.control import Ask
-from antiphon.core.errors import PeerError
 from antiphon.core.ids import ProcessId
 from antiphon.core.views import View
 from antiphon.membership.changes import Changes
 from antiphon.membership.coordination import Coordination
-from antiphon.membership.membership import Membership
-from antiphon.ordering.letters import Letters
 from antiphon.toolkit.commit import Commit, Effect
 from antiphon.toolkit.commit_messages import Lack, State
 
@@ -68,24 +65,3 @@ def joiners_forget_what_they_saw(self: Commit, sender: ProcessId, lack: Lack) ->
     if any(member not in self._lacking for member in view.members):
         return []
     return self._learn(State(view.number, (), ()), 0)
-
-
-@plant(Letters, "acknowledge", "000-24, kin")
-def any_acknowledgement_frees_the_sender(self: Letters, peer: ProcessId, count: int) -> bool:
-    """An acknowledgement of an earlier letter counts for a later one, still on its way."""
-    if peer not in self._sent:
-        return False
-    if count > self._sent[peer]:
-        raise PeerError(str(count))
-    self._acknowledged[peer] = max(count, self._acknowledged.get(peer, 0))
-    is_free = peer == self.waiting_for
-    if is_free:
-        self.waiting_for = None
-    return is_free
-
-
-@plant(Membership, "_forget_history", "views that somebody lacks")
-def agreed_views_are_forgotten_too_soon(self: Membership) -> None:
-    """Only the last view agreed on is remembered, whoever may still have to learn the others."""
-    if self.latest is not None:
-        self._agreement.forget_before(self.latest.number)
