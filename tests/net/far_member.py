@@ -3,17 +3,19 @@
     python far_member.py '{"join": {"me": ..., ...}, "ports": {"7001": 8001, ...}, "pause_s": 0.1}'
 
 It dials the port that ``ports`` gives instead of each that it names, multicasts a number every
-``pause_s``, and prints every view that it reads as a line of JSON. It ends when it is excluded,
-having said so, or when it is killed.
+``pause_s`` (0: none), and prints every view that it reads as a line of JSON. It does what it reads
+on its standard input: ``uniform`` multicasts a uniform message, ``leave`` leaves. It ends when it
+has left, when it is excluded, having said so, or when it is killed.
 """
 
 import asyncio
 import json
 import sys
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
-from antiphon import AntiphonError, Group, View, join
+from antiphon import AntiphonError, Group, Timing, View, join
 
 _create_connection = asyncio.base_events.BaseEventLoop.create_connection
 
@@ -30,18 +32,40 @@ def rewire(ports: dict[str, int]) -> None:
     setattr(asyncio.base_events.BaseEventLoop, "create_connection", create_connection)  # noqa: B010
 
 
-async def live(options: dict[str, Any], pause_s: float) -> None:
+async def live(options: dict[str, Any], pause_s: float, timing: dict[str, int]) -> None:
     """Multicast and read to the end."""
-    async with join("choir", **options) as group:
-        singing = asyncio.ensure_future(_sing(group, pause_s))
-        try:
-            async for event in group:
-                if isinstance(event, View):
-                    said = {"view": event.number, "members": event.members}
-                    print(json.dumps(said | {"primary": event.primary}), flush=True)  # noqa: T201
-        except AntiphonError as error:
-            print(json.dumps({"error": str(error)}), flush=True)  # noqa: T201
-        singing.cancel()
+    trace = Path(options.pop("trace")) if "trace" in options else None
+    group = join("choir", timing=Timing(**timing), trace=trace, **options)
+    async with group:
+        tasks = [asyncio.ensure_future(_show(group))]
+        if pause_s:
+            tasks.append(asyncio.ensure_future(_sing(group, pause_s)))
+        tasks.append(asyncio.ensure_future(_obey(group)))
+        await asyncio.wait([tasks[0], tasks[-1]], return_when=asyncio.FIRST_COMPLETED)
+        for task in tasks[1:]:
+            task.cancel()
+    await asyncio.wait(tasks)
+
+
+async def _show(group: Group) -> None:
+    try:
+        async for event in group:
+            if isinstance(event, View):
+                said = {"view": event.number, "members": event.members, "primary": event.primary}
+                print(json.dumps(said), flush=True)  # noqa: T201
+    except AntiphonError as error:
+        print(json.dumps({"error": str(error)}), flush=True)  # noqa: T201
+
+
+async def _obey(group: Group) -> None:
+    reader = asyncio.StreamReader()
+    protocol = asyncio.StreamReaderProtocol(reader)
+    await asyncio.get_running_loop().connect_read_pipe(lambda: protocol, sys.stdin)
+    while line := (await reader.readline()).strip():
+        if line == b"leave":
+            return
+        await group.multicast(b"news", uniform=line == b"uniform")
+    await asyncio.Event().wait()  # nobody gives orders any more
 
 
 async def _sing(group: Group, pause_s: float) -> None:
@@ -56,4 +80,4 @@ async def _sing(group: Group, pause_s: float) -> None:
 if __name__ == "__main__":
     arguments = json.loads(sys.argv[1])
     rewire(arguments["ports"])
-    asyncio.run(live(arguments["join"], arguments["pause_s"]))
+    asyncio.run(live(arguments["join"], arguments["pause_s"], arguments.get("timing", {})))

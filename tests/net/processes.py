@@ -18,6 +18,7 @@ def start(program: str, arguments: Mapping[str, Any]) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, str(ROOT / program), json.dumps(arguments)],
         env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)},
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
