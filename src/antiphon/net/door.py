@@ -158,13 +158,14 @@ class Door:
         self, link: Link, life: "Life", greeting: Greeting, peer: Peer | None
     ) -> None:
         self._answer(link, life, greeting, to=peer.start if peer is not None else 0)
+        is_other_start = peer is not None and peer.start not in {0, greeting.start}
         said = life.answer(greeting, has_channel=peer is not None)
-        if said is not None:
+        if said is not None and not is_other_start:
             link.write_frame(encode_control(life.domain, said))
         link.drop(_ANSWERED)
         if peer is None or life.is_founding:
             return
-        if peer.start not in {0, greeting.start}:
+        if is_other_start:
             life.mesh.check(peer)
         elif peer.link is not None and now_us() - peer.heard_us > _SILENT_US:
             peer.link.drop("the other side has lost the connection")
