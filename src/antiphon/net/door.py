@@ -213,14 +213,15 @@ class Door:
         self, link: Link, life: "Life", greeting: Greeting, peer: Peer | None
     ) -> None:
         is_its = peer is not None and peer.start == greeting.start
+        is_other_start = peer is not None and peer.start not in {0, greeting.start}
         self._answer(link, life, greeting, to=greeting.start if is_its else 0)
         said = life.answer(greeting, has_channel=peer is not None)
-        if said is not None:
+        if said is not None and not is_other_start:
             link.write_frame(encode_control(life.domain, said))
         link.drop(_ANSWERED)
         if peer is None or life.is_founding:
             return
-        if peer.start not in {0, greeting.start}:
+        if is_other_start:
             life.mesh.check(peer)
         elif (
             peer.link is not None
