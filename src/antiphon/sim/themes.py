@@ -183,6 +183,37 @@ at 16000 slow p3 p2 150000
 at 400000 heal
 """
 
+_LATE_WORDS = """
+founders 4
+delay_us 200
+at 1000 slow p3 p1 600000
+at 1000 slow p3 p4 600000
+at 1000 slow p3 p2 197000
+at 2000 causal p3 1
+at 3000 pause p3
+at 50000 slow p4 p1 60000
+at 140000 slow p1 p2 50000
+at 300000 heal
+"""
+
+_TAKEN_TOO_LATE = """
+founders 6
+delay_us 1000
+at 1000 causal p6 1
+at 4200 total p2 1
+at 5500 total p2 1
+at 6800 total p2 1
+at 8100 total p2 1
+at 8200 slow p1 p2 26000
+at 9400 total p2 1
+at 10700 total p2 1
+at 11900 total p3 1
+at 12000 total p2 1
+at 16400 total p1 1
+at 17200 total p2 1
+at 19500 crash p1 1
+"""
+
 _TWO_PROPOSERS = """
 founders 4
 delay_us 1000
@@ -208,6 +239,8 @@ THEMES = (
     Theme(_DEAD_RELAY, _EVERY),
     Theme(_FORWARDED_ONCE, _LINEAR),
     Theme(_TWO_PROPOSERS, _EVERY),
+    Theme(_LATE_WORDS),
+    Theme(_TAKEN_TOO_LATE, _EVERY),
 )
 
 

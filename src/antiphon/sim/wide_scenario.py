@@ -23,7 +23,7 @@ from antiphon.sim.themes import vary
 _DISTANCE_US_MIN, _DISTANCE_US_MAX = 100, 1_000_000
 
 _EVENTS = {
-    "crash": 6, "leave": 6, "join": 6, "rejoin": 2, "partition": 2, "heal": 2, "pause": 2,
+    "crash": 6, "leave": 10, "join": 8, "rejoin": 2, "partition": 2, "heal": 2, "pause": 2,
     "resume": 2, "slow": 4, "down": 3, "up": 2, "busy": 3, "transfer": 2, "transaction": 3,
     "multicast": 3, "uniform": 4, "letter": 3,
 }  # fmt: skip
