@@ -41,9 +41,9 @@ def explore(
     Messages in all orders, letters and, with the view-atomic flush, uniform messages and
     transactions are mixed in.
 
-    A world fails if the oracle, or the check of letters, finds a broken promise, if it does not
-    come to rest, or if a protocol raises an error. It is shrunk to a small scenario, kept with its
-    trace, and the command that replays it is printed.
+    A world fails if the oracle, or the check of letters or answers, finds a broken promise, if it
+    does not come to rest, or if a protocol raises an error. It is shrunk to a small scenario, kept
+    with its trace, and the command that replays it is printed.
     """
     if flush not in FLUSHES:
         message = f"there is no flush {flush!r}: choose one of {', '.join(FLUSHES)}"
