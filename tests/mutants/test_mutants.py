@@ -16,6 +16,7 @@ QUICK_SEEDS = 100
 SLOW_TO_FIND = (
     "decision is multicast plainly",
     "late words of the failed count",
+    "late words of the excluded count",
     "forwarded once then stable",
     "old holder goes on",
     "token moves while own messages wait",

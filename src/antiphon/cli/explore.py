@@ -50,10 +50,10 @@ def explore(
     back together; applications that multicast at awkward moments. Messages in all orders, letters
     and, with the view-atomic flush, uniform messages and transactions are mixed in.
 
-    A world fails if the oracle, or the check of letters, finds a broken promise, if it does not
-    come to rest, or go on where it must, within a bound that follows from its settings and delays,
-    or if a protocol raises an error. It is shrunk to a small scenario, kept with its trace, and the
-    command that replays it is printed.
+    A world fails if the oracle, or the check of letters or answers, finds a broken promise, if it
+    does not come to rest, or go on where it must, within a bound that follows from its settings and
+    delays, or if a protocol raises an error. It is shrunk to a small scenario, kept with its trace,
+    and the command that replays it is printed.
 
     A table tells which pairs of events fell inside one view change, in how many worlds. After 1,000
     worlds or more, some are added that aim at the pairs never reached.
