@@ -16,7 +16,7 @@ from antiphon.sim.surroundings import VIEW, Mark
 Pair = tuple[str, str]
 """Two kinds of events, in the order of ``KINDS``."""
 
-DONE = ("partition", "heal", "pause", "resume", "slow", "down", "up", "busy")
+DONE = ("partition", "heal", "pause", "resume", "slow", "down", "up", "busy", "condemn")
 """Kinds that are steps of a scenario, under their verb."""
 
 _CAUSES = ("join", "rejoin", "leave", "crash", "suspect")

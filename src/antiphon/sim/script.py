@@ -147,6 +147,12 @@ class Script:
         self.add(time_us, "busy", who, amount=max(1, slice_us))
         self.add(time_us + 2 * slice_us + self.a_while(), "busy", who)
 
+    def condemn(self, time_us: int) -> None:
+        """Somebody, or several, give up a member that lives, as one that takes nothing."""
+        whom = self.somebody()
+        for who in self.cast(self.random.choice([1, 1, 2]), whom):
+            self.add(time_us, "condemn", who, whom)
+
     def transfer(self, time_us: int) -> None:
         """Somebody has just come and is being given the state."""
         self.join(time_us - 8 * self.way_us - 3_000)

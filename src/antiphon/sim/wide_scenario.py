@@ -24,8 +24,8 @@ _DISTANCE_US_MIN, _DISTANCE_US_MAX = 100, 1_000_000
 
 _EVENTS = {
     "crash": 6, "leave": 10, "join": 8, "rejoin": 2, "partition": 2, "heal": 2, "pause": 2,
-    "resume": 2, "slow": 4, "down": 3, "up": 2, "busy": 3, "transfer": 2, "transaction": 3,
-    "multicast": 3, "uniform": 4, "letter": 3,
+    "resume": 2, "slow": 4, "down": 3, "up": 2, "busy": 3, "condemn": 2, "transfer": 2,
+    "transaction": 3, "multicast": 3, "uniform": 4, "letter": 3,
 }  # fmt: skip
 """Single events, and how often each happens in a cluster."""
 

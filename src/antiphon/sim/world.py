@@ -352,7 +352,7 @@ class World:
         """Whether somebody may have been suspected: also by who is too far to be heard in time."""
         harmless = {"join", "leave", "far", *_TALK}
         round_trip_us = 2 * self.channels.distance_us_max + 3 * self._timing.heartbeat_us
-        is_far = 5 * round_trip_us > 4 * self._timing.timeout_us
+        is_far = 5 * round_trip_us > 8 * self._timing.timeout_us
         return is_far or any(step.verb not in harmless for step in self._scenario.steps)
 
 
