@@ -24,7 +24,7 @@ pytestmark = pytest.mark.net
 DELAY_S = 0.15
 LATEST_S = 1.5 + 12 * DELAY_S
 STAYED = ["p1", "p2", "p3"]
-TIMING = {"heartbeat_us": 20_000, "timeout_us": 400_000}
+TIMING = {"heartbeat_us": 20_000, "timeout_us": 800_000}
 SPARE_S = 1.5
 """For a machine that is busy with other things."""
 
@@ -151,14 +151,16 @@ def test_leaver_that_hears_only_some_installs_nothing_that_did_not_count_it(
 async def _cut_the_leaver_off(processes: dict[str, Popen[str]], wires: Wires) -> None:
     """Let p4 leave, hear late what p3 and p1 say, and seem dead to p1 meanwhile.
 
-    Nobody tells p3 of the view without p4 before it has multicast.
+    Nobody tells p3 of the view without p4 before it has multicast; and p2, to which p4 comes a
+    little late, has not done with p4 when it is in the view in which p4 left.
     """
     for way in (wires["p3", "p1"].back, wires["p3", "p2"].back, wires["p4", "p3"].there):
         way.delay_s = 0.3
-    wires["p4", "p3"].back.delay_s = 4.0
+    wires["p4", "p3"].back.delay_s = 8.0
     _tell(processes["p4"], "leave")
     await asyncio.sleep(0.12)
     _tell(processes["p3"], "uniform")
-    wires["p4", "p1"].back.delay_s = wires["p4", "p1"].there.delay_s = 4.0
-    await asyncio.sleep(1.6)
+    wires["p4", "p1"].back.delay_s = wires["p4", "p1"].there.delay_s = 8.0
+    wires["p4", "p2"].there.delay_s = 0.6
+    await asyncio.sleep(3.0)
     wires["p4", "p1"].back.delay_s = 0.001
