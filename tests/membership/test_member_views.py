@@ -235,6 +235,29 @@ def test_next_in_line_takes_over_from_who_is_blocked() -> None:
     assert {view.failed for view in views} == {(A,)}
 
 
+def test_who_was_blocked_itself_bears_with_others_that_still_are() -> None:
+    """All were cut off from each other: the first to hear the others does not exclude them."""
+    machine = member(A, THREE)
+    now = TIMEOUT + 2 * BEAT
+    for beat in range(now // BEAT + 1):
+        machine.tick(beat * BEAT)
+    assert not machine.may_multicast
+    for peer in (B, C):
+        machine.take_control(peer, Alive(1, (), 0, 1, is_blocked=True), now)
+    for beat in range(1, 2 * TIMEOUT // BEAT):
+        # They are heard again, and say for long that they are blocked, as this process was.
+        at = now + beat * BEAT
+        machine.take_control(B, Alive(1, (), 0, 1, is_blocked=True), at)
+        machine.take_control(C, Alive(1, (), 0, 1, is_blocked=beat < 3), at)
+        said = [message for _, message in sent(machine.tick(at))]
+        proposed = [message.view.failed for message in said if isinstance(message, Propose)]
+        assert not proposed or beat * BEAT >= TIMEOUT
+        if proposed:
+            assert proposed[0] == (B,)
+            return
+    pytest.fail("who stays blocked is excluded in the end")
+
+
 def test_blocked_process_says_so() -> None:
     """Others have to know that it cannot coordinate."""
     machine = member(A, THREE)

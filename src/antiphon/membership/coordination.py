@@ -74,6 +74,7 @@ class Coordination:
         if is_blocked and not self.is_blocked:
             self._out.put(BlockGroup(tuple(self._reached)))
         elif self.is_blocked and not is_blocked:
+            self._detector.bear(now_us)  # others may be about to come to it as well
             self._out.put(ResumeGroup())
         self.is_blocked = is_blocked
 

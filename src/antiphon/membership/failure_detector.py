@@ -136,6 +136,12 @@ class FailureDetector:
             if not said:
                 del self._ailing[process]
 
+    def bear(self, now_us: int) -> None:
+        """What others have said counts from now on: so far this process was cut off itself."""
+        for said in self._ailing.values():
+            for ailment in said:
+                said[ailment] = now_us
+
     def has(self, process: ProcessId, ailment: str) -> bool:
         """Whether a process says so, for however short a time."""
         return ailment in self._ailing.get(process, ())
