@@ -6,6 +6,7 @@ from tests.membership.hands import (
     B,
     C,
     D,
+    E,
     Effects,
     X,
     kinds,
@@ -237,18 +238,19 @@ def test_next_in_line_takes_over_from_who_is_blocked() -> None:
 
 def test_who_was_blocked_itself_bears_with_others_that_still_are() -> None:
     """The first to hear enough of the others again does not exclude those that are not so far."""
-    machine = member(B, view_of(A, B, C, D))
+    machine = member(B, view_of(A, B, C, D, E))
     now = 0
-    for beat in range(1, 40):  # a is dead, d out of reach: b and c are blocked, for long
+    for beat in range(1, 40):  # a is dead, d and e are out of reach: b and c are blocked, for long
         now = beat * BEAT
         machine.take_control(C, Alive(1, (), 0, 1, is_blocked=beat > 16), now)
         machine.tick(now)
     assert not machine.may_multicast
-    machine.take_control(D, Alive(1, (), 0, 1), now)
+    for peer in (D, E):
+        machine.take_control(peer, Alive(1, (), 0, 1), now)
     proposed = []
     for _ in range(3):
         now += BEAT
-        for peer in (C, D):
+        for peer in (C, D, E):
             machine.take_control(peer, Alive(1, (), 0, 1, is_blocked=peer == C), now)
         said = [message for _, message in sent(machine.tick(now))]
         proposed += [message for message in said if isinstance(message, Prepare)]
