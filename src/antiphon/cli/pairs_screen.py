@@ -15,10 +15,11 @@ def print_pairs(flush: str, reached: Counter[Pair]) -> None:
     kinds = kinds_of(flush)
     letters = ascii_lowercase[: len(kinds)]
     lines = ["pairs of events inside one view change, in how many worlds:"]
-    lines.append(" " * 13 + "".join(f"{letter:>4}" for letter in letters))
+    lines.append(" " + "".join(f"{letter:>4}" for letter in letters))
     for place, kind in enumerate(kinds):
         counts = [reached[other, kind] for other in kinds[: place + 1]]
-        lines.append(f"{letters[place]} {kind:<11}" + "".join(f"{_short(n):>4}" for n in counts))
+        # The name stands at the end of its row, along the long side of the triangle.
+        lines.append(letters[place] + "".join(f"{_short(n):>4}" for n in counts) + f" {kind}")
     pairs = pairs_of(flush)
     never = ["+".join(pair) for pair in pairs if not reached[pair]]
     lines.append(f"{len(pairs) - len(never)} of {len(pairs)} pairs were reached")
