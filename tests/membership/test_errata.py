@@ -38,6 +38,7 @@ WRONG_RULES: dict[str, tuple[str, ...]] = {
     "erratum_000_17_d_messages_of_a_later_view": ("messages of the next view are dropped",),
     "erratum_000_17_f_leaver_takes_part": ("leaver is counted out too soon",),
     "erratum_000_17_f_dead_leaver": ("dead leaver is waited for",),
+    "excluded_process_tells_what_its_vote_decided": ("excluded process keeps its knowledge",),
     "uniform_leaver_that_was_not_counted": ("leaver goes uncounted",),
     "erratum_000_18_forwarded_once": ("forwarded once then stable",),
     "erratum_000_18_unstable_until_installed": ("unstable only until installed",),

@@ -43,6 +43,7 @@ SLOW_TO_FIND = (
     "what was accepted is not told",
     "leaver goes uncounted",
     "late answers end a ballot",
+    "excluded process keeps its knowledge",
     "accusations may break the quorum",
     "joiners forget what they saw",
     "any acknowledgement frees the sender",

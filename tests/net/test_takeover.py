@@ -1,6 +1,7 @@
 """Sessions belong to those who began them: nobody who only asks and guesses can have one."""
 
 import asyncio
+from struct import unpack
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from tests.net.harness import (
     play,
     start_all,
     stop_all,
+    until,
     until_view,
 )
 from tests.net.raw_peer import (
@@ -35,12 +37,13 @@ from tests.net.raw_peer import (
 
 from antiphon.core.control import Out
 from antiphon.core.errors import PeerError
-from antiphon.core.frames import encode_hello
+from antiphon.core.frames import Hello, decode_frame, encode_control, encode_hello
 from antiphon.core.greeting import Greeting
 from antiphon.core.ids import ProcessId
 from antiphon.net import credentials, door
 from antiphon.net.asking import ask
 from antiphon.net.credentials import Credentials
+from antiphon.net.framing import with_length
 from antiphon.net.link import Link
 from antiphon.net.node import Node
 from antiphon.net.peer import Peer
@@ -299,3 +302,47 @@ def test_answer_of_another_time_is_refused(loop_factory: LoopFactory) -> None:
 
 
 _NOBODY: Any = None
+
+
+def test_stranger_in_a_dead_members_place_cannot_say_that_the_group_has_gone_on(
+    loop_factory: LoopFactory,
+) -> None:
+    """Who is blocked asks there, and does not believe who cannot show the session's secret."""
+
+    async def scene() -> int:
+        addresses = free_addresses()
+        nodes = make_choir(addresses, timing=QUICK, drain_s=0.05)
+        alice, bob, carol = nodes.values()
+        await start_all(list(nodes.values()))
+        await exchange(list(nodes.values()))
+        for node in (bob, carol):
+            alice.life.on_dead(alice.life.mesh.peers[node.life.process], "a test says so")
+        assert not alice.group.view.primary
+        for node in (bob, carol):
+            await node._end("killed")
+        return await _answer_out(alice, addresses["bob"])
+
+    async def _answer_out(alice: Node, address: str) -> int:
+        asked = 0
+
+        async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            nonlocal asked
+            hello = decode_frame(await reader.readexactly(*unpack("<I", await reader.read(4))))
+            assert isinstance(hello, Hello)
+            asked += 1
+            zed = replace(
+                hello.greeting, process=ProcessId("bob", 2, 7, address), view=99, proof=b""
+            )
+            for frame in (encode_hello(hello.domain, zed), encode_control(hello.domain, Out(98))):
+                writer.write(with_length(frame))
+            await writer.drain()
+            writer.close()
+
+        host, port = address.split(":")
+        async with await asyncio.start_server(answer, host, int(port)):
+            await until(lambda: asked >= 3, "the blocked one has asked")
+            assert not alice.life.is_over
+        await alice.stop()
+        return asked
+
+    assert play(loop_factory, scene()) >= 3

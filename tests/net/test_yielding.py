@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from itertools import pairwise
+from time import monotonic
 
 import pytest
 from tests.net.harness import LoopFactory, choir, play, until
@@ -94,3 +95,34 @@ def test_reader_that_begins_after_the_sender_is_heard_of_in_time(
         await asyncio.gather(*readers)
 
     play(loop_factory, scene())
+
+
+def test_reader_whose_application_computes_lets_others_have_turns(
+    loop_factory: LoopFactory,
+) -> None:
+    """Also within one run of many messages: else it would seem dead while it reads."""
+
+    async def scene() -> int:
+        async with choir(DUET) as nodes:
+            alice, bob = (node.group for node in nodes.values())
+            count = 0
+            turns = [0]
+
+            async def watch() -> None:
+                while True:
+                    turns.append(count)
+                    await asyncio.sleep(0)
+
+            watching = asyncio.ensure_future(watch())
+            await alice.cbcast_many([b"x"] * 200)
+            async for _ in bob.messages():
+                count += 1
+                end = monotonic() + 0.004
+                while monotonic() < end:
+                    pass
+                if count == 200:
+                    break
+            watching.cancel()
+            return max(after - before for before, after in pairwise(turns))
+
+    assert play(loop_factory, scene()) <= 4

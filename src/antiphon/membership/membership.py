@@ -372,6 +372,7 @@ class Membership:
             self._coordination.learn(view)
             self._changes.learn(view)
             if self._me in view.failed:
+                self._tell_last(view)
                 self._end(f"the others have gone on without this process since view {view.number}")
                 return
             if self._me in view.left:
@@ -382,6 +383,13 @@ class Membership:
             self._watch(now_us)
             self._flush.learn()
             self._take_early()
+
+    def _tell_last(self, view: View) -> None:
+        """Tell the members of the view in which this process is out: maybe nobody else alive can.
+
+        Its own vote may have decided the view, and who decided it have died since.
+        """
+        self._out.send_each(view.members, Decide(tuple(self._agreement.history)))
 
     def _announce(self, view: View) -> None:
         """Tell everybody whom it concerns, also those that failed: they may only seem so."""

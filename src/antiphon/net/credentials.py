@@ -6,7 +6,7 @@ greeting, because it comes from there. Once a session has begun, only its secret
 Whoever shows nothing is told nothing that it could use, and nothing is done for it.
 """
 
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from msgspec.structs import replace
 
@@ -24,6 +24,14 @@ CONFIRM_S = 3.0
 
 PAST_MAX, PAST_GUESTS_MAX = 1024, 64
 """Former peers whose secrets are remembered, to answer them so that they can believe it."""
+
+
+class Former(NamedTuple):
+    """What was shared with a process that is no peer any more."""
+
+    secret: bytes
+    hearer: ProcessId
+    """Which life of this process the other one knew."""
 
 
 class Owner(Protocol):
@@ -44,8 +52,8 @@ class Credentials:
     def __init__(self, owner: Owner) -> None:
         """Know nobody."""
         self._owner = owner
-        self._past: dict[ProcessId, bytes] = {}
-        self._past_guests: dict[ProcessId, bytes] = {}
+        self._past: dict[ProcessId, Former] = {}
+        self._past_guests: dict[ProcessId, Former] = {}
 
     # Who dials.
 
@@ -112,14 +120,22 @@ class Credentials:
 
     def shown(self, greeting: Greeting, peer: Peer | None) -> bytes:
         """Return the secret of which a greeting has a proof; empty if there is none."""
+        me = self._owner.process
         if peer is not None:
-            secrets = [peer.secret, peer.offered]
+            known = [Former(peer.secret, me), Former(peer.offered, me)]
         else:
             past = self._past, self._past_guests
-            secrets = [former.get(greeting.process, b"") for former in past]
+            known = [former[greeting.process] for former in past if greeting.process in former]
         purpose = ASK if greeting.is_asking else DIAL
-        hearer = self._owner.process
-        return next((key for key in secrets if is_proven(key, purpose, greeting, hearer)), b"")
+        for secret, hearer in known:
+            if is_proven(secret, purpose, greeting, hearer):
+                return secret
+        return b""
+
+    def secret_of(self, process: ProcessId) -> bytes:
+        """Return the secret shared with a former peer; empty if there is none."""
+        former = self._past.get(process)
+        return former.secret if former is not None else b""
 
     def remember(self, peer: Peer) -> None:
         """Keep the secret of a peer that is forgotten otherwise; guests only displace guests."""
@@ -128,6 +144,15 @@ class Credentials:
         past, count = self._past, PAST_MAX
         if peer.is_guest:
             past, count = self._past_guests, PAST_GUESTS_MAX
-        past[peer.process] = peer.secret
+        past[peer.process] = Former(peer.secret, self._owner.process)
         while len(past) > count:
             del past[next(iter(past))]
+
+    def inherit(self, former: "Credentials") -> None:
+        """Be able to tell whom an earlier life of this process knew that it is out."""
+        self._past = former.take_past()
+
+    def take_past(self) -> "dict[ProcessId, Former]":
+        """Hand over what was shared with former peers: another life begins."""
+        taken, self._past = self._past, {}
+        return taken

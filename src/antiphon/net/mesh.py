@@ -271,19 +271,18 @@ class Mesh:
 
     async def _inquire(self, process: ProcessId) -> None:
         owner, peer = self._owner, self.peers.get(process)
-        start, secret = (peer.start, peer.secret) if peer is not None else (0, b"")
+        start = peer.start if peer is not None else 0
+        secret = peer.secret if peer is not None else self.credentials.secret_of(process)
         try:
             answer, is_its = await self.credentials.ask(process, start, secret, ASK_S)
         except (OSError, PeerError) as error:
             _log.info("%s could not ask for %s: %s", owner.process, process, error)
             return
-        if answer.domain != owner.domain or answer.said is None:
+        if answer.domain != owner.domain or answer.said is None or not is_its:
             return
-        if peer is not None and _is_same(peer, answer.greeting):
-            if is_its or not secret:
-                owner.on_said(process, answer.said)
-        elif isinstance(answer.said, Out):
-            # Whoever is there now, of the same group: it knows if that has gone on without us.
+        # A later life of it shows the secret too, and knows if the group has gone on without us.
+        is_same = peer is not None and _is_same(peer, answer.greeting)
+        if is_same or isinstance(answer.said, Out):
             owner.on_said(process, answer.said)
 
     def restore(self, process: ProcessId) -> None:
@@ -421,6 +420,8 @@ class Mesh:
     async def close(self, *, has_left: bool) -> None:
         """Close every link, having sent everything; with a bye only if the others let us go."""
         peers, self.peers, self.members = list(self.peers.values()), {}, []
+        for peer in peers:
+            self.credentials.remember(peer)
         bye = with_length(encode_bye(self._owner.domain))
         for peer in peers:
             if peer.task is not None:

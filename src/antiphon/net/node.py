@@ -179,9 +179,12 @@ class Node:
         config = self.config
         self.ending = LeaveGroup("")
         identity = self.identity(process, start, founding)
+        former = self._life
         self._life = self._door.life = self.sending.life = Life(
             self, identity, state=config.state, trace=config.trace, delay_s_max=config.delay_s_max
         )
+        if former is not None:
+            self._life.mesh.credentials.inherit(former.mesh.credentials)
         return self._life
 
     def identity(self, process: ProcessId, start: int, founding: AgreedView | None) -> Identity:

@@ -10,6 +10,7 @@ up; it never drops anything.
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
+from time import monotonic
 from typing import NamedTuple, cast
 
 from antiphon.core.errors import AntiphonError, UsageError
@@ -24,6 +25,9 @@ UNREAD_BYTES_MAX = 16 * 1024 * 1024
 
 _TURNS_PER_YIELD = 64
 """Batches read without waiting before the event loop gets a turn."""
+
+_TURN_S = 0.01
+"""How long a reader goes on, with what its application does in between, before it gets one."""
 
 
 class Message(NamedTuple):
@@ -119,6 +123,7 @@ class Stream:
         self._head_read = 0
         self._waiter: asyncio.Future[None] | None = None
         self._turns = 0
+        self._turn_ends = 0.0
         self._ended = False
         self._error: AntiphonError | None = None
         self._on_room: list[Callable[[], None]] = []
@@ -291,6 +296,8 @@ class Stream:
             for at in range(self._head_read, len(payloads)):
                 self._head_read = at + 1
                 yield new(Message, (sender, first + at, payloads[at]))
+                if monotonic() > self._turn_ends:
+                    await self._give_turn()
                 if self._head is not run or self._head_read != at + 1:
                     break  # another reader went on while this one was suspended
 
@@ -308,8 +315,8 @@ class Stream:
         """Wait until there is something to read; False at the end of the stream."""
         self.reader = asyncio.current_task()
         self._turns += 1
-        if self._turns % _TURNS_PER_YIELD == 0:
-            await asyncio.sleep(0)
+        if self._turns % _TURNS_PER_YIELD == 0 or monotonic() > self._turn_ends:
+            await self._give_turn()
         while self._answering is not None or not self._has_unread():
             if self._answering is not None:
                 answering, self._answering = self._answering, None
@@ -324,6 +331,11 @@ class Stream:
                 return False
             await self._sleep()
         return True
+
+    async def _give_turn(self) -> None:
+        """Let the event loop read, beat and send: the application may take its time."""
+        await asyncio.sleep(0)
+        self._turn_ends = monotonic() + _TURN_S
 
     def _has_unread(self) -> bool:
         if self._is_held and not self._ended:
@@ -341,6 +353,7 @@ class Stream:
             await self._waiter
         finally:
             self._waiter = None
+            self._turn_ends = monotonic() + _TURN_S
 
 
 def _opened(run: Run) -> Run:

@@ -111,6 +111,7 @@ class Life:
         self.rows = Rows(str(machine.me), GROUP, self._append)
         self.random = Random(f"{seed}/{machine.me}/life")
         self.is_up = True
+        self.has_crashed = False
         self.is_leaving = False
         self._is_paying = self._is_ticking = self._is_urged = False
         self._depth = 0

@@ -66,7 +66,8 @@ def is_hopeless(lives: list[Life]) -> bool:
     here = {life.machine.me for life in lives if life.is_up}
     if not any(life.is_up and life.transfer.has_state and life.view is not None for life in lives):
         return True
-    latest = [life.machine.membership.latest for life in lives if life.is_up]
+    # What a process knew that was excluded, or left, the others have to know: it could tell them.
+    latest = [life.machine.membership.latest for life in lives if not life.has_crashed]
     known: list[View] = [view for view in latest if view is not None]
     if not known:
         return True

@@ -311,7 +311,7 @@ class World:
             life.act(lambda: life.machine.take_control(about, said, life.now_us))
 
     def _crash(self, life: Life, *, is_seen: bool) -> None:
-        life.is_up = False
+        life.is_up, life.has_crashed = False, True
         if (entering := self._entering.get(life.machine.me.name)) is not None:
             entering.is_over = True
         self._around.mark("crash")
