@@ -137,6 +137,29 @@ def several_out(script: Script, time_us: int) -> None:
     script.uniform(time_us + script.soon(4))
 
 
+def own_verdict(script: Script, time_us: int) -> None:
+    """Who is excluded votes for it and learns it; who counted the votes dies before others do.
+
+    One does not hear the excluded, and says so; what the senior member says to all but the excluded
+    takes so long that its death cuts it short.
+    """
+    random, silence_us = script.random, script.silence_us
+    senior, accuser, *others = script.names
+    excluded = others[-((len(script.names) - 1) // 2) :]
+    for who in excluded:
+        script.add(time_us, "down", who, accuser)
+    slow_us = time_us + silence_us // 2
+    for who in script.names[1:]:
+        if who not in excluded:
+            script.add(slow_us, "slow", senior, who, amount=silence_us // 4)
+    begin_us = time_us + silence_us - script.beat_us
+    dies_us = begin_us + 4 * script.way_us + int(random.random() * script.beat_us)
+    script.add(dies_us, "crash", senior, amount=random.choice([0, 0, 1]))
+    script.add(dies_us + script.soon() + silence_us // 4, "heal")
+    for who in excluded:
+        script.add(dies_us + script.soon() + silence_us // 4, "up", who, accuser)
+
+
 class Plot(NamedTuple):
     """A plot, how often it is played, and what it needs."""
 
@@ -157,5 +180,6 @@ PLOTS = (
     Plot(second_letter, 2),
     Plot(missed_views, 5, (5,), is_near=True),
     Plot(several_out, 4),
+    Plot(own_verdict, 2, (4, 4, 5), is_near=True),
 )
 """The plots, each of which came out of a promise that was broken."""
