@@ -152,6 +152,31 @@ def test_junior_of_two_whose_senior_stalls_learns_that_it_is_out(
     play(loop_factory, scene())
 
 
+def test_who_does_not_read_comes_back_when_it_does(
+    loop_factory: LoopFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each life may fill the buffer once more: memory would grow without end."""
+    monkeypatch.setattr("antiphon.net.stream.UNREAD_BYTES_MAX", 100_000)
+
+    async def scene() -> None:
+        async with choir(["alice", "bob", "carol"], timing=QUICK, rejoin=True) as nodes:
+            alice, bob, carol = nodes.values()
+            reading = [asyncio.ensure_future(_read(node, [])) for node in (alice, bob)]
+            for _ in range(30):
+                await alice.group.cbcast(bytes(10_000))
+            await until(lambda: carol.group.stream.is_full, "carol has not read")
+            for node in (alice, bob):
+                node.life.on_dead(node.life.mesh.peers[carol.life.process], "a test says so")
+            await until_view(alice, ["alice", "bob"])
+            await asyncio.sleep(5 * QUICK.timeout_us / 1e6)
+            assert alice.group.members == ("alice", "bob")
+            reading.append(asyncio.ensure_future(_read(carol, [])))
+            await until_view(alice, ["alice", "bob", "carol~2"])
+        await asyncio.gather(*reading)
+
+    play(loop_factory, scene())
+
+
 def _addresses(nodes: Nodes) -> list[tuple[str, str]]:
     return [(name, str(node.config.address)) for name, node in nodes.items()]
 

@@ -162,10 +162,23 @@ class Entrance:
         """Join again, after ``life``, however long it takes; return why that cannot be."""
         try:
             await self._node.end_life(self._node.ending.why)
+            await self._until_read()
             await self._come_back(life)
         except AntiphonError as error:
             return ExcludedError(f"{self._config.me} cannot come back: {error}")
         return None
+
+    async def _until_read(self) -> None:
+        """Wait until the application has read most of what earlier lives left unread.
+
+        Each life may fill the buffer once more, so who never reads must not come back for ever.
+        """
+        stream = self._node.group.stream
+        if stream.is_full:
+            _log.warning("%s comes back when its application reads its group", self._config.me)
+            has_room = asyncio.Event()
+            stream.call_on_room(has_room.set)
+            await has_room.wait()
 
     async def _come_back(self, life: Life) -> None:
         config = self._config

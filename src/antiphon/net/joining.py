@@ -43,9 +43,9 @@ def join(
 
     Until it is a member, entering takes at most ``connect_s`` seconds. Leaving sends everything
     that was multicast and takes part in the group until the others have agreed to a view without
-    this process, for at most ``drain_s`` seconds. Whoever is taken for dead by the others finds an
-    ``ExcludedError`` at the end of its stream, or with ``rejoin=True`` comes back by itself as a
-    new life.
+    this process, for at most ``drain_s`` seconds, and one more to close connections. Whoever is
+    taken for dead by the others finds an ``ExcludedError`` at the end of its stream, or with
+    ``rejoin=True`` comes back by itself as a new life, as soon as its application reads.
 
     ``state`` saves and loads the application's state (:class:`antiphon.State`), so that whoever
     joins starts with that of the others: entering then also waits until it has been loaded. That
