@@ -183,10 +183,11 @@ def test_who_says_for_long_that_it_is_deaf_or_blocked_is_unfit() -> None:
     assert detector.unfit(999, DEAF, BLOCKED) == []
     assert detector.has(B, BLOCKED)
     assert detector.unfit(1_000, DEAF, BLOCKED) == [A]
-    assert detector.unfit(1_500, BLOCKED) == [B]
+    assert detector.unfit(1_500, BLOCKED) == []
+    assert detector.unfit(3_500, BLOCKED) == [B]
     detector.note(A, DEAF, 1_000, is_so=False)
     detector.note(A, BLOCKED, 1_000, is_so=False)
-    assert detector.unfit(2_000, DEAF, BLOCKED) == [B]
+    assert detector.unfit(4_000, DEAF, BLOCKED) == [B]
     detector.check(1_000_000)
     assert detector.unfit(1_000_000, BLOCKED) == []
     detector.watch([A], 1_000_000)

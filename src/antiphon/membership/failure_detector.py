@@ -13,8 +13,8 @@ A suspicion is due when the silence will be too long before the next look: so wh
 suspected within its timeout of its last sign of life, however rarely one looks.
 
 Hearing is not being heard. A process may say that it does not hear this one, or that it is blocked
-itself, having lost touch with a majority. If it says so for as long as silence would be borne, it
-is unfit: heard, but no member that the others could go on with (``changes`` says who goes).
+itself, having lost touch with a majority. If it says so for long, it is unfit: heard, but no member
+that the others could go on with (``changes`` says who goes).
 
 A process that was itself stopped (SIGSTOP, a suspended machine) finds everybody silent for as
 long as it slept. It notices by its own late timer, and forgives everybody that time.
@@ -40,6 +40,9 @@ BLOCKED = "blocked"
 
 _NEW = 2
 """Who joins is given so many times the time: it is heard a round trip after it was taken in."""
+
+_BORNE = {DEAF: 1, BLOCKED: 3}
+"""For how many times the silence that is borne: who is blocked may have to ask around first."""
 
 _BEATS_MISSED = 5
 """However short the floor, a process may miss this many heartbeats."""
@@ -147,12 +150,14 @@ class FailureDetector:
         return ailment in self._ailing.get(process, ())
 
     def unfit(self, now_us: int, *ailments: str) -> list[ProcessId]:
-        """Return who has said one of these for as long as silence would be borne."""
-        bearable_us = max(self._timing.timeout_us, _BEATS_MISSED * self.heartbeat_us)
+        """Return who has said one of these for longer than is borne."""
+        silence_us = max(self._timing.timeout_us, _BEATS_MISSED * self.heartbeat_us)
         return [
             process
             for process, said in self._ailing.items()
-            if any(now_us - said[one] >= bearable_us for one in ailments if one in said)
+            if any(
+                now_us - said[one] >= _BORNE[one] * silence_us for one in ailments if one in said
+            )
         ]
 
     @property
