@@ -247,6 +247,7 @@ class Stream:
 
     async def batches(self) -> AsyncIterator[Batch | View | Letter | Request | Unsent]:
         """Read batch by batch: what is left of a run that was read in part comes first."""
+        self._turn_ends = monotonic() + _TURN_S
         while await self._wait():
             run, read = self._head, self._head_read
             if run is not None:
@@ -282,6 +283,7 @@ class Stream:
 
     async def _read(self, *, with_others: bool) -> AsyncIterator[Event]:
         new = tuple.__new__  # what a named tuple does in the end, for half the price
+        self._turn_ends = monotonic() + _TURN_S
         while await self._wait():
             run = self._head
             if run is None:
