@@ -3,7 +3,7 @@
 from tests.mutants.registry import plant
 
 from antiphon.core.runs import PORT_APPLICATION
-from antiphon.stack.outgoing import Item, Outgoing, WaitingRun
+from antiphon.stack.send_queue import Item, Outgoing, WaitingRun
 
 _RIGHT_END_LIFE = Outgoing.end_life
 

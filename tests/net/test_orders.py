@@ -308,7 +308,7 @@ def test_letters_wait_for_a_slow_reader(
 ) -> None:
     """Who does not read acknowledges no more; when it reads again, all letters come."""
     monkeypatch.setattr(stream, "UNREAD_BYTES_MAX", 64 * 1024)
-    monkeypatch.setattr("antiphon.stack.outgoing.OUTGOING_BYTES_MAX", 64 * 1024)
+    monkeypatch.setattr("antiphon.stack.send_queue.OUTGOING_BYTES_MAX", 64 * 1024)
 
     async def scene() -> None:
         async with choir(TRIO[:2]) as nodes:

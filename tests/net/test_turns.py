@@ -286,7 +286,7 @@ def test_calls_that_wait_behind_a_letter_hold_their_caller_up(
 ) -> None:
     """Those that want no reply too: what waits to be sent is bounded, whoever sends it."""
     monkeypatch.setattr("antiphon.net.stream.UNREAD_BYTES_MAX", 100)
-    monkeypatch.setattr("antiphon.stack.outgoing.OUTGOING_BYTES_MAX", 10_000)
+    monkeypatch.setattr("antiphon.stack.send_queue.OUTGOING_BYTES_MAX", 10_000)
 
     async def scene() -> None:
         async with choir(TRIO) as nodes:

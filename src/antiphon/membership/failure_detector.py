@@ -59,6 +59,8 @@ class Timing:
     silences shorter than this less a heartbeat are never suspicious."""
     timeout_us_max: int = 30_000_000
     """The ceiling of the adaptive timeout."""
+    stall_us: int = 30_000_000
+    """How long a member may hold up those who send, taking nothing, before it is given up."""
 
 
 class _Peer:

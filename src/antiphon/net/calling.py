@@ -3,7 +3,7 @@
 Law: a request is read from the stream, in order with messages and views, or answered by a handler
 where the reader comes to it; replies do not pass through the caller's stream, so a caller need not
 read in order to be answered. Whatever a handler raises is a refusal, told to the caller, and
-harms nobody else. Each life has a machine of its own: with a life its calls end.
+harms nobody else. With an incarnation of the process its calls end.
 """
 
 import asyncio
@@ -12,22 +12,17 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from antiphon.core.errors import AntiphonError, DefiniteCallError, PeerError, UsageError
+from antiphon.core.errors import DefiniteCallError, UsageError
 from antiphon.core.ids import ProcessId
 from antiphon.core.records import PAYLOAD_BYTES_MAX
-from antiphon.core.runs import PORT_CALLS, Order
-from antiphon.core.views import View
+from antiphon.core.runs import Order
 from antiphon.net.blame import is_ours, say
+from antiphon.net.driver import Driver
 from antiphon.net.peer import now_us
 from antiphon.net.request import Request
-from antiphon.toolkit.calls import (
-    Calls,
-    Conclude,
-    Effect,
-    Handle,
-    Replies,
-    Wanted,
-)
+from antiphon.stack.effects import ConcludeCall, HandRequest
+from antiphon.stack.inputs import CallAbandoned, CallRequested, RequestAnswered
+from antiphon.toolkit.calls import Replies, Wanted
 
 if TYPE_CHECKING:
     from antiphon.net.node import Node
@@ -47,10 +42,9 @@ Handler = Callable[[str, bytes], bytes | Awaitable[bytes]]
 _log = logging.getLogger("antiphon")
 
 _ENDED = (
-    "the request never went out, for the life in which it was made has ended: read on until "
+    "the request never went out, for the incarnation in which it was made has ended: read on until "
     "the next view, and call again if that still makes sense"
 )
-_IGNORED = "a call of %s is ignored: %s"
 
 
 class Calling:
@@ -59,10 +53,8 @@ class Calling:
     def __init__(self, node: "Node") -> None:
         """Used by the node; applications use their group."""
         self._node = node
-        self._calls: Calls | None = None
         self._waiting: dict[int, asyncio.Future[Replies]] = {}
         self._count = 0
-        self._requests: dict[int, bytes] = {}
 
     # The application's part.
 
@@ -80,31 +72,30 @@ class Calling:
         if self._count % _CALLS_PER_YIELD == 0:
             await asyncio.sleep(0)
         node.check_sendable()
-        life = node.sending.read_life
+        reading = node.sending.reading
         if node.must_wait(node.group.stream):
             await self._wait_for_room(timeout_s)
-        if node.sending.is_void(life):
+        if node.sending.is_void(reading):
             raise DefiniteCallError(_ENDED, Replies((), {}))
-        if self._calls is None:
+        if node.view is None or node.life.is_over:
             message = f"{node.name} is in no view of group {node.group.name} now: call again later"
             raise UsageError(message)
         deadline_us = None if timeout_s is None else begin_us + round(timeout_s * 1e6)
-        number, request = self._calls.begin(payload, wanted, deadline_us)
-        if not number:
-            node.post(request, order, uniform=False, port=PORT_CALLS)
+        node.flush()
+        if wanted is Wanted.NONE:
+            node.life.give(CallRequested(0, payload, wanted, None, order))
             return Replies((), {})
+        number = self._count
         ending: asyncio.Future[Replies] = asyncio.get_running_loop().create_future()
         self._waiting[number] = ending
-        self._requests[number] = request
-        node.post(request, order, uniform=False, port=PORT_CALLS)
-        left_s = None if timeout_s is None else max(0.0, timeout_s - (now_us() - begin_us) / 1e6)
         try:
-            return await self._wait(self._calls, number, ending, left_s)
+            node.life.give(CallRequested(number, payload, wanted, deadline_us, order))
+            return await ending
         except asyncio.CancelledError:
-            node.withdraw(request)
+            node.life.give(CallAbandoned(number))
             raise
         finally:
-            self._requests.pop(number, None)
+            self._waiting.pop(number, None)
 
     async def _wait_for_room(self, timeout_s: float | None) -> None:
         node = self._node
@@ -115,35 +106,6 @@ class Calling:
             message = "the request never went out, for the group lets nothing out now: call again"
             raise DefiniteCallError(message, Replies((), {})) from None
         node.raise_error()
-
-    async def _wait(
-        self,
-        calls: Calls | None,
-        number: int,
-        ending: "asyncio.Future[Replies]",
-        timeout_s: float | None,
-    ) -> Replies:
-        loop = asyncio.get_running_loop()
-        timer = None if timeout_s is None else loop.call_later(timeout_s, self._tick)
-        try:
-            return await ending
-        except asyncio.CancelledError:
-            if calls is not None and calls is self._calls:
-                calls.give_up(number)
-                self._waiting.pop(number, None)
-            raise
-        finally:
-            if timer is not None:
-                timer.cancel()
-
-    def _tick(self) -> None:
-        calls = self._calls
-        if calls is not None:
-            # Timers of the loop may be early by its resolution.
-            soon_us = now_us() + 1000
-            late = calls.late(soon_us)
-            unsent = [number for number in late if self._node.withdraw(self._requests[number])]
-            self._do(calls.tick(soon_us, unsent))
 
     def answer(self, handler: Handler, request: Request) -> Awaitable[None] | None:
         """Have a handler answer a request; return what is to be waited for, if anything."""
@@ -174,75 +136,33 @@ class Calling:
             _log.warning("a request of %s is refused here", request.sender, exc_info=error)
         request.refuse(say(error))
 
-    # What the node calls.
+    # What the machine says.
 
-    def on_view(self, view: View) -> None:
-        """A view has begun; the first one of a life begins a new machine."""
-        process = self._node.life.process
-        if self._calls is None and process in view.members:
-            self._calls = Calls(process)
-        if self._calls is not None:
-            self._do(self._calls.enter(view))
-
-    def on_message(self, sender: ProcessId, payload: bytes) -> None:
+    def hand_over(self, asked: HandRequest) -> None:
         """A request has been delivered."""
-        if self._calls is not None:
-            try:
-                self._do(self._calls.deliver(sender, payload))
-            except PeerError as error:
-                _log.warning(_IGNORED, sender, error)
-
-    def on_letter(self, sender: ProcessId, payload: bytes) -> None:
-        """A reply has been delivered."""
-        if self._calls is not None:
-            try:
-                self._do(self._calls.take_reply(sender, payload))
-            except PeerError as error:
-                _log.warning(_IGNORED, sender, error)
-
-    def on_end(self, error: AntiphonError | None) -> None:
-        """The process is out of the group."""
-        calls, self._calls = self._calls, None
-        if calls is not None:
-            why = str(error or "this process has left")
-            dropped = self._node.unsent
-            unsent = {number for number, said in self._requests.items() if said in dropped}
-            self._do(calls.abandon(why, unsent))
-
-    # Doing what the machine says.
-
-    def _do(self, effects: list[Effect]) -> None:
-        for effect in effects:
-            if isinstance(effect, Handle):
-                self._hand_over(effect)
-            else:
-                self._conclude(effect)
-
-    def _hand_over(self, asked: Handle) -> None:
         reply = None
         if asked.number:
-            reply = partial(self._reply, self._calls, asked.caller, asked.number)
-        self._node.group.stream.offer(Request(str(asked.caller), asked.body, reply))
+            reply = partial(self._reply, self._node.life, asked.caller, asked.number)
+        self._node.group.stream.offer(Request(str(asked.caller), asked.payload, reply))
 
-    def _conclude(self, end: Conclude) -> None:
-        ending = self._waiting.pop(end.number)
-        if ending.done():
+    def conclude(self, end: ConcludeCall) -> None:
+        """A call has ended."""
+        ending = self._waiting.get(end.number)
+        if ending is None or ending.done():
             return  # whoever waited was cancelled
         if end.error is None:
             ending.set_result(end.replies)
         else:
             ending.set_exception(end.error)
 
+    @staticmethod
     def _reply(
-        self, calls: Calls | None, caller: ProcessId, number: int, payload: bytes | None, why: str
+        driver: Driver, caller: ProcessId, number: int, payload: bytes | None, why: str
     ) -> None:
-        """Send the answer of the application, if this life still is the one that was asked."""
-        if calls is None or calls is not self._calls:
-            return
+        """Send the answer of the application, if this incarnation still is the one asked."""
         if payload is not None and len(payload) > CALL_BYTES_MAX:
             payload, why = None, f"its answer is above the limit of {CALL_BYTES_MAX} bytes"
-        said = calls.refuse(number, why) if payload is None else calls.answer(number, payload)
-        self._node.post_letter(caller, said, PORT_CALLS)
+        driver.give(RequestAnswered(caller, number, payload, why))
 
 
 def _checked_timeout(timeout_s: float | None) -> float | None:

@@ -20,35 +20,20 @@ import math
 from collections.abc import Coroutine, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
-from antiphon.core.errors import AntiphonError, InDoubtError, PeerError, UsageError
-from antiphon.core.ids import ProcessId
+from antiphon.core.errors import AntiphonError, InDoubtError, UsageError
 from antiphon.core.records import PAYLOAD_BYTES_MAX
-from antiphon.core.runs import PORT_COMMIT, Order
-from antiphon.core.views import View
+from antiphon.core.runs import Order
 from antiphon.net.blame import is_ours, say
-from antiphon.net.peer import now_us
-from antiphon.toolkit.commit import (
-    AskVote,
-    Commit,
-    Decided,
-    Effect,
-    KnowPast,
-    Multicast,
-    Outcome,
-)
-from antiphon.toolkit.commit_messages import Transaction, parse_transaction
+from antiphon.stack.effects import AskVote, Decided, KnowPast, NameTransaction
+from antiphon.stack.inputs import TransactionRequested, VoteCast
+from antiphon.toolkit.commit import Commit, Outcome
+from antiphon.toolkit.commit_messages import Transaction, check_names, parse_transaction
 
 if TYPE_CHECKING:
     from antiphon.net.group import Group
 
 BODY_BYTES_MAX = PAYLOAD_BYTES_MAX - 1024
 """Room for what goes with a body."""
-
-TICKS_PER_VOTE = 20
-"""How often a coordinator looks at its watch while it waits for votes."""
-
-TICK_S_MIN = 0.001
-"""Nobody looks more often, however short the time for votes."""
 
 VOTE_S_MAX = 1e9
 """More than thirty years: whoever allows more waits no longer than that."""
@@ -114,11 +99,12 @@ class Committer:
             message = f"group {group.name} has been entered: create the committer before that"
             raise UsageError(message)
         self._node.config.settings.check(Order.CAUSAL, uniform=True)
-        self._vote_us = _in_us(vote_s)
-        self._node.serve(PORT_COMMIT, self)
+        self.vote_us = _in_us(vote_s)
+        self._node.take_committer(self)
         self._resource = resource
         self._machine: Commit | None = None
-        self._timer: asyncio.TimerHandle | None = None
+        self._count = 0
+        self._begun: dict[int, asyncio.Future[Ending]] = {}
         self._waiting: dict[Transaction, asyncio.Future[Ending]] = {}
         self._votes: dict[Transaction, asyncio.Task[bool]] = {}
         """What the resource is asked, or has answered, by transaction that is not decided yet."""
@@ -138,12 +124,12 @@ class Committer:
         Raises :class:`InDoubtError` if this process drops out of the group before it knows.
         """
         self._node.raise_error()
-        life = self._node.sending.read_life
+        reading = self._node.sending.reading
         if self._node.must_wait(self._node.group.stream) and self._machine is not None:
             await self._node.flush_and_wait(self._node.group.stream)
             self._node.raise_error()
         machine = self._machine
-        if machine is None or self._node.sending.is_void(life):
+        if machine is None or self._node.sending.is_void(reading):
             message = "this process is in no view now: begin inside `async with`, or try again"
             raise UsageError(message)
         if type(body) is not bytes:
@@ -152,10 +138,15 @@ class Committer:
         if len(body) > BODY_BYTES_MAX:
             message = f"the body of a transaction is at most {BODY_BYTES_MAX} bytes: shorten it"
             raise UsageError(message)
-        transaction, effects = machine.begin(body, needs)
+        names = check_names(needs)
+        self._count += 1
         ending: asyncio.Future[Ending] = asyncio.get_running_loop().create_future()
-        self._waiting[transaction] = ending
-        self._do(effects)
+        self._begun[self._count] = ending
+        self._node.flush()
+        try:
+            self._node.life.give(TransactionRequested(self._count, body, names))
+        finally:
+            self._begun.pop(self._count, None)
         return await ending
 
     @property
@@ -170,37 +161,13 @@ class Committer:
 
     # What the node calls.
 
-    def on_view(self, view: View) -> None:
-        """A view has begun; the first one of a life begins a new machine."""
-        life = self._node.life
-        if self._machine is None and life.process in view.members:
-            self._machine = Commit(life.process, life.start, self._vote_us)
-        if self._machine is not None:
-            effects = self._machine.enter(view, now_us())
-            if view.number == 1:
-                effects.append(KnowPast())  # founders know all there is
-            self._do(effects)
-
-    def on_message(self, sender: ProcessId, payload: bytes) -> None:
-        """Something about a transaction has been delivered."""
-        if self._machine is None:
-            return
-        try:
-            effects = self._machine.deliver(sender, payload, now_us())
-        except PeerError as error:
-            _log.warning("a word of %s on a transaction is ignored: %s", sender, error)
-        else:
-            self._do(effects)
-
-    def on_letter(self, sender: ProcessId, payload: bytes) -> None:
-        """Nobody sends letters on this port."""
+    def on_view(self, machine: Commit) -> None:
+        """A view has begun, of the incarnation that this machine is of."""
+        self._machine = machine
 
     def on_end(self, error: AntiphonError | None) -> None:
         """The process is out of the group."""
         self._machine = None
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
         # Whatever the resource is asked may wait for what only recovery can tell it: a lock that a
         # prepared transaction holds. What it had prepared all the same it finds in doubt.
         for task in self._asked:
@@ -216,21 +183,21 @@ class Committer:
 
     # Doing what the machine says.
 
-    def _do(self, effects: list[Effect]) -> None:
-        for effect in effects:
-            match effect:
-                case Multicast(payload, is_uniform):
-                    self._node.post(payload, Order.CAUSAL, uniform=is_uniform, port=PORT_COMMIT)
-                case AskVote(transaction, body):
-                    task = self._votes[transaction] = self._start(self._vote(transaction, body))
-                    self._asked[task] = None
-                    task.add_done_callback(self._asked.pop)
-                case Decided(transaction, outcome, why):
-                    self._note_decision(transaction, outcome)
-                    self._finish_later(transaction, outcome, why)
-                case KnowPast():
-                    self._recovery = self._start(self._recover(list(self._tasks)))
-        self._tick_later()
+    def do(self, effect: NameTransaction | AskVote | Decided | KnowPast) -> None:
+        """Do what the machine says."""
+        match effect:
+            case NameTransaction(number, transaction):
+                if (ending := self._begun.get(number)) is not None:
+                    self._waiting[transaction] = ending
+            case AskVote(transaction, body):
+                task = self._votes[transaction] = self._start(self._vote(transaction, body))
+                self._asked[task] = None
+                task.add_done_callback(self._asked.pop)
+            case Decided(transaction, outcome, why):
+                self._note_decision(transaction, outcome)
+                self._finish_later(transaction, outcome, why)
+            case KnowPast():
+                self._recovery = self._start(self._recover(list(self._tasks)))
 
     def _start(self, work: Coroutine[Any, Any, T]) -> "asyncio.Task[T]":
         task = asyncio.ensure_future(work)
@@ -254,7 +221,7 @@ class Committer:
         if machine is not None and machine is self._machine and machine.is_open(transaction):
             if (recorder := self._node.life.recorder) is not None:
                 recorder.vote(transaction.initiator, transaction.number, is_yes=is_yes)
-            self._do(machine.vote(transaction, is_yes=is_yes, why=why))
+            self._node.life.give(VoteCast(transaction, is_yes, why))
         return is_yes and self._resource is not None
 
     def _note_decision(self, transaction: Transaction, outcome: Outcome) -> None:
@@ -341,18 +308,6 @@ class Committer:
                 raise
             _log.error(_NOT_TOLD, exc_info=error)
         return found
-
-    # Time.
-
-    def _tick_later(self) -> None:
-        if self._timer is None and self._machine is not None and self._machine.open_count:
-            delay_s = max(self._vote_us / 1e6 / TICKS_PER_VOTE, TICK_S_MIN)
-            self._timer = asyncio.get_running_loop().call_later(delay_s, self._tick)
-
-    def _tick(self) -> None:
-        self._timer = None
-        if self._machine is not None:
-            self._do(self._machine.tick(now_us()))
 
 
 def _in_us(vote_s: float) -> int:

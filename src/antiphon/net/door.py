@@ -26,7 +26,7 @@ from antiphon.net.link import Link
 from antiphon.net.peer import Peer, now_us
 
 if TYPE_CHECKING:
-    from antiphon.net.life import Life
+    from antiphon.net.driver import Driver
 
 STRANGERS_MAX = 128
 """Connections at a time that have no session, or none yet."""
@@ -50,7 +50,7 @@ class Door:
         self._server: asyncio.Server | None = None
         self._links: dict[Link, None] = {}
         self._confirming: dict[Link, asyncio.Task[None]] = {}
-        self.life: Life | None = None
+        self.life: Driver | None = None
         """Whom the visitors come to see."""
         self.turned_away: str | None = None
         """Why the last one was turned away for being given another group."""
@@ -132,7 +132,7 @@ class Door:
             self._confirming[link] = task
             task.add_done_callback(lambda _: self._confirming.pop(link, None))
 
-    async def _confirm(self, link: Link, life: "Life", greeting: Greeting) -> None:
+    async def _confirm(self, link: Link, life: "Driver", greeting: Greeting) -> None:
         """Let in a process that greets for the first time, if it is the one that it says."""
         is_confirmed = await life.mesh.credentials.confirm(greeting)
         if link.is_dropped or life is not self.life or life.is_over:
@@ -150,11 +150,11 @@ class Door:
         except PeerError as error:
             link.drop(str(error))
 
-    def _refuse(self, link: Link, life: "Life", greeting: Greeting, problem: str) -> None:
+    def _refuse(self, link: Link, life: "Driver", greeting: Greeting, problem: str) -> None:
         self._answer(link, life, greeting)
         link.drop(problem)
 
-    def _let_in(self, link: Link, life: "Life", greeting: Greeting) -> None:
+    def _let_in(self, link: Link, life: "Driver", greeting: Greeting) -> None:
         peer = life.mesh.peers.get(greeting.process)
         if peer is None:
             peer = life.mesh.add_guest(greeting.process)
@@ -167,7 +167,7 @@ class Door:
         self._links.pop(link)
         life.mesh.take_up(peer, link, greeting)
 
-    def _problem(self, life: "Life", greeting: Greeting, peer: Peer | None) -> str | None:
+    def _problem(self, life: "Driver", greeting: Greeting, peer: Peer | None) -> str | None:
         """Return why a process cannot have a session here."""
         name = greeting.process.name
         if greeting.process == life.process:
@@ -183,7 +183,7 @@ class Door:
         return self._problem_of_peer(life, greeting, peer)
 
     @staticmethod
-    def _problem_of_peer(life: "Life", greeting: Greeting, peer: Peer) -> str | None:
+    def _problem_of_peer(life: "Driver", greeting: Greeting, peer: Peer) -> str | None:
         name = greeting.process.name
         if greeting.to not in {0, life.start} or peer.is_condemned:
             return f"{name} and this process have nothing to go on with"
@@ -199,7 +199,7 @@ class Door:
         return f"another start of {name} is known"
 
     @staticmethod
-    def _problem_of_stranger(life: "Life", greeting: Greeting) -> str | None:
+    def _problem_of_stranger(life: "Driver", greeting: Greeting) -> str | None:
         name = greeting.process.name
         if life.is_founding:
             return f"{name} is none of the founding members"
@@ -210,7 +210,7 @@ class Door:
         return None
 
     def _answer_asker(
-        self, link: Link, life: "Life", greeting: Greeting, peer: Peer | None
+        self, link: Link, life: "Driver", greeting: Greeting, peer: Peer | None
     ) -> None:
         is_its = peer is not None and peer.start == greeting.start
         is_other_start = peer is not None and peer.start not in {0, greeting.start}
@@ -232,7 +232,7 @@ class Door:
 
     @staticmethod
     def _answer(
-        link: Link, life: "Life", greeting: Greeting, to: int = 0, received: int = 0
+        link: Link, life: "Driver", greeting: Greeting, to: int = 0, received: int = 0
     ) -> None:
         peer = life.mesh.peers.get(greeting.process)
         said = life.mesh.credentials.answer(greeting, peer, to=to, received=received)
@@ -258,8 +258,8 @@ class Door:
     def on_read(self, peer: Peer) -> None:
         """Never called either."""
 
-    def on_full(self) -> None:
+    def on_full(self, link: Link) -> None:
         """An answer is too short to fill anything."""
 
-    def on_room(self) -> None:
+    def on_room(self, link: Link) -> None:
         """Likewise."""

@@ -27,7 +27,7 @@ from antiphon.membership.entrance import Found, GiveUp, Inquire, Knock, Search
 from antiphon.net.asking import Answer, HungUpError, ask
 from antiphon.net.door import GIVEN_OTHERS
 from antiphon.net.identity import Identity
-from antiphon.net.life import Life
+from antiphon.net.driver import Driver
 from antiphon.net.link import Link
 from antiphon.net.peer import Peer, now_us
 
@@ -65,7 +65,7 @@ class Entrance:
         self._refusal: str | None = None
         self._is_running_without_us = False
         self._search: Search | None = None
-        self._life: Life | None = None  # the one that knocks
+        self._life: Driver | None = None  # the one that knocks
         self._knocked: Link | None = None
         self._asking: dict[asyncio.Task[None], None] = {}
 
@@ -85,7 +85,7 @@ class Entrance:
             await self._node.end_life("the group is running: joins it as a new life")
             others = [member.address for member in view.members if member != me]
             await self.join(others)
-        elif life.member is None:
+        elif life.endpoint is None:
             life.begin()
 
     async def found_alone(self) -> None:
@@ -95,13 +95,13 @@ class Entrance:
         view = View(GroupName(self._config.group), ViewNumber(1), (me,))
         self._node.begin_life(me, start, founding=view).begin()
 
-    def _is_settled(self, life: Life) -> bool:
+    def _is_settled(self, life: Driver) -> bool:
         if life.is_over:
             self._refusal = self._node.ending.why
         return self._refusal is not None or self._is_running_without_us or not self._missing(life)
 
     @staticmethod
-    def _missing(life: Life) -> list[Peer]:
+    def _missing(life: Driver) -> list[Peer]:
         return [
             peer
             for peer in life.mesh.peers.values()
@@ -109,7 +109,7 @@ class Entrance:
             and not (peer.has_left or peer.is_condemned or peer.leaves_at is not None)
         ]
 
-    def _say_missing(self, life: Life) -> str:
+    def _say_missing(self, life: Driver) -> str:
         said = []
         for peer in self._missing(life):
             name, address = peer.process.name, peer.process.address
@@ -124,7 +124,7 @@ class Entrance:
             advice = f"somebody was turned away because {turned_away}"
         return f"after {self._connect_s:g} s {', '.join(said)}: {advice}"
 
-    def on_answer(self, life: Life, peer: Peer, answer: Answer) -> bool:
+    def on_answer(self, life: Driver, peer: Peer, answer: Answer) -> bool:
         """Look at what was found where a founding member should be; False: not that."""
         greeting = answer.greeting
         problem: str | None = None
@@ -158,7 +158,7 @@ class Entrance:
         except TimeoutError:
             raise UsageError(self._say_unanswered(seeds)) from None
 
-    async def come_back(self, life: Life) -> ExcludedError | None:
+    async def come_back(self, life: Driver) -> ExcludedError | None:
         """Join again, after ``life``, however long it takes; return why that cannot be."""
         try:
             await self._node.end_life(self._node.ending.why)
@@ -180,7 +180,7 @@ class Entrance:
             stream.call_on_room(has_room.set)
             await has_room.wait()
 
-    async def _come_back(self, life: Life) -> None:
+    async def _come_back(self, life: Driver) -> None:
         config = self._config
         known = [*(life.latest.members if life.latest is not None else ())]
         known += config.founding.members if config.founding is not None else ()
@@ -241,7 +241,7 @@ class Entrance:
             return False
         return str(life.process) in view.members
 
-    async def _end_life(self, search: Search, life: Life) -> None:
+    async def _end_life(self, search: Search, life: Driver) -> None:
         """The life that knocked is over: learn from it."""
         self._life = None
         end = self._node.ending
@@ -269,14 +269,14 @@ class Entrance:
                     message = f"{self._config.me} is not taken in: {why}"
                     raise UsageError(message)
 
-    def _look_after(self, search: Search, life: Life, contact: ProcessId) -> None:
+    def _look_after(self, search: Search, life: Driver, contact: ProcessId) -> None:
         peer = life.mesh.peers.get(contact)
         if peer is None or peer.is_condemned:
             search.lose(contact, now_us(), dice())
         elif peer.link is not None and peer.link is not self._knocked:
             self._knock(life, contact)  # the connection is new: at once
 
-    async def _life_of(self, number: int) -> Life:
+    async def _life_of(self, number: int) -> Driver:
         """Return the life of this number; begin it if it is a new one."""
         if self._life is None or self._life.process.incarnation != number:
             if self._life is not None:
@@ -287,7 +287,7 @@ class Entrance:
             self._life.begin()
         return self._life
 
-    def _knock(self, life: Life, contact: ProcessId) -> None:
+    def _knock(self, life: Driver, contact: ProcessId) -> None:
         peer = life.mesh.peers.get(contact)
         if peer is None:
             peer = life.mesh.add(contact, is_senior=True)

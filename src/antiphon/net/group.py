@@ -23,22 +23,17 @@ from typing import TYPE_CHECKING, Self
 
 from antiphon.core.errors import UsageError
 from antiphon.core.records import PAYLOAD_BYTES_MAX
-from antiphon.core.runs import PORT_APPLICATION, Order
+from antiphon.core.runs import Order
 from antiphon.net.calling import Calling, Handler
 from antiphon.net.request import Request
 from antiphon.net.sending import Sending
 from antiphon.net.stream import Batch, Event, Letter, Message, Stream, Unsent, View
-from antiphon.stack.outgoing import How, WaitingLetter, WaitingRun
+from antiphon.stack.inputs import LetterRequested, MulticastRequested
+from antiphon.stack.send_queue import RUN_BYTES_MAX, RUN_MESSAGES_MAX, How
 from antiphon.toolkit.calls import Replies, Wanted
 
 if TYPE_CHECKING:
     from antiphon.net.node import Node
-
-RUN_MESSAGES_MAX = 1_024
-"""Messages collected for one run before it is sent without waiting for the end of the turn."""
-
-RUN_BYTES_MAX = 128 * 1024
-"""Payload bytes, likewise: a write costs much the same for 16 KiB and for 100."""
 
 CUTS_PER_YIELD = 64
 """Runs that another order or a letter cuts short before the event loop gets a turn to read."""
@@ -60,7 +55,7 @@ class Group:
         self.pending_how = _CAUSAL
         self.stream = Stream()
         """Where deliveries and views go."""
-        self.sending = Sending(self)
+        self.sending = Sending(self, node.config.settings.limits.queued_bytes)
         """What leaves, and what waits to."""
         self.stream.on_beginning = self.sending.on_beginning
         self._cut_count = 0
@@ -190,17 +185,15 @@ class Group:
             message = "a process needs no letter to itself: send it to another member"
             raise UsageError(message)
         self._node.expect_flush()
-        life = self.sending.read_life
+        reading = self.sending.reading
         if self._writing.locked() or self._node.must_wait_to_write(self.stream):
             async with self._writing:
                 await self._node.flush_and_wait(self.stream, is_letter=True)
             self._node.raise_error()
         elif self._is_turn_over():
             await asyncio.sleep(0)
-        if self.sending.is_void(life):
-            self.sending.drop(WaitingLetter(process, payload, PORT_APPLICATION))
-        else:
-            self._node.post_letter(process, payload, PORT_APPLICATION)
+        incarnation = reading if self.sending.is_void(reading) else 0
+        self.sending.send(LetterRequested(process, payload, incarnation))
 
     async def call(
         self,
@@ -264,15 +257,15 @@ class Group:
         except TypeError:
             message = f"messages are given as a list, or anything to go through, not {payloads!r}"
             raise UsageError(message) from None
-        life = self.sending.read_life
+        reading = self.sending.reading
         for part, byte_count in _cut(batch, _checked_size(batch)):
             if not self.pending or how is not self.pending_how:
                 await self._begin_run(how)
             if self.pending and self._pending_bytes + byte_count > PAYLOAD_BYTES_MAX:
                 # No frame is larger than the largest message needs.
                 await self._begin_run(how, is_new=True)
-            if self.sending.is_void(life):
-                self.sending.drop(WaitingRun(how, part, byte_count))
+            if self.sending.is_void(reading):
+                self.sending.send(MulticastRequested(part, how, byte_count, reading))
                 continue
             self.pending += part
             self._pending_bytes += byte_count
@@ -287,7 +280,6 @@ class Group:
             await asyncio.sleep(0)  # what has arrived is to be read, and confirmed
         if self.pending and (is_new or self.pending_how is not how):
             self._node.flush()
-            self._node.queue_pending()
         self._node.expect_flush()
         self.pending_how = how
 

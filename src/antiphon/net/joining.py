@@ -11,7 +11,7 @@ from antiphon.net.config import Config, configure
 from antiphon.net.group import Group
 from antiphon.net.node import Node
 from antiphon.net.state_keeper import State
-from antiphon.stack.settings import Settings
+from antiphon.stack.settings import Limits, Settings
 
 T = TypeVar("T")
 
@@ -77,12 +77,16 @@ def make_node(
     flush: str = "view-atomic",
     token: str = "follow",  # noqa: S107 - no secret
     timing: Timing | None = None,
+    limits: Limits | None = None,
     insecure: bool = False,
     **others: Any,  # noqa: ANN401 - the rest of Config
 ) -> Node:
     """Return what is behind a handle on a group: for programs that look into it."""
     founding, address, known = configure(group, me, members, at, seeds, insecure=insecure)
-    settings = Settings(flush=flush, timing=timing if timing is not None else Timing(), token=token)
+    settings = Settings(
+        flush=flush, timing=timing if timing is not None else Timing(), token=token,
+        limits=limits if limits is not None else Limits(),
+    )  # fmt: skip
     config = Config(
         group=group, me=me, address=address, founding=founding, seeds=known, settings=settings,
         trace=Path(trace) / "events" if trace is not None else None, insecure=insecure, **others,

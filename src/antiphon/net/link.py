@@ -41,10 +41,10 @@ class Owner(Protocol):
     def on_read(self, peer: "Peer") -> None:
         """Everything that had arrived from a peer has been passed on."""
 
-    def on_full(self) -> None:
+    def on_full(self, link: "Link") -> None:
         """The link's buffer is full."""
 
-    def on_room(self) -> None:
+    def on_room(self, link: "Link") -> None:
         """The link can be written to again."""
 
     def on_lost(self, link: "Link", why: str) -> None:
@@ -138,12 +138,12 @@ class Link(asyncio.BufferedProtocol):
     def pause_writing(self) -> None:
         """The peer reads slowly: senders must wait."""
         self.is_writable = False
-        self.owner.on_full()
+        self.owner.on_full(self)
 
     def resume_writing(self) -> None:
         """There is room again."""
         self.is_writable = True
-        self.owner.on_room()
+        self.owner.on_room(self)
 
     # What its owner calls.
 

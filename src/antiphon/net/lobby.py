@@ -145,10 +145,10 @@ class Lobby:
             self.forget(link.peer)
         self._mesh.on_lost(link, why)
 
-    def on_full(self) -> None:
+    def on_full(self, link: Link) -> None:
         """Nobody waits for a guest to read."""
 
-    def on_room(self) -> None:
+    def on_room(self, link: Link) -> None:
         """Likewise."""
 
     def on_greeting(self, link: Link, hello: Hello) -> None:

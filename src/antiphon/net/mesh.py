@@ -83,8 +83,11 @@ class Owner(Protocol):
     def on_read(self, peer: Peer) -> None:
         """Everything that had arrived from a peer has been passed on."""
 
+    def on_full(self, peer: Peer, *, is_full: bool) -> None:
+        """A peer takes no more for now; or takes more again."""
+
     def on_room(self) -> None:
-        """A member takes more again, or is connected: whoever waits may look again."""
+        """A connection has come or gone, or takes more: whoever waits may look again."""
 
     def on_dead(self, peer: Peer, why: str) -> None:
         """A peer is certainly dead, or lies."""
@@ -110,8 +113,6 @@ class Mesh:
         self.peers: dict[ProcessId, Peer] = {}
         self.members: list[Peer] = []
         """The other members of the current view, to which runs are sent."""
-        self.is_writable = True
-        """Whether no member is full."""
 
     # Who is there.
 
@@ -160,7 +161,6 @@ class Mesh:
     def set_members(self, processes: tuple[ProcessId, ...]) -> None:
         """Send runs to these from now on."""
         self.members = [self.peers[process] for process in processes if process in self.peers]
-        self.note_writable()
 
     def sweep(self) -> None:
         """Acknowledge what has come since the last heartbeat; forget who has departed."""
@@ -343,7 +343,7 @@ class Mesh:
             link.owner = self
             link.trust()
         peer.attach(link, greeting.received)
-        self.note_writable()
+        self.note_room(peer)
         self._owner.on_room()
 
     def on_foreign_greeting(self, link: Link) -> None:
@@ -372,8 +372,8 @@ class Mesh:
 
     def _take_ack(self, peer: Peer, ack: Ack) -> None:
         peer.session.acknowledge(ack.count)
-        if not self.is_writable:
-            self.note_writable()
+        if peer.is_said_full:
+            self.note_room(peer)
 
     def on_read(self, peer: Peer) -> None:
         """Pass it on."""
@@ -386,13 +386,15 @@ class Mesh:
             if count is not None:
                 peer.link.write_frame(encode_ack(self._owner.domain, count))
 
-    def on_full(self) -> None:
+    def on_full(self, link: Link) -> None:
         """Somebody reads too slowly."""
-        self.note_writable()
+        if link.peer is not None:
+            self.note_room(link.peer)
 
-    def on_room(self) -> None:
+    def on_room(self, link: Link) -> None:
         """Somebody has caught up."""
-        self.note_writable()
+        if link.peer is not None:
+            self.note_room(link.peer)
 
     def on_lost(self, link: Link, why: str) -> None:
         """A link is gone: a session waits for the next one, unless its peer is at fault."""
@@ -407,13 +409,36 @@ class Mesh:
             self._owner.on_dead(peer, why)
         elif not peer.has_left:
             _log.info("%s lost its connection to %s: %s", self._owner.process, peer.process, why)
-        self.note_writable()
+        self.note_room(peer)
 
-    def note_writable(self) -> None:
-        """Look whether senders have to wait for a member."""
-        self.is_writable = not any(peer.is_full for peer in self.members)
-        if self.is_writable:
-            self._owner.on_room()
+    def note_room(self, peer: Peer) -> None:
+        """Tell if a peer takes no more for now, or takes more again."""
+        is_full = peer.is_full
+        if is_full != peer.is_said_full:
+            peer.is_said_full = is_full
+            self._owner.on_full(peer, is_full=is_full)
+
+    def is_taken(self, joiner: ProcessId) -> bool:
+        """Whether a member that seems to be there has the address of a joiner; look after it."""
+        for peer in self.peers.values():
+            is_rival = peer.process.address == joiner.address and peer.process != joiner
+            if is_rival and not peer.is_guest and not peer.is_condemned and peer.leaves_at is None:
+                self.check(peer)
+                return True
+        return False
+
+    def condemn(self, peer: Peer, why: str, *, is_certain: bool) -> None:
+        """A peer is dead, or, if that is not certain, takes nothing: end its link."""
+        peer.is_condemned, peer.is_stalled = True, not is_certain
+        peer.why = why
+        if peer.link is not None:
+            peer.link.drop(why)
+
+    def give_up(self, process: ProcessId, why: str) -> None:
+        """A process takes nothing."""
+        peer = self.peers.get(process)
+        if peer is not None and not peer.is_condemned:
+            self.condemn(peer, why, is_certain=False)
 
     # The end.
 

@@ -1,22 +1,18 @@
-"""A node: a process that takes part in a group on a real network, life after life.
+"""A node: a process that takes part in a group on a real network, incarnation after incarnation.
 
-Law: the node only carries between the application and its current life (``life``).
+Law: the node only carries between the application and the current incarnation (``driver``).
 
-- What the application multicasts is collected until the turn of the event loop ends, a run is
-  full, something arrives, or the application reads: then it becomes ONE run. While a view is being
-  left, it waits for the next one.
-- Buffers are bounded. Senders wait while a member reads too slowly, or too much has not reached
-  everybody. When the application does not read, what arrives is no longer confirmed (``credit``),
-  except while a sender waits here: two processes that both wait to send must still confirm, or
-  they would wait for each other for ever.
+- Buffers are bounded. Senders wait until the machine admits them, and it is told whenever the
+  application reads too slowly (``stack.flow_control``).
 - A process that was excluded ends its stream with an error; or, with ``rejoin``, comes back as a
-  new life, and the stream goes on.
+  new incarnation, and the stream goes on.
 """
 
 import asyncio
 import logging
 from collections.abc import Callable
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from antiphon.core.errors import (
     AntiphonError,
@@ -26,30 +22,42 @@ from antiphon.core.errors import (
     UsageError,
 )
 from antiphon.core.ids import ProcessId
-from antiphon.core.runs import (
-    PORT_APPLICATION,
-    PORT_CALLS,
-    PORT_COMMIT,
-    PORT_ORDER,
-    Letter,
-    Run,
-)
+from antiphon.core.runs import PORT_APPLICATION, Letter, Run
 from antiphon.core.views import View as AgreedView
-from antiphon.membership.effects import LeaveGroup
 from antiphon.net.asking import Answer
 from antiphon.net.config import Config
 from antiphon.net.door import Door
+from antiphon.net.driver import Driver
 from antiphon.net.entering import Entrance, wait_for_state
 from antiphon.net.group import Group
 from antiphon.net.identity import Identity
-from antiphon.net.life import Life
 from antiphon.net.peer import Peer
-from antiphon.net.service import Service
-from antiphon.net.stall import Stall
+from antiphon.net.state_keeper import StateKeeper
 from antiphon.net.stream import Letter as StreamLetter
 from antiphon.net.stream import Stream, View, as_event
+from antiphon.stack.effects import (
+    AdmitSenders,
+    AskVote,
+    ConcludeCall,
+    Decided,
+    Effect,
+    ExpectState,
+    HandRequest,
+    KnowPast,
+    LeaveGroup,
+    LoadChunk,
+    NameTransaction,
+    ReturnUnsent,
+    SaveState,
+    StateLost,
+)
+from antiphon.stack.inputs import Input, ReaderLagged, SendersWaited
 from antiphon.stack.member import Member
+from antiphon.stack.ports import CommitOptions
 from antiphon.trace.schema import LEFT
+
+if TYPE_CHECKING:
+    from antiphon.net.committing import Committer
 
 _log = logging.getLogger("antiphon")
 
@@ -65,13 +73,9 @@ class Node:
         self.sending = sending = self.group.sending
         """What is to be sent, life after life; the rest of this house asks the node."""
         self.flush = self.group.stream.prepare = sending.flush
-        self.post, self.post_letter = sending.post, sending.post_letter
-        self.queue_pending = sending.queue_pending
-        self._outgoing = sending.outgoing
-        self.withdraw = self._outgoing.withdraw
         self.address = config.address
         self._door = Door(insecure=config.insecure)
-        self._life: Life | None = None
+        self._life: Driver | None = None
         self._entrance: Entrance | None = None
         self.view: View | None = None
         """The current view."""
@@ -80,13 +84,12 @@ class Node:
         self.ending = LeaveGroup("")
         """How the current life ended, if it has."""
         self._error: AntiphonError | None = None
-        self._has_services = False
-        self.unsent: list[bytes] = []
-        """What tools wanted to multicast when the last life ended, and never went out."""
-        self._services: dict[int, Service] = {PORT_CALLS: self.group.calling}
+        self._committer: Committer | None = None
+        self._keeper: StateKeeper | None = None
+        self._admits = AdmitSenders(messages=False, letters=False)
         self._is_flush_due = False
+        self._is_lagging = False
         self._waiting_senders = 0
-        self._stall = Stall()
         self._coming_back: asyncio.Task[None] | None = None
         self._is_started = False
         self._is_running = False
@@ -99,20 +102,22 @@ class Node:
         return str(self._life.process) if self._life is not None else self.config.me
 
     @property
-    def life(self) -> Life:
-        """The current life."""
+    def life(self) -> Driver:
+        """The driver of the current incarnation."""
         assert self._life is not None, "it has been started"
         return self._life
 
     @property
     def held_runs(self) -> int:
         """Runs received that wait for something in their causal past."""
-        return self._life.held_runs if self._life is not None else 0
+        member = self._machine
+        return member.ordering.queue_depth if member is not None else 0
 
     @property
     def held_count(self) -> int:
         """Messages of this life that had to wait for something in their causal past."""
-        return self._life.intake.backlog.message_count if self._life is not None else 0
+        member = self._machine
+        return member.ordering.held_count if member is not None else 0
 
     @property
     def turned_away(self) -> str | None:
@@ -169,20 +174,27 @@ class Node:
     @property
     def awaited_pieces(self) -> int | None:
         """How many pieces of the state have come; None if none is waited for."""
-        keeper = self._life.keeper if self._life is not None else None
-        if keeper is None or keeper.has_state or self.life.is_over or self._error is not None:
+        keeper, life = self._keeper, self._life
+        if keeper is None or life is None or self._error is not None:
             return None
-        return keeper.piece_count
+        return keeper.piece_count if not (life.has_state or life.is_over) else None
 
-    def begin_life(self, process: ProcessId, start: int, *, founding: AgreedView | None) -> Life:
+    def begin_life(self, process: ProcessId, start: int, *, founding: AgreedView | None) -> Driver:
         """Begin a life, which whoever connects from now on comes to see."""
         config = self.config
         self.ending = LeaveGroup("")
         identity = self.identity(process, start, founding)
         former = self._life
-        self._life = self._door.life = self.sending.life = Life(
-            self, identity, state=config.state, trace=config.trace, delay_s_max=config.delay_s_max
-        )
+        commit = None
+        if self._committer is not None:
+            commit = CommitOptions(self._committer.vote_us, start)
+        if config.state is not None:
+            self._keeper = StateKeeper(self, config.state)
+        self._admits = AdmitSenders(messages=False, letters=False)
+        self._life = self._door.life = self.sending.driver = Driver(
+            self, identity, self.sending.queue, commit=commit, trace=config.trace,
+            delay_s_max=config.delay_s_max,
+        )  # fmt: skip
         if former is not None:
             self._life.mesh.credentials.inherit(former.mesh.credentials)
         return self._life
@@ -192,12 +204,14 @@ class Node:
         config = self.config
         return Identity(
             config.group, process, start, config.settings, founding, config.state is not None,
-            with_commit=PORT_COMMIT in self._services,
+            with_commit=self._committer is not None,
         )  # fmt: skip
 
     async def end_life(self, detail: str) -> None:
         """End the current life, and stay for another one."""
         life, self._door.life = self._life, None
+        if self._keeper is not None:
+            self._keeper.close()
         if life is not None:
             await life.close(detail)
 
@@ -273,13 +287,17 @@ class Node:
         self._is_flush_due = False
         self.flush()
 
-    def serve(self, port: int, service: Service) -> None:
-        """Hand what comes on ``port`` to ``service`` from now on."""
-        if port in self._services:
-            what = type(self._services[port]).__name__
-            message = f"group {self.group.name} has a {what} already: use that one"
+    def take_committer(self, committer: "Committer") -> None:
+        """Take part in transactions."""
+        if self._committer is not None:
+            message = f"group {self.group.name} has a Committer already: use that one"
             raise UsageError(message)
-        self._services[port] = service
+        self._committer = committer
+
+    def give(self, happened: Input) -> None:
+        """Give an input to the machine of the current incarnation."""
+        if self._life is not None:
+            self._life.give(happened)
 
     def member_named(self, name: str) -> ProcessId:
         """Return the member of the current view with this name."""
@@ -303,26 +321,27 @@ class Node:
         return stream.is_full or self._is_held_up(is_letter=True)
 
     def _is_held_up(self, *, is_letter: bool = False) -> bool:
-        life, outgoing = self._life, self._outgoing
-        if outgoing.is_void and (stream := self.group.stream).has_reader:
+        if self.sending.queue.is_void and (stream := self.group.stream).has_reader:
             return self.sending.is_held_up and stream.reader is not asyncio.current_task()
-        if life is None or not (life.has_room and life.is_open) or outgoing.is_full:
-            return True
-        return is_letter and not outgoing.takes_letters
+        return not (self._admits.letters if is_letter else self._admits.messages)
 
     async def flush_and_wait(self, stream: Stream, *, is_letter: bool = False) -> None:
         """Send what is pending, or let it wait its turn; wait until there is room for more."""
         self.flush()
-        self.queue_pending()
         await asyncio.sleep(0)  # a turn of the loop: to read what has arrived
         if self._must_still_wait(is_letter=is_letter):
-            self._waiting_senders += 1
+            self._count_waiting(1)
             try:
                 await self.until(lambda: not self._must_still_wait(is_letter=is_letter))
             finally:
-                self._waiting_senders -= 1
+                self._count_waiting(-1)
         if stream.is_full and stream.has_reader and stream.reader is not asyncio.current_task():
             await stream.wait_for_room()
+
+    def _count_waiting(self, change: int) -> None:
+        before, self._waiting_senders = self._waiting_senders, self._waiting_senders + change
+        if bool(before) != bool(self._waiting_senders):
+            self.give(SendersWaited(is_waiting=bool(self._waiting_senders)))
 
     def _must_still_wait(self, *, is_letter: bool) -> bool:
         is_on = self._is_running and self._error is None
@@ -343,41 +362,61 @@ class Node:
         if self._error is not None:
             raise self._error
 
-    # What a life calls.
-
-    def is_behind(self) -> bool:
-        """Whether the application reads too slowly to take more."""
-        return self.group.stream.is_full and not self._waiting_senders and self._is_running
+    # What a driver calls.
 
     def on_deliver(self, runs: list[Run]) -> None:
-        """Hand runs to the application, or to the service that they are for."""
+        """Hand runs to the application; what is for a tool, the machine has seen to."""
+        stream = self.group.stream
         for run in runs:
-            if run.port == PORT_APPLICATION and type(run) is Run:
-                self.group.stream.append(run)
-            elif run.port != PORT_ORDER:
-                self._hand_over(run)
+            if run.port == PORT_APPLICATION:
+                if type(run) is Letter:
+                    sender = self.life.sender_of(run)
+                    stream.append_event(StreamLetter(str(sender), run.payloads[0]))
+                else:
+                    stream.append(run)
+        if stream.is_full and not self._is_lagging and self._is_running:
+            self._is_lagging = True
+            stream.call_on_room(self._on_reader_room)
+            self.give(ReaderLagged(is_behind=True))
 
-    def _hand_over(self, run: Run) -> None:
-        """Hand over a letter, or what is for a service."""
-        assert self._life is not None, "it delivers"
-        sender = self._life.sender_of(run)
-        if run.port == PORT_APPLICATION:
-            self.group.stream.append_event(StreamLetter(str(sender), run.payloads[0]))
-        elif (service := self._services.get(run.port)) is not None:
-            take = service.on_letter if type(run) is Letter else service.on_message
-            for payload in run.payloads:
-                take(sender, payload)
+    def _on_reader_room(self) -> None:
+        self._is_lagging = False
+        self.give(ReaderLagged(is_behind=False))
 
     def on_view(self, view: AgreedView) -> None:
-        """A view has begun: say so, and send what has waited for it."""
+        """A view has begun: say so."""
         self.view = as_event(view)
-        self.sending.begin_life()
+        self.sending.begin_incarnation()
         self.group.stream.append_event(self.view)
-        self._has_services = True
-        for service in self._services.values():
-            service.on_view(view)
+        endpoint = self.life.endpoint
+        if self._committer is not None and endpoint is not None:
+            commit = endpoint.ports.commit
+            assert commit is not None, "the machine was made with it"
+            self._committer.on_view(commit)
         self.flush()
         self.changed.set()
+
+    def on_effect(self, effect: Effect) -> None:
+        """Do what is left to the application: admissions, calls, votes, state."""
+        match effect:
+            case AdmitSenders():
+                self._admits = effect
+                self.changed.set()
+            case HandRequest():
+                self.group.calling.hand_over(effect)
+            case ConcludeCall():
+                self.group.calling.conclude(effect)
+            case NameTransaction() | AskVote() | Decided() | KnowPast():
+                if self._committer is not None:
+                    self._committer.do(effect)
+            case SaveState() | ExpectState() | LoadChunk() | StateLost():
+                if self._keeper is not None:
+                    self._keeper.do(effect)
+            case ReturnUnsent():
+                self.sending.take_back(effect)
+            case _:
+                message = f"{type(effect).__name__} is no effect for an application"
+                raise AssertionError(message)
 
     def on_block(self, reachable: tuple[ProcessId, ...] | None) -> None:
         """The group is blocked here; or, if None, goes on."""
@@ -391,17 +430,8 @@ class Node:
         self.changed.set()
 
     def on_room(self) -> None:
-        """Senders may look again whether they have to wait."""
-        if self.sending.is_waiting:
-            self._flush_soon()
+        """A connection has come or gone, or time has passed: whoever waits may look again."""
         self.changed.set()
-
-    def on_tick(self) -> None:
-        """Give up who has held senders up for too long."""
-        if self.sending.is_waiting or self._waiting_senders:
-            self._stall.give_up(self.life)
-        else:
-            self._stall.forget()
 
     def on_answer(self, peer: Peer, answer: Answer) -> bool:
         """While founding: look at what was found at a member's address."""
@@ -409,9 +439,8 @@ class Node:
         return self._entrance.on_answer(self.life, peer, answer)
 
     def _on_view_read(self, number: int) -> None:
-        keeper = self._life.keeper if self._life is not None else None
-        if keeper is not None:
-            keeper.reach(number)
+        if self._keeper is not None:
+            self._keeper.reach(number)
 
     def expect_state(self, number: int) -> None:
         """Let the application read nothing, and in the end nothing before view ``number``."""
@@ -442,12 +471,12 @@ class Node:
             self._fail(error)
 
     def _end_services(self, error: AntiphonError | None) -> None:
-        """Tell the tools that this life is over, once."""
-        if self._has_services:  # it has been a member
-            self._has_services = False
-            self.unsent = self.sending.end_life()
-            for service in self._services.values():
-                service.on_end(error)
+        """Tell the tools that this incarnation is over."""
+        self._admits = AdmitSenders(messages=False, letters=False)
+        self.flush()  # it belongs to what has ended
+        self.sending.end_incarnation()
+        if self._committer is not None:
+            self._committer.on_end(error)
 
     def _fail(self, error: AntiphonError) -> None:
         self._error = error
@@ -455,7 +484,7 @@ class Node:
         self.changed.set()
 
     def _end_stream(self, error: AntiphonError | None) -> None:
-        self.sending.begin_life()
+        self.sending.begin_incarnation()
         self.group.stream.end(error)
 
     async def _come_back(self) -> None:

@@ -1,11 +1,10 @@
-"""The outlet: what a life sends, encoded once and given to the sessions of whom it is for.
+"""The outlet: what a process sends, encoded once and given to the sessions of whom it is for.
 
 Law: runs, relayed runs and control messages to one process leave in the order in which they were
 handed over. The same bytes go to every receiver of a run. An acknowledgement rides on whatever
 small thing is sent anyway.
 """
 
-from collections.abc import Callable
 from functools import partial
 
 from antiphon.core.control import Alive, AnyMessage
@@ -19,32 +18,24 @@ from antiphon.core.frames import (
 )
 from antiphon.core.ids import ProcessId
 from antiphon.core.runs import Letter, Run
-from antiphon.net.credit import Credit
 from antiphon.net.framing import join_with_length, with_length
 from antiphon.net.mesh import Mesh
 from antiphon.net.peer import KEPT_BYTES_MAX
-from antiphon.net.stream import weight
+from antiphon.stack.send_queue import weight
 
 RELAY_BYTES_MAX = 1024 * 1024
 """Bytes of one frame of relayed runs, unless a single run is larger."""
 
 
 class Outlet:
-    """Sends for one life."""
+    """Sends for one incarnation."""
 
-    def __init__(self, mesh: Mesh, domain: int, is_behind: Callable[[], bool]) -> None:
-        """Send through ``mesh``; confirm nothing while the life ``is_behind``."""
+    def __init__(self, mesh: Mesh, domain: int) -> None:
+        """Send through ``mesh``."""
         self._mesh = mesh
         self._domain = domain
-        self._is_behind = is_behind
-        self.credit = Credit()
         self.rank = 0
         """This process's place in the current view."""
-
-    def confirmed(self) -> dict[ProcessId, int]:
-        """Return, for each other member, how many own messages it has confirmed."""
-        given = self.credit.confirmed
-        return {peer.process: given.get(peer.process, 0) for peer in self._mesh.members}
 
     def send_run(self, run: Run, alive: Alive | None) -> int:
         """Send a run to every other member; return how many of its bytes are not payload."""
@@ -53,12 +44,10 @@ class Outlet:
         stream_bytes = join_with_length(parts, overhead_bytes + run.byte_count, said)
         again = partial(_encode_again, self._domain, self.rank, run, said)
         frame_count = 2 if said else 1
-        is_writable = True
         for peer in self._mesh.members:
             peer.send_runs(stream_bytes, again, frame_count)
-            is_writable = is_writable and peer.session.kept_bytes <= KEPT_BYTES_MAX
-        if not is_writable:
-            self._mesh.is_writable = False
+            if peer.session.kept_bytes > KEPT_BYTES_MAX and not peer.is_said_full:
+                self._mesh.note_room(peer)
         return overhead_bytes
 
     def send(self, to: tuple[ProcessId, ...], message: AnyMessage) -> None:
@@ -94,8 +83,6 @@ class Outlet:
                 peer.send(stream_bytes, self._acknowledge)
 
     def _encode(self, message: AnyMessage) -> bytes:
-        if isinstance(message, Alive):
-            message = self.credit.give(message, withhold=self._is_behind())
         return with_length(encode_control(self._domain, message))
 
     def _acknowledge(self, count: int) -> bytes:

@@ -25,7 +25,7 @@ class Peer:
     """What this process knows of another one."""
 
     __slots__ = ("_link", "changed", "checked_at", "has_left", "heard_us", "is_condemned",
-                 "is_guest", "is_senior", "is_stalled", "leaves_at", "offered", "process", "secret",
+                 "is_guest", "is_said_full", "is_senior", "is_stalled", "leaves_at", "offered", "process", "secret",
                  "session", "start", "task", "why")  # fmt: skip
 
     def __init__(self, process: ProcessId, *, is_senior: bool) -> None:
@@ -49,6 +49,8 @@ class Peer:
         """Whether it is condemned only because it took nothing: it may be taken back."""
         self.why = ""
         """Why it is condemned, or what is wrong with who is in its place."""
+        self.is_said_full = False
+        """Whether the machine has been told that it takes no more for now."""
         self.is_guest = False
         """Whether it has been in no view yet, as far as this process knows."""
         self.leaves_at: float | None = None

@@ -1,25 +1,19 @@
-"""Sending: from the application and the tools of a process to its current life, through one queue.
+"""Sending: from the application to the machine of its current incarnation.
 
-Law: what is handed over leaves at once if nothing is before it and the group lets it, else it
-waits its turn (``stack.outgoing``). What belongs to a life that has ended is not sent: the reader
-of the stream is told, where the next life begins or the stream ends.
+Law: what the application multicasts is collected until the turn of the event loop ends, a run is
+full, something arrives, or the application reads: then it is given to the machine as ONE run. What
+belongs to an incarnation that has ended is not sent (``stack.send_queue``): the reader of the
+stream is told, where the next incarnation begins or the stream ends.
 """
 
 import logging
 from typing import TYPE_CHECKING
 
-from antiphon.core.ids import ProcessId
-from antiphon.core.runs import Order
-from antiphon.net.life import Life
+from antiphon.net.driver import Driver
 from antiphon.net.stream import Beginning, Unsent
-from antiphon.stack.outgoing import (
-    OUTGOING_BYTES_MAX,
-    Item,
-    Outgoing,
-    WaitingLetter,
-    WaitingRun,
-    how_of,
-)
+from antiphon.stack.effects import ReturnUnsent
+from antiphon.stack.inputs import LetterRequested, MulticastRequested, ReaderAdvanced
+from antiphon.stack.send_queue import SendQueue, WaitingRun
 
 if TYPE_CHECKING:
     from antiphon.net.group import Group
@@ -27,133 +21,97 @@ if TYPE_CHECKING:
 _log = logging.getLogger("antiphon")
 
 _VOID = (
-    "what %s sends in group %s is dropped until its reader comes to the next life: the one that it "
-    "has read last has ended"
+    "what %s sends in group %s is dropped until its reader comes to the next incarnation: the one "
+    "that it has read last has ended"
 )
 
 
 class Sending:
-    """What one process sends, life after life."""
+    """What one process sends, incarnation after incarnation."""
 
-    def __init__(self, group: "Group") -> None:
+    def __init__(self, group: "Group", queued_bytes_max: int) -> None:
         """Nothing waits."""
         self._group = group
-        self.outgoing = Outgoing()
-        self.life: Life | None = None
-        """The current life."""
-        self._told_life = self.outgoing.life
-        self._warned_life = self.outgoing.life
+        self._queued_bytes_max = queued_bytes_max
+        self.queue = SendQueue(queued_bytes_max)
+        self.driver: Driver | None = None
+        """The driver of the current incarnation."""
+        self._told = self.queue.incarnation
+        self._warned = self.queue.incarnation
+        self._unsent: list[ReturnUnsent] = []
 
     @property
     def is_waiting(self) -> bool:
         """Whether something has still to go out."""
-        return bool(self.outgoing.waiting or self._group.pending)
+        return bool(self.queue.waiting or self._group.pending)
 
     def flush(self) -> None:
-        """Make a run of what is pending, send it, and deliver it here; unless between views."""
-        life, outgoing = self.life, self.outgoing
-        if life is None or not (outgoing.waiting or self._group.pending):
-            return
-        if outgoing.read_life != outgoing.life:
-            self.queue_pending()
-        is_first = outgoing.send(life)
-        if is_first and self._group.pending and life.may_multicast:
+        """Give what is pending to the machine."""
+        if self._group.pending and self.driver is not None:
+            self._look_if_void()
             how = self._group.pending_how
             payloads, byte_count = self._group.take_pending()
-            life.multicast(payloads, how, byte_count)
-        elif outgoing.waiting or self._group.pending:
-            life.hurry()
+            self.driver.give(MulticastRequested(payloads, how, byte_count))
 
-    def post(self, payload: bytes, order: Order, *, uniform: bool, port: int) -> None:
-        """Multicast a message of a service, in its turn."""
-        how = how_of(order, uniform, port)
-        life = self._free_life()
-        if life is not None and life.may_multicast:
-            life.multicast([payload], how, len(payload))
-        else:
-            self._post(WaitingRun(how, [payload], len(payload)))
+    def send(self, asked: MulticastRequested | LetterRequested) -> None:
+        """Give something to the machine, after what is pending."""
+        self.flush()
+        if self.driver is not None:
+            self._look_if_void()
+            self.driver.give(asked)
+            if asked.incarnation not in {0, self.queue.incarnation}:
+                self._tell_soon()
 
-    def post_letter(self, to: ProcessId, payload: bytes, port: int) -> None:
-        """Send a message to one member, in its turn; dropped if that is gone by then."""
-        life = self._free_life()
-        if life is not None and life.may_send(to, port):
-            life.send_letter(to, payload, port)
-        else:
-            self._post(WaitingLetter(to, payload, port))
-
-    def _free_life(self) -> Life | None:
-        """Return the current life, unless something is to be sent before."""
-        outgoing = self.outgoing
-        is_first = not outgoing.waiting and outgoing.read_life == outgoing.life
-        return self.life if is_first and not self._group.pending else None
-
-    def _post(self, item: Item) -> None:
-        self.queue_pending()  # it was multicast before
-        self._put(item)
-        self.flush()  # a service is not known to have more to say soon, and somebody may wait
-
-    def queue_pending(self) -> None:
-        """Let the run being collected, if there is any, wait its turn: the next one may begin."""
-        if self._group.pending:
-            how = self._group.pending_how
-            self._put(WaitingRun(how, *self._group.take_pending()))
-
-    def _put(self, item: Item) -> None:
-        outgoing = self.outgoing
-        if outgoing.is_void:
+    def _look_if_void(self) -> None:
+        queue = self.queue
+        if queue.is_void:
             if not self._group.stream.has_reader:
-                outgoing.come_to(outgoing.life)  # nobody will
-            elif self._warned_life != outgoing.life:
-                self._warned_life = outgoing.life
+                queue.come_to(queue.incarnation)  # nobody will
+            elif self._warned != queue.incarnation:
+                self._warned = queue.incarnation
                 _log.warning(_VOID, self._group.me, self._group.name)
-        outgoing.put(item)
 
-    # Lives.
+    # Incarnations.
 
     @property
-    def read_life(self) -> int:
-        """The life to which what is sent now belongs."""
-        return self.outgoing.read_life
+    def reading(self) -> int:
+        """The incarnation to which what is sent now belongs."""
+        return self.queue.read
 
-    def is_void(self, read_life: int) -> bool:
-        """Whether what somebody began to send in that life belongs to one that has ended."""
-        return read_life != self.outgoing.life and self._group.stream.has_reader
+    def is_void(self, reading: int) -> bool:
+        """Whether what somebody began to send in that incarnation belongs to an ended one."""
+        return reading != self.queue.incarnation and self._group.stream.has_reader
 
     @property
     def is_held_up(self) -> bool:
         """Whether so much was sent in vain that whoever goes on has to wait for the reader."""
-        return self.outgoing.unsent_bytes > OUTGOING_BYTES_MAX
+        return self.queue.unsent_bytes > self._queued_bytes_max
 
-    def drop(self, item: Item) -> None:
-        """Do not send what took so long to be handed over that its life has ended; tell."""
-        outgoing = self.outgoing
-        outgoing.drop(item)
-        if outgoing.life == self._told_life:
-            self._group.stream.append_event(Beginning(outgoing.life))
+    def _tell_soon(self) -> None:
+        """Something was dropped: let the reader come to hear of it."""
+        if self.queue.incarnation == self._told:
+            self._group.stream.append_event(Beginning(self.queue.incarnation))
 
-    def end_life(self) -> list[bytes]:
-        """The current life has ended; return what its tools wanted to multicast, in vain."""
-        self.queue_pending()
-        dropped = self.outgoing.end_life()
+    def end_incarnation(self) -> None:
+        """The current incarnation has ended."""
         if not self._group.stream.has_reader:
-            self.outgoing.come_to(self.outgoing.life)
-        return [
-            item.payloads[0] for item in dropped if isinstance(item, WaitingRun) and item.how.port
-        ]
+            self.queue.come_to(self.queue.incarnation)
 
-    def begin_life(self) -> None:
-        """Events of another life come next in the stream, or its end."""
-        if self._told_life != self.outgoing.life:
-            self._told_life = self.outgoing.life
-            self._group.stream.append_event(Beginning(self.outgoing.life))
+    def begin_incarnation(self) -> None:
+        """Events of another incarnation come next in the stream, or its end."""
+        if self._told != self.queue.incarnation:
+            self._told = self.queue.incarnation
+            self._group.stream.append_event(Beginning(self.queue.incarnation))
 
-    def on_beginning(self, life: int) -> Unsent:
-        """The reader comes to another life; return what was sent in vain before."""
-        self.queue_pending()
-        self.outgoing.come_to(max(life, self.outgoing.read_life))
+    def on_beginning(self, incarnation: int) -> Unsent:
+        """The reader comes to another incarnation; return what was sent in vain before."""
+        self.flush()
+        if self.driver is not None:
+            self.driver.give(ReaderAdvanced(incarnation))
+        returned, self._unsent = self._unsent, []
         payloads: list[bytes] = []
         to: list[str] = []
-        for item in self.outgoing.tell():
+        for item in (item for effect in returned for item in effect.items):
             if isinstance(item, WaitingRun):
                 payloads += item.payloads
                 to += [""] * len(item.payloads)
@@ -161,3 +119,7 @@ class Sending:
                 payloads.append(item.payload)
                 to.append(str(item.to))
         return Unsent(tuple(payloads), tuple(to))
+
+    def take_back(self, returned: ReturnUnsent) -> None:
+        """The machine returns what was sent in vain."""
+        self._unsent.append(returned)

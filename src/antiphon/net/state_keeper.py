@@ -1,4 +1,4 @@
-"""A life's share in state transfer: between the machine, the application's state and its stream.
+"""State transfer for an application: between the machine, the application's state and its stream.
 
 Law: the state is saved when the application's reader comes to the view, neither earlier nor
 later: everything before it has been read, nothing behind it has. It is loaded before the
@@ -11,19 +11,9 @@ import logging
 from collections.abc import AsyncIterator, Iterable
 from typing import Protocol
 
-from antiphon.core.control import StateChunk, StateTaken
 from antiphon.core.errors import AntiphonError, StateError
-from antiphon.core.ids import ProcessId
-from antiphon.core.views import View
-from antiphon.toolkit.state_transfer import (
-    Effect,
-    ExpectState,
-    LoadChunk,
-    SaveState,
-    SendState,
-    StateLost,
-    StateTransfer,
-)
+from antiphon.stack.effects import ExpectState, LoadChunk, SaveState, StateLost
+from antiphon.stack.inputs import Input, PieceLoaded, StateSaved
 
 _log = logging.getLogger("antiphon")
 
@@ -39,10 +29,10 @@ class State(Protocol):
 
 
 class Owner(Protocol):
-    """What a keeper needs of its life."""
+    """What a keeper needs of its process."""
 
-    def send_state(self, to: ProcessId, message: StateChunk | StateTaken) -> None:
-        """Send a message of the transfer."""
+    def give(self, happened: Input) -> None:
+        """Give an input to the machine."""
 
     def expect_state(self, number: int) -> None:
         """Let the application read nothing, and in the end nothing before view ``number``."""
@@ -55,65 +45,49 @@ class Owner(Protocol):
 
 
 class StateKeeper:
-    """Saves and loads the state of one life."""
+    """Saves and loads the state of one incarnation."""
 
-    def __init__(self, owner: Owner, process: ProcessId, state: State, *, has_state: bool) -> None:
-        """Begin as a founder, who has the state, or as a joiner."""
+    def __init__(self, owner: Owner, state: State) -> None:
+        """Nothing is to be saved or loaded yet."""
         self._owner = owner
         self._state = state
-        self._transfer = StateTransfer(process, has_state=has_state)
         self._to_save: dict[int, None] = {}
         self._pieces: asyncio.Queue[LoadChunk] = asyncio.Queue()
         self._loader: asyncio.Task[None] | None = None
         self.piece_count = 0
         """Pieces of the state that have come."""
 
-    @property
-    def has_state(self) -> bool:
-        """Whether the state is here."""
-        return self._transfer.has_state
-
-    def enter(self, view: View) -> None:
-        """A view begins."""
-        self._do(self._transfer.enter(view))
-
-    def receive(self, peer: ProcessId, message: StateChunk | StateTaken) -> None:
-        """Take a message of the transfer."""
-        self._do(self._transfer.receive(peer, message))
+    def do(self, effect: SaveState | ExpectState | LoadChunk | StateLost) -> None:
+        """Do what the machine says."""
+        match effect:
+            case SaveState(number):
+                self._to_save[number] = None
+            case ExpectState(number):
+                self._expect(number)
+            case LoadChunk():
+                self.piece_count += 1
+                self._pieces.put_nowait(effect)
+            case StateLost():
+                why = "nobody is left who has the group's state: found the group anew"
+                self._owner.on_stateless(StateError(why))
 
     def reach(self, number: int) -> None:
         """The application's reader has come to view ``number``."""
         if self._to_save.pop(number, self) is None:
-            self._do(self._transfer.give(number, self._state.save()))
+            self._owner.give(StateSaved(number, self._state.save()))
 
     def close(self) -> None:
         """Stop loading."""
         if self._loader is not None:
             self._loader.cancel()
 
-    def _do(self, effects: list[Effect]) -> None:
-        for effect in effects:
-            match effect:
-                case SendState(to, message):
-                    self._owner.send_state(to, message)
-                case SaveState(number):
-                    self._to_save[number] = None
-                case ExpectState(number):
-                    self._expect(number)
-                case LoadChunk():
-                    self.piece_count += 1
-                    self._pieces.put_nowait(effect)
-                case StateLost():
-                    why = "nobody is left who has the group's state: found the group anew"
-                    self._owner.on_stateless(StateError(why))
-
     def _expect(self, number: int) -> None:
         self._owner.expect_state(number)
         self.close()
         self._pieces = asyncio.Queue()
-        self._loader = asyncio.ensure_future(self._load(self._pieces))
+        self._loader = asyncio.ensure_future(self._load(number, self._pieces))
 
-    async def _load(self, arrived: asyncio.Queue[LoadChunk]) -> None:
+    async def _load(self, number: int, arrived: asyncio.Queue[LoadChunk]) -> None:
         pieces = self._read(arrived)
         try:
             await self._state.load(pieces)
@@ -124,13 +98,14 @@ class StateKeeper:
             why = f"the group's state cannot be loaded ({type(error).__name__}: {error})"
             self._owner.on_stateless(StateError(f"{why}: do all members save it alike?"))
         else:
+            self._owner.give(PieceLoaded(number))  # the last one
             self._owner.on_state()
 
     async def _read(self, arrived: asyncio.Queue[LoadChunk]) -> AsyncIterator[bytes]:
-        is_last = False
-        while not is_last:
+        while True:
             chunk = await arrived.get()
-            is_last = chunk.is_last
             if chunk.data:
                 yield chunk.data
-            self._do(self._transfer.took(chunk.number))
+            if chunk.is_last:
+                return
+            self._owner.give(PieceLoaded(chunk.number))

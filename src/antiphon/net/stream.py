@@ -18,7 +18,7 @@ from antiphon.core.payloads import PackedPayloads
 from antiphon.core.runs import Run
 from antiphon.core.views import View as AgreedView
 from antiphon.net.request import Request
-from antiphon.stack.outgoing import MESSAGE_BYTES
+from antiphon.stack.send_queue import MESSAGE_BYTES, weight
 
 UNREAD_BYTES_MAX = 16 * 1024 * 1024
 """Delivered and unread bytes, overhead included, at which receipts are no longer confirmed."""
@@ -96,9 +96,9 @@ class Unsent(NamedTuple):
 
 
 class Beginning(NamedTuple):
-    """From here on the stream is of another life, or at its end."""
+    """From here on the stream is of another incarnation, or at its end."""
 
-    life: int
+    incarnation: int
 
 
 Event = Message | View | Letter | Request | Unsent
@@ -307,7 +307,7 @@ class Stream:
         entry = self._unread.popleft()
         self._note_read(entry)
         if isinstance(entry, Beginning):
-            return self.on_beginning(entry.life)
+            return self.on_beginning(entry.incarnation)
         if isinstance(entry, View) and entry.number != self._number:
             self._number, self._names = entry.number, entry.members
             self.on_view_read(entry.number)
@@ -376,8 +376,3 @@ def _opened(run: Run) -> Run:
 
 def _event_weight(event: View | Letter | Request | Beginning) -> int:
     return 0 if isinstance(event, View | Beginning) else MESSAGE_BYTES + len(event.payload)
-
-
-def weight(run: Run) -> int:
-    """Return about how many bytes a run takes in memory."""
-    return run.byte_count + MESSAGE_BYTES * len(run.payloads)

@@ -30,13 +30,17 @@ _Held = tuple[int, int, Run]
 class DelayQueue:
     """Held runs by what they wait for, and ready runs by order of receipt."""
 
-    __slots__ = ("_arrivals", "_ready", "depth", "waiting_for")
+    __slots__ = ("_arrivals", "_ready", "depth", "held_bytes", "held_count", "waiting_for")
 
     def __init__(self) -> None:
         """Start empty."""
         self._arrivals = 0
         self.depth = 0
         """How many runs are held, ready ones included."""
+        self.held_bytes = 0
+        """Payload bytes of the runs that wait for something."""
+        self.held_count = 0
+        """Messages that had to wait, so far."""
         self.waiting_for: dict[tuple[int, int], list[_Held]] = {}
         """Held runs by the group and sender of the message that each waits for."""
         self._ready: list[tuple[int, Run]] = []
@@ -50,6 +54,7 @@ class DelayQueue:
         """File a run that has just been received under what it lacks."""
         self._arrivals += 1
         self.depth += 1
+        self.held_count += len(run.payloads)
         self._file(self._arrivals, run, lack)
 
     def hold_again(self, arrival: int, run: Run, lack: Lack) -> None:
@@ -59,6 +64,7 @@ class DelayQueue:
 
     def _file(self, arrival: int, run: Run, lack: Lack) -> None:
         group, rank, number = lack
+        self.held_bytes += run.byte_count
         heappush(self.waiting_for.setdefault((group, rank), []), (number, arrival, run))
 
     def wake(self, group: int, rank: int, number: int) -> list[tuple[int, Run]]:
@@ -69,6 +75,7 @@ class DelayQueue:
         woken: list[tuple[int, Run]] = []
         while waiting and waiting[0][0] <= number:
             _, arrival, run = heappop(waiting)
+            self.held_bytes -= run.byte_count
             woken.append((arrival, run))
         if not waiting:
             del self.waiting_for[group, rank]
@@ -93,6 +100,7 @@ class DelayQueue:
         dropped = [run for run, _ in self.waiting() if run.group == group]
         for key in [key for key in self.waiting_for if key[0] == group]:
             self.depth -= len(self.waiting_for.pop(key))
+        self.held_bytes -= sum(run.byte_count for run in dropped)
         return dropped
 
     def waiting(self) -> list[tuple[Run, Lack]]:

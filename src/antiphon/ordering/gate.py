@@ -43,6 +43,11 @@ class Gate:
         """How many runs wait."""
         return len(self._waiting)
 
+    @property
+    def held_bytes(self) -> int:
+        """Payload bytes of the runs that wait."""
+        return sum(run.byte_count for _, run in self._waiting.values()) if self._waiting else 0
+
     def waiting(self) -> list[Run]:
         """Return the runs that wait, in order of receipt."""
         return [run for _, run in sorted(self._waiting.values(), key=lambda item: item[0])]

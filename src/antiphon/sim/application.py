@@ -3,7 +3,8 @@
 Law: an application outlives the lives of its process: excluded, it comes back and reads on. It
 reads in order, so it has answered what one life delivered before it comes to the next; some read
 late, so that a life may end, and another begin, before they answer. What it has to send goes
-through the queue of its name (``stack.outgoing``), as on the network. It ends with a crash, or
+through the send queue of its name (``stack.send_queue``), as on the network; some wait until they
+are admitted (flow control), others hand over at once. It ends with a crash, or
 when it leaves.
 """
 
@@ -13,7 +14,8 @@ from random import Random
 from typing import TYPE_CHECKING, NamedTuple
 
 from antiphon.sim.scheduler import Scheduler
-from antiphon.stack.outgoing import Outgoing
+from antiphon.stack.inputs import ReaderAdvanced
+from antiphon.stack.send_queue import SendQueue
 
 if TYPE_CHECKING:
     from antiphon.sim.life import Life
@@ -22,6 +24,9 @@ _LAGS_US = (0, 0, 0, 0, 3_000, 30_000, 150_000)
 """How late applications read at most: most of them at once."""
 
 _LATER_US = 1_000
+
+_PATIENT = 0.5
+"""How many applications wait until they are admitted."""
 
 
 class Heard(NamedTuple):
@@ -39,13 +44,15 @@ class Heard(NamedTuple):
 class Application:
     """What one name has to read and to send, life after life."""
 
-    def __init__(self, name: str, seed: int, scheduler: Scheduler) -> None:
+    def __init__(self, name: str, seed: int, scheduler: Scheduler, queue: SendQueue) -> None:
         """Begin with the first life."""
         self._scheduler = scheduler
         self._random = Random(f"{seed}/{name}/reader")
         self._lag_us = self._random.choice(_LAGS_US)
         self._unread: deque[tuple[int, Callable[[Life], None]]] = deque()
-        self.outgoing = Outgoing()
+        self.queue = queue
+        self.is_patient = self._random.random() < _PATIENT
+        """Whether it sends only what is admitted."""
         self.life: Life | None = None
         """The life that is, or was last."""
         self.is_over = False
@@ -88,15 +95,14 @@ class Application:
 
     def enter(self) -> None:
         """The first view of a life has begun: what is read from here on is of that life."""
-        number = self.outgoing.life
-        if number != self.outgoing.read_life:
-            self.read(lambda _life: self._come_to(number))
+        number = self.queue.incarnation
+        if number != self.queue.read:
+            self.read(lambda life: self._come_to(life, number))
 
-    def _come_to(self, number: int) -> None:
-        self.outgoing.come_to(number)
+    def _come_to(self, life: "Life", number: int) -> None:
         self.question = b""  # it knows now that whoever asked was left behind
+        life.advance(ReaderAdvanced(number))
 
     def end_life(self, *, is_last: bool) -> None:
-        """The life has ended; what it had to send ends with it."""
-        self.outgoing.end_life()
+        """The life has ended."""
         self.is_over = is_last

@@ -91,7 +91,7 @@ class Channels:
             channel = self._channels[source, target] = _Channel(self._seed, source, target)
             channel.is_cut = self._is_held(source, target)
         self.sent_count += 1
-        self.sent_by_kind[type(item).__name__] += 1
+        self.sent_by_kind[type(getattr(item, "message", item)).__name__] += 1
         assert self.sent_count < SENT_MAX, "processes send to each other without end"
         now_us = self._scheduler.now_us
         delay_us = 50 - int(self._delay_us_mean * log(1.0 - channel.random.random()))

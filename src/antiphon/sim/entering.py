@@ -18,6 +18,7 @@ from antiphon.sim.asking import Inquiries, Question, Reply
 from antiphon.sim.life import Life
 from antiphon.sim.scenario import Step
 from antiphon.sim.scheduler import Scheduler
+from antiphon.stack.inputs import JoinRequested
 
 LIVES_MAX = 4
 
@@ -136,7 +137,7 @@ class Entering:
             for step in wishes:
                 around.do_to(self.life, step)
         life = self.life
-        life.do(life.machine.ask_to_join(contact, life.now_us))
+        life.give(JoinRequested(contact))
 
     # Time.
 

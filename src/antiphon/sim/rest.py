@@ -43,9 +43,9 @@ def _restless(life: Life) -> str:
     checks = (
         (life.view is None or life.machine.membership.transition.pending, "waits for a view"),
         (life.machine.ordering.queue_depth, "holds messages back"),
-        (life.outgoing.waiting or not life.machine.may_multicast, "cannot multicast"),
+        (life.is_sending or not life.machine.may_multicast, "cannot multicast"),
         (life.application.has_unread, "has not read everything"),
-        (not life.transfer.has_state, "has not got the state"),
+        (not life.has_state, "has not got the state"),
         (life.transactions.open_count, "has not decided a transaction"),
     )
     return next((said for is_so, said in checks if is_so), "")
@@ -64,7 +64,7 @@ def is_castaway(life: Life, lives: list[Life]) -> bool:
 def is_hopeless(lives: list[Life]) -> bool:
     """Whether too few live for anybody to decide anything, or nobody has what the group had."""
     here = {life.machine.me for life in lives if life.is_up}
-    if not any(life.is_up and life.transfer.has_state and life.view is not None for life in lives):
+    if not any(life.is_up and life.has_state and life.view is not None for life in lives):
         return True
     # What a process knew that was excluded, or left, the others have to know: it could tell them.
     latest = [life.machine.membership.latest for life in lives if not life.has_crashed]

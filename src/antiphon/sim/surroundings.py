@@ -10,7 +10,7 @@ from antiphon.membership.effects import LeaveGroup
 from antiphon.sim.channels import Channels
 from antiphon.sim.scheduler import Scheduler
 from antiphon.sim.transactions import VOTE_US_MAX
-from antiphon.stack.outgoing import How
+from antiphon.stack.send_queue import How
 
 WAYS: dict[str, tuple[tuple[How, int], ...]] = {
     "causal": ((How(Order.CAUSAL), 1),),
@@ -61,6 +61,8 @@ class Surroundings:
         """Called with a life that is out, and why."""
         self.on_probe: Callable[[Any, ProcessId], None] = lambda _life, _process: None
         """Called with a life that asks how another process stands."""
+        self.complain: Callable[[str], None] = lambda _what: None
+        """Called with what no process should do."""
         self.marks: list[Mark] = []
         """What happened when, for whoever counts it (``coverage``)."""
 

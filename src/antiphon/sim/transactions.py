@@ -1,16 +1,16 @@
-"""Transactions of a simulated process: its part in distributed commit, and an application's votes.
+"""Transactions of a simulated process: what its application begins, and how it votes.
 
-Law: the machine is that of the real network (``toolkit.commit``). The application votes after a
-while, mostly yes; a paused one votes late or never. Votes and decisions leave rows in the trace.
+Law: the machine is that of the real network. The application votes after a while, mostly yes; a
+paused one votes late or never. Votes and decisions leave rows in the trace.
 """
 
-from collections.abc import Callable
 from functools import partial
 from random import Random
+from typing import Protocol
 
-from antiphon.core.ids import ProcessId
-from antiphon.core.views import View
-from antiphon.toolkit.commit import AskVote, Commit, Decided, Effect, Multicast, Outcome
+from antiphon.stack.effects import AskVote, Decided, NameTransaction
+from antiphon.stack.inputs import Input, TransactionRequested, VoteCast
+from antiphon.toolkit.commit import Commit, Outcome
 from antiphon.toolkit.commit_messages import Transaction
 from antiphon.trace.rows import Rows
 
@@ -19,73 +19,61 @@ _THOUGHT_US = 3_000
 _YES = 0.8
 
 
-class Transactions:
-    """One life's transactions."""
+class Owner(Protocol):
+    """The process whose transactions they are."""
 
-    def __init__(
-        self,
-        me: ProcessId,
-        rows: Rows,
-        random: Random,
-        say: Callable[[bytes, bool], None],
-        later: Callable[[int, Callable[[], None]], None],
-        vote_us_max: int = VOTE_US_MAX,
-    ) -> None:
-        """Multicast with ``say(payload, is_uniform)``; do things ``later(delay_us, action)``."""
-        self.machine = Commit(me, vote_us_max=vote_us_max)
+    @property
+    def now_us(self) -> int:
+        """What its clock shows."""
+
+    def give(self, happened: Input) -> None:
+        """Give an input to its machine."""
+
+    def act_later(self, delay_us: int, action: "partial[None]") -> None:
+        """Do something after a while, if it lives then."""
+
+
+class Transactions:
+    """One incarnation's transactions."""
+
+    def __init__(self, owner: Owner, rows: Rows, random: Random, commit: Commit | None) -> None:
+        """Look into ``commit``; None if the process takes no part in any."""
+        self._owner = owner
         self._rows = rows
         self._random = random
-        self._say = say
-        self._later = later
-        self.now_us = 0
+        self._commit = commit
+        self._count = 0
         self._begun: dict[Transaction, None] = {}  # by this process, and not decided
 
     @property
     def open_count(self) -> int:
         """How many transactions are to be decided: known to be open, or begun by this process."""
-        return self.machine.open_count + len(self._begun)
+        return (self._commit.open_count if self._commit is not None else 0) + len(self._begun)
 
-    def begin(self, now_us: int) -> None:
+    def begin(self) -> None:
         """Begin a transaction."""
-        self.now_us = now_us
-        transaction, effects = self.machine.begin(b"")
-        self._begun[transaction] = None
-        self._do(effects)
+        self._count += 1
+        self._owner.give(TransactionRequested(self._count, b"", ()))
 
-    def deliver(self, sender: ProcessId, payload: bytes, now_us: int) -> None:
-        """Take a message."""
-        self.now_us = now_us
-        self._do(self.machine.deliver(sender, payload, now_us))
-
-    def enter(self, view: View, now_us: int) -> None:
-        """A view begins."""
-        self.now_us = now_us
-        self._do(self.machine.enter(view, now_us))
-
-    def tick(self, now_us: int) -> None:
-        """Time passes."""
-        self.now_us = now_us
-        self._do(self.machine.tick(now_us))
-
-    def _do(self, effects: list[Effect]) -> None:
-        for effect in effects:
-            match effect:
-                case Multicast(payload, is_uniform):
-                    self._say(payload, is_uniform)
-                case AskVote(transaction):
-                    delay_us = int(self._random.random() * _THOUGHT_US)
-                    self._later(delay_us, partial(self._vote, transaction))
-                case Decided(transaction, outcome):
-                    self._begun.pop(transaction, None)
-                    is_commit = outcome is Outcome.COMMIT
-                    self._rows.decide(
-                        self.now_us, transaction.initiator, transaction.number, is_commit=is_commit
-                    )
-                case _:  # it knows the past: there is nothing that it was in doubt of
-                    pass
+    def do(self, effect: AskVote | Decided | NameTransaction) -> None:
+        """Do what the machine says."""
+        match effect:
+            case NameTransaction(_, transaction):
+                self._begun[transaction] = None
+            case AskVote(transaction):
+                delay_us = int(self._random.random() * _THOUGHT_US)
+                self._owner.act_later(delay_us, partial(self._vote, transaction))
+            case Decided(transaction, outcome):
+                self._begun.pop(transaction, None)
+                self._rows.decide(
+                    self._owner.now_us, transaction.initiator, transaction.number,
+                    is_commit=outcome is Outcome.COMMIT,
+                )  # fmt: skip
 
     def _vote(self, transaction: Transaction) -> None:
-        if self.machine.is_open(transaction):
+        if self._commit is not None and self._commit.is_open(transaction):
             is_yes = self._random.random() < _YES
-            self._rows.vote(self.now_us, transaction.initiator, transaction.number, is_yes=is_yes)
-            self._do(self.machine.vote(transaction, is_yes=is_yes))
+            self._rows.vote(
+                self._owner.now_us, transaction.initiator, transaction.number, is_yes=is_yes
+            )
+            self._owner.give(VoteCast(transaction, is_yes))

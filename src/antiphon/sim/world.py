@@ -31,8 +31,10 @@ from antiphon.sim.rest import STATES_DIFFER, is_castaway, is_hopeless, unrest
 from antiphon.sim.scenario import TIMINGS, Scenario, Step
 from antiphon.sim.scheduler import Scheduler
 from antiphon.sim.surroundings import WAYS, Surroundings
-from antiphon.stack.member import Member
-from antiphon.stack.outgoing import How
+from antiphon.stack.endpoint import Endpoint
+from antiphon.stack.inputs import LeaveRequested, PeerLost, ProbeAnswered
+from antiphon.stack.ports import CommitOptions
+from antiphon.stack.send_queue import How, SendQueue
 from antiphon.stack.settings import Settings
 from antiphon.trace.schema import QUIESCENT, Event
 
@@ -91,6 +93,7 @@ class World:
         self._around.heartbeat_us = self._timing.heartbeat_us
         self._around.vote_us = 3 * self._timing.timeout_us // 2
         self._around.on_end = self._on_end
+        self._around.complain = self.complain
         self._progress = Progress(self._timing, self.channels)
         self._late = ""
         self.lives: dict[ProcessId, Life] = {}
@@ -118,9 +121,13 @@ class World:
         seed, is_founder = self._scenario.seed, view is not None
         is_apart = self._scenario.clocks == "apart"
         clock = clock_apart(seed, process.name) if is_apart else Clock()
-        machine = Member(process, view, self._settings, clock.read(self.now_us))
         application = self._application(process.name)
-        life = Life(machine, self._around, application, seed, clock, is_founder=is_founder)
+        commit = CommitOptions(self._around.vote_us) if self._around.has_transactions else None
+        endpoint = Endpoint(
+            process, view, self._settings, clock.read(self.now_us), queue=application.queue,
+            with_state=self._around.has_state, commit=commit,
+        )  # fmt: skip
+        life = Life(endpoint, self._around, application, seed, clock, is_founder=is_founder)
         self.lives[process] = self._current[process.name] = life
         return life
 
@@ -128,7 +135,8 @@ class World:
         """Return whose life begins: of a process that comes back, the same as before."""
         found = self._applications.get(name)
         if found is None or found.is_over:
-            found = Application(name, self._scenario.seed, self.scheduler)
+            queue = SendQueue(self._settings.limits.queued_bytes)
+            found = Application(name, self._scenario.seed, self.scheduler, queue)
             self._applications[name] = found
         return found
 
@@ -271,7 +279,7 @@ class World:
             case _:  # leave
                 life.is_leaving = True
                 self._around.mark("leave")
-                life.act(lambda: life.machine.leave(life.now_us))
+                life.happen(LeaveRequested())
 
     def _change_pace(self, life: Life, step: Step) -> None:
         match step.verb:
@@ -308,15 +316,13 @@ class World:
         is_of_another = reply.found is not None and reply.found.process != question.about
         life, said, about = self.lives[question.asker], reply.said, question.about
         if said is not None and (isinstance(said, Out) or not is_of_another):
-            life.act(lambda: life.machine.take_control(about, said, life.now_us))
+            life.happen(ProbeAnswered(about, said))
 
     def _crash(self, life: Life, *, is_seen: bool) -> None:
-        life.is_up, life.has_crashed = False, True
         if (entering := self._entering.get(life.machine.me.name)) is not None:
             entering.is_over = True
         self._around.mark("crash")
-        life.rows.crash(life.now_us)
-        life.application.end_life(is_last=True)
+        life.crash()
         self.channels.lose_sent(life.machine.me)
         for other in self.lives.values():
             if is_seen and other.is_up:
@@ -325,7 +331,7 @@ class World:
 
     def _see(self, what: tuple[Life, ProcessId]) -> None:
         life, dead = what
-        life.act(lambda: life.machine.lose(dead, life.now_us))
+        life.happen(PeerLost(dead))
 
     def _arrive(self, source: ProcessId, target: ProcessId, item: Any) -> None:  # noqa: ANN401
         if target.incarnation:

@@ -5,7 +5,7 @@ member     in a dynamic group: views, flush, stability
 """
 
 from antiphon.membership.effects import DeliverRuns
-from antiphon.stack.process import (
+from antiphon.stack.static_process import (
     Effect,
     Input,
     MulticastRequested,

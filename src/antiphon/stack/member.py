@@ -43,7 +43,7 @@ from antiphon.stack.past import Past
 from antiphon.stack.settings import FLUSHES, Settings
 
 ALIVE_BYTES = 1024 * 1024
-"""Bytes received after which the senders are told, without waiting for the heartbeat."""
+"""Bytes received after which the senders are told along with the next own multicast."""
 
 GROUP = GroupNumber(0)
 
@@ -63,6 +63,8 @@ class Member:
         self._past = Past()
         self._early = Early()
         self._received_bytes = self._sent_bytes = 0
+        self._confirmed_bytes_max = settings.limits.confirmed_bytes
+        self._unstable_bytes_max = settings.limits.unstable_bytes
         self._alive_us = now_us
         self._members: tuple[ProcessId, ...] = ()
         self._ranks: dict[ProcessId, int] = {}
@@ -119,10 +121,21 @@ class Member:
         """Payload bytes of copies kept, of this view and earlier ones."""
         return self._stability.kept_bytes + self._past.kept_bytes
 
+    def has_member(self, process: ProcessId) -> bool:
+        """Whether a process is in the current view."""
+        return process in self._ranks
+
     @property
-    def is_alive_due(self) -> bool:
+    def is_confirmation_due(self) -> bool:
         """Whether enough was received to tell the senders before the next heartbeat."""
-        return self._received_bytes >= ALIVE_BYTES
+        return self._received_bytes >= self._confirmed_bytes_max
+
+    def confirm_receipts(self, now_us: int) -> list[Effect]:
+        """Tell the others what was received."""
+        if self.membership.latest is not None and not self.membership.is_over:
+            everybody = self.membership.transition.everybody()
+            self._out.send_each(everybody, self._say_alive(now_us))
+        return self._out.take()
 
     def take_effects(self) -> list[Effect]:
         """Hand over what is to be done, in order."""
@@ -263,7 +276,8 @@ class Member:
             return []
         self.membership.tick(now_us)
         if self.membership.latest is not None and (
-            now_us - self._alive_us >= self.membership.heartbeat_us or self.is_alive_due
+            now_us - self._alive_us >= self.membership.heartbeat_us
+            or self._received_bytes >= ALIVE_BYTES
         ):
             everybody = self.membership.transition.everybody()
             self._out.send_each(everybody, self._say_alive(now_us))
@@ -278,25 +292,25 @@ class Member:
         """Something came from ``peer``: it lives."""
         self.membership.hear(peer, now_us)
 
-    def receive(self, peer: ProcessId, run: Run) -> list[Run] | None:
-        """Take a run in the common case; return what to deliver, or None for the long way.
+    def receive_plain(self, peer: ProcessId, run: Run) -> bool:
+        """Take a run in the common case; return whether that is so: then deliver it, no more.
 
-        The common case is a run of the current view by its own sender, with no newer view
-        agreed on. Every run at every member passes here: no effects are wrapped.
+        The common case is a plain run of the current view by its own sender, which lacks nothing
+        and for which nothing waits, with no newer view agreed on and little unconfirmed. Every run
+        at every member passes here. If it is not so, nothing has happened.
         """
         if (
             run.view != self._plain_view
             or run.sender >= len(self._members)
             or self._members[run.sender] != peer
+            or self._received_bytes >= self._confirmed_bytes_max
+            or self._stability.kept_bytes > self._unstable_bytes_max
+            or not self._ordering.receive_plain(run)
         ):
-            return None
-        try:
-            ready = self._ordering.receive(run)
-        except PeerError:  # perhaps only a copy came first: the long way tells
-            return None
+            return False
         self._stability.keep(run)
         self._received_bytes += run.byte_count
-        return ready
+        return True
 
     def take_run(
         self, peer: ProcessId, run: Run, now_us: int, *, relayed: bool = False
@@ -376,15 +390,6 @@ class Member:
         ready = self._ordering.confirm(GROUP, self._ranks[peer], confirm)
         if ready:
             self._out.put(DeliverRuns(ready))
-
-    def receive_letter(self, peer: ProcessId, letter: Letter) -> list[Run] | None:
-        """Take a letter in the common case, as :meth:`receive` takes a run."""
-        is_its = letter.group == GROUP and self._is_of(peer, letter)
-        if letter.view != self._plain_view or not is_its:
-            return None
-        ready = self._ordering.receive_letter(letter)
-        self.letters.receive(peer, is_reply=letter.port == PORT_CALLS)
-        return ready
 
     def take_letter(self, peer: ProcessId, letter: Letter, now_us: int) -> list[Effect]:
         """Take a letter; it is acknowledged when all that came with it has been taken."""

@@ -23,6 +23,20 @@ FLUSHES: dict[str, FlushMaker] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How many bytes a process lets gather before somebody has to wait."""
+
+    unstable_bytes: int = 16 * 1024 * 1024
+    """Payload bytes that have not reached everybody for certain, before senders wait."""
+    held_bytes: int = 16 * 1024 * 1024
+    """Bytes that wait for something in their causal past, before receipts are confirmed later."""
+    queued_bytes: int = 1024 * 1024
+    """Bytes in the send queue, before senders wait."""
+    confirmed_bytes: int = 4 * 1024 * 1024
+    """Bytes received that are confirmed without waiting for the heartbeat."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """How a member takes part; ``flush`` must be the same at all members, and is compared."""
 
@@ -30,6 +44,7 @@ class Settings:
     timing: Timing = field(default_factory=Timing)
     token: str = "follow"  # noqa: S105 - no secret
     """Where the token of the total order goes while this member holds it: its own affair."""
+    limits: Limits = field(default_factory=Limits)
 
     def __post_init__(self) -> None:
         """Refuse what does not exist."""

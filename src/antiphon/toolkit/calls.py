@@ -220,14 +220,19 @@ class Calls:
         body: bytes,
         wanted: Wanted,
         deadline_us: int | None = None,
+        number: int = 0,
     ) -> tuple[int, bytes]:
-        """Begin a call; return its number, 0 if it wants no replies, and what to multicast."""
+        """Begin a call; return its number, 0 if it wants no replies, and what to multicast.
+
+        A ``number`` that is given must be above all before; else it is the next one.
+        """
         if wanted is Wanted.NONE:
             return 0, _encode(Request(0, body))
         if len(self._open) >= OPEN_MAX:
             message = f"{OPEN_MAX} calls wait for replies: wait until some have ended"
             raise BackPressureError(message)
-        self._last += 1
+        assert not number or number > self._last, "no two calls have one number"
+        self._last = number or self._last + 1
         self._open[self._last] = _Call(wanted, deadline_us)
         return self._last, _encode(Request(self._last, body))
 
@@ -285,6 +290,12 @@ class Calls:
             return sender in call.asked
         # In total order others may have the request before its caller has.
         return self._view is not None and sender in self._view.members
+
+    @property
+    def deadline_us(self) -> int | None:
+        """The time at which the first of the open calls is over; None if none ever is."""
+        deadlines = [call.deadline_us for call in self._open.values()]
+        return min((time_us for time_us in deadlines if time_us is not None), default=None)
 
     def late(self, now_us: int) -> list[int]:
         """Return the calls whose time is over."""

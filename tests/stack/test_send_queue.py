@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from antiphon.core.ids import ProcessId
 from antiphon.core.runs import PORT_APPLICATION, PORT_CALLS, Order
-from antiphon.stack.outgoing import (
+from antiphon.stack.send_queue import (
     OUTGOING_BYTES_MAX,
     How,
     Item,

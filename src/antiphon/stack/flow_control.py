@@ -1,0 +1,102 @@
+"""Flow control of one process in one group: what it confirms, and how much it has on the way.
+
+Rule. A member tells the others what it has received (``Alive``), and a sender waits while too much
+is not confirmed by everybody, or a channel takes no more. A process whose application reads too
+slowly, or which holds back too much, withholds its confirmations, and so stops the senders, without
+its ever ceasing to take what arrives: heartbeats, views and flushes pass by at any time. What was
+withheld is said later. While somebody waits here to send, nothing is withheld: two processes that
+both wait to send would otherwise wait for each other for ever.
+
+Invariant. Payload bytes that may not have reached everybody stay below the limit and one
+run per sender that was admitted; what a slow application has not read stays below what its
+driver calls behind, and what is on the way then.
+
+Cost: none of its own; it changes what ``Alive`` says, and when senders are admitted.
+"""
+
+from collections.abc import Callable
+
+from msgspec.structs import replace
+
+from antiphon.core.control import Alive
+from antiphon.core.ids import ProcessId
+from antiphon.core.views import View
+from antiphon.stack.settings import Limits
+
+
+class FlowControl:
+    """Confirmations given and got in the current view, and who is full."""
+
+    __slots__ = (
+        "_held_bytes", "_is_lagging", "_limits", "_me", "_number", "_rank", "_withheld",
+        "are_senders_waiting", "confirmed", "full",
+    )  # fmt: skip
+
+    def __init__(self, me: ProcessId, limits: Limits, held_bytes: Callable[[], int]) -> None:
+        """Nothing has been confirmed; ``held_bytes`` tells how much waits for its past."""
+        self._limits = limits
+        self._held_bytes = held_bytes
+        self._me = me
+        self._number = 0
+        self._rank = 0
+        self._withheld: dict[int, int] = {}
+        self._is_lagging = False
+        self.confirmed: dict[ProcessId, int] = {}
+        """By member, how many of this process's messages it has confirmed."""
+        self.full: dict[ProcessId, None] = {}
+        """Whose channel takes no more for now."""
+        self.are_senders_waiting = False
+
+    # What is confirmed to others.
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether receipts are to be confirmed later."""
+        is_lagging = self._is_lagging and not self.are_senders_waiting
+        return is_lagging or self._held_bytes() > self._limits.held_bytes
+
+    def lag(self, *, is_behind: bool) -> None:
+        """The application reads too slowly; or no longer."""
+        self._is_lagging = is_behind
+
+    def say(self, alive: Alive) -> Alive:
+        """Return what to say instead of ``alive``."""
+        withhold = self.is_behind
+        if alive.number != self._number or not (withhold or self._withheld):
+            return alive
+        self._withheld.update(alive.received)
+        if withhold:
+            return replace(alive, received=())
+        said = tuple(sorted(self._withheld.items()))
+        self._withheld.clear()
+        return replace(alive, received=said)
+
+    # What others confirm, and their channels take.
+
+    def hear(self, member: ProcessId, alive: Alive) -> None:
+        """Note what a member says of this process's messages."""
+        if alive.number == self._number:
+            for sender, count in alive.received:
+                if sender == self._rank:
+                    self.confirmed[member] = count
+
+    def fill(self, peer: ProcessId, *, is_full: bool) -> None:
+        """A channel takes no more for now; or takes more again."""
+        if is_full:
+            self.full[peer] = None
+        else:
+            self.full.pop(peer, None)
+
+    def has_room(self, kept_bytes: int, members: tuple[ProcessId, ...]) -> bool:
+        """Whether little enough is on its way for more to follow."""
+        if self.full and any(who in self.full for who in members):
+            return False
+        return kept_bytes <= self._limits.unstable_bytes
+
+    def enter(self, view: View) -> None:
+        """A view begins: everything said and held before is void."""
+        self._number = view.number
+        self._withheld.clear()
+        self.confirmed.clear()
+        if self._me in view.members:
+            self._rank = view.rank_of(self._me)

@@ -1,0 +1,48 @@
+"""Stalls: members for which this process has waited too long.
+
+Rule. While something waits to be sent, a member that holds it up has to move: acknowledge a letter,
+or confirm messages. One that has not moved at all for the time allowed is given up, whoever waits, be
+it the application, a reply or a decision; one that moves, however slowly, is not. Between two views
+nobody is to blame.
+"""
+
+from collections.abc import Mapping
+from typing import Literal
+
+from antiphon.core.ids import ProcessId
+
+Debt = tuple[ProcessId, Literal["letter", "messages"]]
+
+_WHY = {
+    "letter": "it has not acknowledged a letter for {:g} s",
+    "messages": "it has taken nothing for {:g} s",
+}
+
+
+class Stalls:
+    """Since when which member has not moved."""
+
+    __slots__ = ("_since", "_stall_us")
+
+    def __init__(self, stall_us: int) -> None:
+        """Nobody has been waited for; a member may hold senders up for ``stall_us``."""
+        self._stall_us = stall_us
+        self._since: dict[Debt, tuple[int, int]] = {}
+
+    def forget(self) -> None:
+        """Nothing waits."""
+        self._since.clear()
+
+    def look(self, now_us: int, owing: Mapping[Debt, int]) -> list[tuple[ProcessId, str]]:
+        """Return whom to give up, and why, given how far each debtor has come."""
+        since: dict[Debt, tuple[int, int]] = {}
+        for debt, progress in owing.items():
+            before = self._since.get(debt)
+            is_stuck = before is not None and before[0] == progress
+            since[debt] = before if before is not None and is_stuck else (progress, now_us)
+        self._since = since
+        return [
+            (who, _WHY[kind].format(self._stall_us / 1e6))
+            for (who, kind), (_, begin_us) in since.items()
+            if now_us - begin_us >= self._stall_us
+        ]
