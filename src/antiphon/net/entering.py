@@ -26,8 +26,8 @@ from antiphon.core.views import View
 from antiphon.membership.entrance import Found, GiveUp, Inquire, Knock, Search
 from antiphon.net.asking import Answer, HungUpError, ask
 from antiphon.net.door import GIVEN_OTHERS
-from antiphon.net.identity import Identity
 from antiphon.net.driver import Driver
+from antiphon.net.identity import Identity
 from antiphon.net.link import Link
 from antiphon.net.peer import Peer, now_us
 

@@ -60,7 +60,6 @@ from antiphon.stack.inputs import (
     MulticastRequested,
     PeerHeard,
     PieceLoaded,
-    ReaderAdvanced,
     RunsReceived,
     SendersWaited,
     StateSaved,
@@ -440,16 +439,16 @@ class Life:
             case LeaveGroup(why):
                 self.die(why or LEFT, is_last=self.is_leaving or not why)
                 self._around.on_end(self, effect)
-            case AdmitSenders():
-                self._admits = effect
-                self._try_wanting()
-            case AskVote() | Decided() | NameTransaction():
-                self.transactions.do(effect)
             case _:
                 self._look_after(effect)
 
     def _look_after(self, effect: Effect) -> None:
         match effect:
+            case AdmitSenders():
+                self._admits = effect
+                self._try_wanting()
+            case AskVote() | Decided() | NameTransaction():
+                self.transactions.do(effect)
             case ProbeProcess(process):
                 self._around.on_probe(self, process)
             case RestoreProcess(process):
@@ -457,6 +456,13 @@ class Life:
             case GiveUpProcess(process):
                 self._around.mark("condemn")
                 self._around.channels.sever(self.me, process)
+            case RejectPeer(peer, why) | IgnoreMessage(peer, why):
+                self._around.complain(f"{self.me} finds fault with {peer}: {why}")
+            case _:
+                self._move_state(effect)
+
+    def _move_state(self, effect: Effect) -> None:
+        match effect:
             case SaveState(number):
                 self.give(StateSaved(number, self.replica.save()))
             case ExpectState(number):
@@ -464,8 +470,6 @@ class Life:
             case LoadChunk():
                 delay_us = int(self.random.random() * _LOAD_US)
                 self.act_later(delay_us, partial(self._load, effect))
-            case RejectPeer(peer, why) | IgnoreMessage(peer, why):
-                self._around.complain(f"{self.me} finds fault with {peer}: {why}")
             case _:  # whom to expect, what was unsent; a lost state: the world ends stuck
                 pass
 

@@ -3,7 +3,7 @@
     application    requests                          DeliverRuns  InstallView  HandRequest ...
                       |                                   ^            ^            ^
     tools          Ports: calls, commit, state -----------|------------|------------+
-    send queue     SendQueue, FlowControl, Stalls         |            |
+    sending        Sender: queue, flow control, stalls    |            |
     order, views   Member ------------------------------- + -----------+
                       |                                   ^
     network        SendRun, SendControl, ...         RunsReceived, ControlReceived, ...
@@ -22,33 +22,25 @@ One exception to ``step``: ``receive``, the short way of a plain run, which is m
 It does what ``step`` would do, for less; where it cannot, it does nothing and says so.
 """
 
-from collections import deque
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
-from antiphon.core.control import (
-    Alive,
-    StateChunk,
-    StateTaken,
-)
+from antiphon.core.control import Alive, StateChunk, StateTaken
 from antiphon.core.errors import PeerError
 from antiphon.core.ids import ProcessId
 from antiphon.core.runs import PORT_APPLICATION, PORT_ORDER, Run
 from antiphon.core.views import View
+from antiphon.stack.agenda import Agenda
 from antiphon.stack.effects import (
-    AdmitSenders,
     DeliverRuns,
     Effect,
     ExpectPeers,
-    GiveUpProcess,
     InstallView,
     LeaveGroup,
     RejectPeer,
     ReturnUnsent,
     SendControl,
-    SendLetter,
     SendRun,
-    SetTimer,
 )
 from antiphon.stack.flow_control import FlowControl
 from antiphon.stack.inputs import (
@@ -78,16 +70,15 @@ from antiphon.stack.inputs import (
     SendersWaited,
     StateSaved,
     Stopped,
-    Timer,
     TimerFired,
     TransactionRequested,
     VoteCast,
 )
 from antiphon.stack.member import Member
 from antiphon.stack.ports import CommitOptions, Ports
-from antiphon.stack.send_queue import SendQueue, WaitingLetter, WaitingRun
+from antiphon.stack.send_queue import SendQueue
+from antiphon.stack.sender import Sender
 from antiphon.stack.settings import Settings
-from antiphon.stack.stalls import Debt, Stalls
 
 ACKNOWLEDGE_US = 5_000
 """How long an acknowledgement may wait that nobody has asked for, to serve several letters."""
@@ -100,6 +91,10 @@ VOTE_TICK_US_MIN = 1_000
 
 VIEWS_MAX = 64
 """Views whose members are remembered, for letters that come late."""
+
+
+_APPLICATION = frozenset({PORT_APPLICATION, PORT_ORDER})
+"""Ports that no tool listens on."""
 
 
 class Endpoint:
@@ -121,30 +116,27 @@ class Endpoint:
         ``queue`` is that of the incarnation before, if there was one.
         """
         self.me = me
-        self.member = Member(me, view, settings, now_us)
+        self._agenda = Agenda(now_us)
+        self.member = member = Member(me, view, settings, now_us)
         self.queue = queue if queue is not None else SendQueue(settings.limits.queued_bytes)
-        self.flow = FlowControl(me, settings.limits, lambda: self.member.ordering.held_bytes)
+        self.flow = FlowControl(me, settings.limits, lambda: member.ordering.held_bytes)
+        timing = self._timing = settings.timing
+        self._sender = Sender(member, self.queue, self.flow, self._agenda, timing.stall_us)
         has_state = view is not None if with_state else None
         self.ports = Ports(me, self.queue, has_state=has_state, commit=commit)
         self.is_over = False
         """Whether the process is out of the group, or was stopped."""
-        self._timing = settings.timing
         self._vote_tick_us = 0
         if commit is not None:
             self._vote_tick_us = max(commit.vote_us_max // TICKS_PER_VOTE, VOTE_TICK_US_MIN)
-        self._stalls = Stalls(settings.timing.stall_us)
-        self._now_us = now_us
-        self._work: deque[Effect] = deque()
-        self._done: list[Effect] = []
-        self._timers: dict[Timer, int] = {}
         self._views: dict[int, View] = {}
         self._known: View | None = None
-        self._admits = (False, False)
 
     def start(self) -> list[Effect]:
         """Return what is to be done first; to be called once, before any input is given."""
-        self._set_timer(HEARTBEAT, self._now_us + self._timing.heartbeat_us)
-        self._work.extend(self.member.take_effects())
+        agenda = self._agenda
+        agenda.set_timer(HEARTBEAT, agenda.now_us + self._timing.heartbeat_us)
+        agenda.work.extend(self.member.take_effects())
         return self._finish()
 
     # What others ask, to look into.
@@ -172,18 +164,13 @@ class Endpoint:
 
     def step(self, happened: Input, now_us: int) -> list[Effect]:
         """Take one input; return what is to be done, in order."""
-        self._now_us = now_us
+        self._agenda.now_us = now_us
         kind = type(happened)
-        if self.is_over:
-            if kind not in _AFTERWARDS:
-                return []
-        elif kind in _FROM_PEERS:
+        if not self.is_over or kind in self._AFTERWARDS:
             try:
-                _TAKE[kind](self, happened)
+                self._TAKE[kind](self, happened)
             except PeerError as error:
-                self._work.append(RejectPeer(_peer_of(happened), str(error)))
-            return self._finish()
-        _TAKE[kind](self, happened)
+                self._agenda.work.append(RejectPeer(_peer_of(happened), str(error)))
         return self._finish()
 
     def receive(self, peer: ProcessId, run: Run) -> bool:
@@ -195,209 +182,191 @@ class Endpoint:
         # What is for a tool has to be seen by it.
         return run.port == PORT_APPLICATION and self.member.receive_plain(peer, run)
 
-    # The application.
-
     def _multicast(self, asked: MulticastRequested) -> None:
-        item = WaitingRun(asked.how, asked.payloads, asked.byte_count)
-        if self._is_void(asked.incarnation):
-            self.queue.drop(item)
-        elif (
-            self.is_over
-            or self.queue.waiting
-            or self.queue.is_void
-            or not self.member.may_multicast
-        ):
-            self.queue.put(item)
+        if self.is_over:
+            self._sender.keep(asked)
         else:
-            self._send_run(item)
+            self._sender.multicast(asked)
 
     def _send(self, asked: LetterRequested) -> None:
-        item = WaitingLetter(asked.to, asked.payload, PORT_APPLICATION)
-        if self._is_void(asked.incarnation):
-            self.queue.drop(item)
-        else:
-            self.queue.put(item)
+        self._sender.send(asked)
 
-    def _is_void(self, incarnation: int) -> bool:
-        """Whether what an application began to send in one incarnation belongs to an ended one."""
-        return incarnation not in {0, self.queue.incarnation}
-
-    def _call(self, asked: CallRequested) -> None:
-        self.ports.call(asked)
-        if asked.number and asked.deadline_us is not None:
-            self._set_timer(CALLS, asked.deadline_us)
-
-    def _abandon_call(self, abandoned: CallAbandoned) -> None:
-        self.ports.abandon_call(abandoned.number)
-
-    def _answer(self, answered: RequestAnswered) -> None:
-        self.ports.answer(answered)
-
-    def _begin(self, asked: TransactionRequested) -> None:
-        self._work.extend(self.ports.begin(asked))
-
-    def _vote(self, cast: VoteCast) -> None:
-        self._work.extend(self.ports.vote(cast))
+    def _ask_tools(self, asked: Input) -> None:
+        """The application does something with one of the tools."""
+        work, ports = self._agenda.work, self.ports
+        match asked:
+            case CallRequested(number, deadline_us=deadline_us):
+                ports.call(asked)
+                if number and deadline_us is not None:
+                    self._agenda.set_timer(CALLS, deadline_us)
+            case CallAbandoned(number):
+                ports.abandon_call(number)
+            case RequestAnswered():
+                ports.answer(asked)
+            case TransactionRequested():
+                work.extend(ports.begin(asked))
+            case VoteCast():
+                work.extend(ports.vote(asked))
+            case _:
+                message = f"{type(asked).__name__} is nothing that a tool is asked"
+                raise AssertionError(message)
 
     def _give_state(self, saved: StateSaved) -> None:
-        if self.ports.transfer is not None:
-            effects = self.ports.transfer.give(saved.number, saved.state)
-            self._work.extend(self.ports.transferred(effects))
+        self._agenda.work.extend(self.ports.give_state(saved.number, saved.state))
 
     def _load_next(self, loaded: PieceLoaded) -> None:
-        transfer = self.ports.transfer
-        if transfer is None:
-            return
-        had_state = transfer.has_state
-        self._work.extend(self.ports.transferred(transfer.took(loaded.number)))
-        if transfer.has_state and not had_state:
-            self._work.extend(self.member.gain_state(self._now_us))
+        self._agenda.work.extend(self.ports.load_next(loaded.number))
+        if self.ports.has_just_loaded:
+            self._agenda.work.extend(self.member.gain_state(self._agenda.now_us))
 
-    def _lag(self, lagged: ReaderLagged) -> None:
-        self.flow.lag(is_behind=lagged.is_behind)
-
-    def _let_wait(self, waited: SendersWaited) -> None:
-        self.flow.are_senders_waiting = waited.is_waiting
-
-    def _advance(self, advanced: ReaderAdvanced) -> None:
-        self.queue.come_to(advanced.incarnation)
-        unsent = self.queue.tell()
-        if unsent:
-            self._work.append(ReturnUnsent(unsent))
-
-    def _leave(self, _: LeaveRequested) -> None:
-        self._work.extend(self.member.leave(self._now_us))
-
-    def _join(self, asked: JoinRequested) -> None:
-        self._work.extend(self.member.ask_to_join(asked.contact, self._now_us))
-
-    def _stop(self, stopped: Stopped) -> None:
-        if not self.is_over:
-            self._end(stopped.why)
-
-    # The network.
+    def _change(self, changed: Input) -> None:
+        """Something about the application, or about its wish to be a member, has changed."""
+        work, now_us = self._agenda.work, self._agenda.now_us
+        match changed:
+            case ReaderLagged(is_behind):
+                self.flow.lag(is_behind=is_behind)
+            case SendersWaited(is_waiting):
+                self.flow.are_senders_waiting = is_waiting
+            case ReaderAdvanced(incarnation):
+                self.queue.come_to(incarnation)
+                if unsent := self.queue.tell():
+                    work.append(ReturnUnsent(unsent))
+            case LeaveRequested():
+                work.extend(self.member.leave(now_us))
+            case JoinRequested(contact):
+                work.extend(self.member.ask_to_join(contact, now_us))
+            case Stopped(why) if not self.is_over:
+                self._end(why)
+            case _:
+                assert isinstance(changed, Stopped), "nothing else is mapped here"
 
     def _take_runs(self, received: RunsReceived) -> None:
+        peer, now_us = received.peer, self._agenda.now_us
         for run in received.runs:
-            self._work.extend(
-                self.member.take_run(received.peer, run, self._now_us, relayed=received.is_relayed)
+            self._agenda.work.extend(
+                self.member.take_run(peer, run, now_us, relayed=received.is_relayed)
             )
             self._do_work()
             if self.is_over:
                 return
         if self.member.is_confirmation_due:
-            self._work.extend(self.member.confirm_receipts(self._now_us))
+            self._agenda.work.extend(self.member.confirm_receipts(now_us))
 
     def _take_letter(self, received: LetterReceived) -> None:
-        self._work.extend(self.member.take_letter(received.peer, received.letter, self._now_us))
+        self._agenda.work.extend(
+            self.member.take_letter(received.peer, received.letter, self._agenda.now_us)
+        )
 
     def _take_control(self, received: ControlReceived) -> None:
-        peer, message = received.peer, received.message
+        peer, message, now_us = received.peer, received.message, self._agenda.now_us
         if isinstance(message, StateChunk | StateTaken):
-            self.member.hear(peer, self._now_us)
-            self._work.extend(self.ports.receive_state(peer, message))
+            self.member.hear(peer, now_us)
+            self._agenda.work.extend(self.ports.receive_state(peer, message))
             return
         if isinstance(message, Alive):
             self.flow.hear(peer, message)
-        self._work.extend(self.member.take_control(peer, message, self._now_us))
+        self._agenda.work.extend(self.member.take_control(peer, message, now_us))
 
-    def _hear(self, heard: PeerHeard) -> None:
-        self.member.hear(heard.peer, self._now_us)
-
-    def _lose(self, lost: PeerLost) -> None:
-        self.flow.fill(lost.peer, is_full=False)
-        self._work.extend(self.member.lose(lost.peer, self._now_us))
-
-    def _fill(self, filled: PeerFilled) -> None:
-        self.flow.fill(filled.peer, is_full=filled.is_full)
-
-    def _take_answer(self, answered: ProbeAnswered) -> None:
-        self._work.extend(self.member.take_control(answered.process, answered.said, self._now_us))
-
-    # Time.
-
-    def _set_timer(self, timer: Timer, time_us: int) -> None:
-        """Have a timer fire at ``time_us``, unless it does so earlier anyway."""
-        before_us = self._timers.get(timer)
-        if before_us is None or time_us < before_us:
-            self._timers[timer] = time_us
-            self._done.append(SetTimer(timer, time_us))
+    def _note_peer(self, noted: Input) -> None:
+        """Something about another process has become known, beside what it sends."""
+        work, now_us = self._agenda.work, self._agenda.now_us
+        match noted:
+            case PeerHeard(peer):
+                self.member.hear(peer, now_us)
+            case PeerFilled(peer, is_full):
+                self.flow.fill(peer, is_full=is_full)
+            case PeerLost(peer):
+                self.flow.fill(peer, is_full=False)
+                work.extend(self.member.lose(peer, now_us))
+            case MemberStalled(peer, why):
+                self._sender.give_up(peer, why)
+            case ProbeAnswered(process, said):
+                work.extend(self.member.take_control(process, said, now_us))
+            case _:
+                message = f"{type(noted).__name__} is nothing about a peer"
+                raise AssertionError(message)
 
     def _take_timer(self, fired: TimerFired) -> None:
-        timer, now_us = fired.timer, self._now_us
-        self._timers.pop(timer, None)
+        timer, agenda, now_us = fired.timer, self._agenda, self._agenda.now_us
+        agenda.fire(timer)
         if timer == HEARTBEAT:
-            self._set_timer(HEARTBEAT, now_us + self._timing.heartbeat_us)
-            self._work.extend(self.member.tick(now_us))
-            self._give_up_stalled()
+            agenda.set_timer(HEARTBEAT, now_us + self._timing.heartbeat_us)
+            agenda.work.extend(self.member.tick(now_us))
+            self._sender.look_for_stalls()
         elif timer == ACKNOWLEDGE:
-            self._work.extend(self.member.pay(now_us, withhold=self.flow.is_behind))
+            agenda.work.extend(self.member.pay(now_us, withhold=self.flow.is_behind))
         elif timer == VOTES:
-            self._work.extend(self.ports.look_at_votes(now_us))
+            agenda.work.extend(self.ports.look_at_votes(now_us))
         elif timer == CALLS:
-            self._work.extend(self.ports.end_late_calls(now_us))
+            agenda.work.extend(self.ports.end_late_calls(now_us))
             deadline_us = self.ports.calls.deadline_us
             if deadline_us is not None:
-                self._set_timer(CALLS, deadline_us)
+                agenda.set_timer(CALLS, deadline_us)
 
-    def _give_up_stalled(self) -> None:
-        if not self.queue.waiting and not self.flow.are_senders_waiting:
-            self._stalls.forget()
-            return
-        for who, why in self._stalls.look(self._now_us, self._debts()):
-            self._give_up(MemberStalled(who, why))
+    _TAKE: ClassVar[dict[type, Callable[["Endpoint", Any], None]]] = {
+        MulticastRequested: _multicast,
+        LetterRequested: _send,
+        CallRequested: _ask_tools,
+        CallAbandoned: _ask_tools,
+        RequestAnswered: _ask_tools,
+        TransactionRequested: _ask_tools,
+        VoteCast: _ask_tools,
+        StateSaved: _give_state,
+        PieceLoaded: _load_next,
+        ReaderLagged: _change,
+        SendersWaited: _change,
+        ReaderAdvanced: _change,
+        LeaveRequested: _change,
+        JoinRequested: _change,
+        Stopped: _change,
+        RunsReceived: _take_runs,
+        LetterReceived: _take_letter,
+        ControlReceived: _take_control,
+        PeerHeard: _note_peer,
+        PeerFilled: _note_peer,
+        PeerLost: _note_peer,
+        MemberStalled: _note_peer,
+        ProbeAnswered: _note_peer,
+        TimerFired: _take_timer,
+    }
 
-    def _give_up(self, stalled: MemberStalled) -> None:
-        self._work.append(GiveUpProcess(stalled.peer, stalled.why))
-        self._work.extend(self.member.lose(stalled.peer, self._now_us, is_certain=False))
-
-    def _debts(self) -> dict[Debt, int]:
-        """Return who holds senders up, and how far each has come."""
-        member, view = self.member, self.member.view
-        if view is None or not member.is_open:
-            return {}
-        found: dict[Debt, int] = {}
-        awaited = member.letters.waiting_for
-        if awaited is not None:
-            found[awaited, "letter"] = member.letters.acknowledged_by(awaited)
-        if not self.flow.has_room(member.kept_bytes, view.members):
-            sent = member.received()[view.rank_of(self.me)]
-            for who in view.members:
-                count = self.flow.confirmed.get(who, 0)
-                if who != self.me and (who in self.flow.full or count < sent):
-                    found[who, "messages"] = count
-        return found
+    _AFTERWARDS: ClassVar[frozenset[type]] = frozenset(
+        {MulticastRequested, LetterRequested, ReaderAdvanced}
+    )
+    """What is taken from the application of a process that is out: its queue goes on."""
 
     # What follows.
 
     def _finish(self) -> list[Effect]:
         """Do what is to be done inside, send what may go out now; return the rest."""
         self._do_work()
-        while self.queue.waiting and not self.is_over and self._send_next():
-            self._do_work()
         if not self.is_over:
-            if self.queue.waiting:
-                self._work.extend(self.member.hurry())
+            waiting = self.queue.waiting
+            while waiting and self._sender.send_next():
                 self._do_work()
+            if waiting:
+                self._agenda.work.extend(self.member.hurry())
+                self._do_work()
+        if not self.is_over:
             self._acknowledge_soon()
             self._look_at_votes_soon()
-            self._admit()
-        done, self._done = self._done, []
-        return done
+            self._sender.admit()
+        return self._agenda.take()
 
     def _do_work(self) -> None:
-        work = self._work
+        work = self._agenda.work
         if work and not self.is_over:
             latest = self.member.membership.latest
-            if latest is not self._known and latest is not None:
-                self._expect(latest)
+            if latest is not self._known:
+                self._expect_peers()
         while work:
             self._do(work.popleft())
 
-    def _expect(self, latest: View) -> None:
-        self._known = latest
-        everybody = self.member.membership.transition.everybody()
-        self._done.append(ExpectPeers(tuple(everybody)))
+    def _expect_peers(self) -> None:
+        self._known = self.member.membership.latest
+        if self._known is not None:
+            everybody = self.member.membership.transition.everybody()
+            self._agenda.done.append(ExpectPeers(tuple(everybody)))
 
     def _do(self, effect: Effect) -> None:
         match effect:
@@ -412,155 +381,64 @@ class Endpoint:
                 self._install(view)
                 return
             case LeaveGroup(why):
-                self._done.append(effect)
+                self._agenda.done.append(effect)
                 self._end(why)
                 return
             case _:
                 pass
-        self._done.append(effect)
+        self._agenda.done.append(effect)
 
     def _deliver(self, delivery: DeliverRuns) -> None:
         """Let the tools see what is for them, in its place among all else."""
-        runs = delivery.runs
+        runs, done = delivery.runs, self._agenda.done
         if all(run.port in _APPLICATION for run in runs):
-            self._done.append(delivery)
+            done.append(delivery)
             return
         part: list[Run] = []
         for run in runs:
             part.append(run)
             if run.port not in _APPLICATION:
-                self._done.append(DeliverRuns(part))
+                done.append(DeliverRuns(part))
                 part = []
-                self._done += self.ports.deliver(self.sender_of(run), run, self._now_us)
+                done += self.ports.deliver(self.sender_of(run), run, self._agenda.now_us)
         if part:
-            self._done.append(DeliverRuns(part))
+            done.append(DeliverRuns(part))
 
     def _install(self, view: View) -> None:
         self._views[view.number] = view
         if len(self._views) > VIEWS_MAX:
             del self._views[next(iter(self._views))]
         self.flow.enter(view)
-        latest = self.member.membership.latest
-        assert latest is not None, "it is in a view"
-        self._expect(latest)
-        self._done.append(InstallView(view))
-        self._done += self.ports.enter(view, self._now_us)
+        self._expect_peers()
+        agenda = self._agenda
+        agenda.done.append(InstallView(view))
+        agenda.done += self.ports.enter(view, agenda.now_us)
         if self.ports.transfer is None and self.me in view.joined:
-            self._work.extend(self.member.gain_state(self._now_us))
+            agenda.work.extend(self.member.gain_state(agenda.now_us))
 
     def _end(self, why: str) -> None:
         """The process is out: what waits to be sent, and its calls, end with it."""
         self.is_over = True
         has_been_member = bool(self._views)
         dropped = self.queue.end_incarnation() if has_been_member else self.queue.end_tools()
-        self._done += self.ports.end(why or "this process has left", dropped)
-
-    # Sending what waits.
-
-    def _send_next(self) -> bool:
-        """Send the first thing that waits, or drop it; return whether it may go out now."""
-        item = self.queue.waiting[0]
-        member = self.member
-        if isinstance(item, WaitingRun):
-            if not member.may_multicast:
-                return False
-            self.queue.take()
-            self._send_run(item)
-        elif member.has_member(item.to):
-            if not self._may_send(item):
-                return False
-            self.queue.take()
-            letter = member.write_letter(item.to, item.payload, item.port)
-            self._done.append(SendLetter(item.to, letter))
-        elif member.may_multicast:  # in a view, and one without that process
-            self.queue.take()
-        else:
-            return False
-        return True
-
-    def _may_send(self, letter: WaitingLetter) -> bool:
-        """Whether a letter may go out now.
-
-        The application's go one by one: who does not read does not acknowledge, and is to hold
-        its correspondents up.
-        """
-        if not self.member.may_send(letter.to):
-            return False
-        return letter.port != PORT_APPLICATION or self.member.letters.waiting_for is None
-
-    def _send_run(self, item: WaitingRun) -> None:
-        order, uniform, port = item.how
-        self._work.extend(
-            self.member.multicast(
-                item.payloads, order, self._now_us, item.byte_count, uniform=uniform, port=port
-            )
-        )
+        self._agenda.done += self.ports.end(why or "this process has left", dropped)
 
     # What is to happen later.
 
     def _acknowledge_soon(self) -> None:
-        member = self.member
+        member, agenda = self.member, self._agenda
         if member.owes_nothing:
             return
         letters, withhold = member.letters, self.flow.is_behind
         if member.is_due or letters.is_payable(withhold=withhold):
-            self._set_timer(ACKNOWLEDGE, self._now_us)
+            agenda.set_timer(ACKNOWLEDGE, agenda.now_us)
         elif letters.owed and (not withhold or any(letters.owed.values())):
-            self._set_timer(ACKNOWLEDGE, self._now_us + ACKNOWLEDGE_US)
+            agenda.set_timer(ACKNOWLEDGE, agenda.now_us + ACKNOWLEDGE_US)
 
     def _look_at_votes_soon(self) -> None:
-        commit = self.ports.commit
-        if commit is not None and commit.open_count and VOTES not in self._timers:
-            self._set_timer(VOTES, self._now_us + self._vote_tick_us)
-
-    def _admit(self) -> None:
-        member, queue = self.member, self.queue
-        view = member.view
-        may = (
-            view is not None
-            and member.is_open
-            and not queue.is_full
-            and self.flow.has_room(member.kept_bytes, view.members)
-        )
-        admits = may, may and queue.takes_letters
-        if admits != self._admits:
-            self._admits = admits
-            self._done.append(AdmitSenders(*admits))
-
-
-_APPLICATION = frozenset({PORT_APPLICATION, PORT_ORDER})
-
-_AFTERWARDS = frozenset({MulticastRequested, LetterRequested, ReaderAdvanced, Stopped})
-"""Inputs that are taken from the application of a process that is out: the queue goes on."""
-
-_FROM_PEERS = frozenset({RunsReceived, LetterReceived, ControlReceived, ProbeAnswered})
-
-_TAKE: dict[type, Callable[[Endpoint, Any], None]] = {
-    MulticastRequested: Endpoint._multicast,
-    LetterRequested: Endpoint._send,
-    CallRequested: Endpoint._call,
-    CallAbandoned: Endpoint._abandon_call,
-    RequestAnswered: Endpoint._answer,
-    TransactionRequested: Endpoint._begin,
-    VoteCast: Endpoint._vote,
-    StateSaved: Endpoint._give_state,
-    PieceLoaded: Endpoint._load_next,
-    ReaderLagged: Endpoint._lag,
-    SendersWaited: Endpoint._let_wait,
-    ReaderAdvanced: Endpoint._advance,
-    LeaveRequested: Endpoint._leave,
-    JoinRequested: Endpoint._join,
-    Stopped: Endpoint._stop,
-    RunsReceived: Endpoint._take_runs,
-    LetterReceived: Endpoint._take_letter,
-    ControlReceived: Endpoint._take_control,
-    PeerHeard: Endpoint._hear,
-    PeerLost: Endpoint._lose,
-    MemberStalled: Endpoint._give_up,
-    PeerFilled: Endpoint._fill,
-    ProbeAnswered: Endpoint._take_answer,
-    TimerFired: Endpoint._take_timer,
-}
+        commit, agenda = self.ports.commit, self._agenda
+        if commit is not None and commit.open_count and not agenda.is_set(VOTES):
+            agenda.set_timer(VOTES, agenda.now_us + self._vote_tick_us)
 
 
 def _peer_of(happened: Any) -> ProcessId:  # noqa: ANN401 - any input of the network

@@ -121,6 +121,11 @@ class Member:
         """Payload bytes of copies kept, of this view and earlier ones."""
         return self._stability.kept_bytes + self._past.kept_bytes
 
+    @property
+    def members(self) -> tuple[ProcessId, ...]:
+        """The members of the current view, by rank; none outside."""
+        return self._members
+
     def has_member(self, process: ProcessId) -> bool:
         """Whether a process is in the current view."""
         return process in self._ranks

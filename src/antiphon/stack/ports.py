@@ -6,7 +6,7 @@ else that this process sends. What a member sends to a tool, and no correct memb
 and ignored: it harms nobody else.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from antiphon.core.control import StateChunk, StateTaken
@@ -43,7 +43,7 @@ class CommitOptions(NamedTuple):
 class Ports:
     """The tools of one process in one group."""
 
-    __slots__ = ("_me", "_queue", "_requests", "calls", "commit", "transfer")
+    __slots__ = ("_me", "_queue", "_requests", "calls", "commit", "has_just_loaded", "transfer")
 
     def __init__(
         self,
@@ -61,6 +61,8 @@ class Ports:
         self.commit: Commit | None = None
         if commit is not None:
             self.commit = Commit(me, commit.start, commit.vote_us_max)
+        self.has_just_loaded = False
+        """Whether the piece that was loaded last was the last one of all."""
         self.transfer: StateTransfer | None = None
         if has_state is not None:
             self.transfer = StateTransfer(me, has_state=has_state)
@@ -175,6 +177,21 @@ class Ports:
             unexpected = "a piece of a state comes to a group that has none"
             raise PeerError(unexpected)
         return self.transferred(self.transfer.receive(peer, message))
+
+    def give_state(self, number: int, state: bytes | Iterable[bytes]) -> list[Effect]:
+        """The application has saved its state as of view ``number``."""
+        if self.transfer is None:
+            return []
+        return self.transferred(self.transfer.give(number, state))
+
+    def load_next(self, number: int) -> list[Effect]:
+        """The application has loaded a piece of the state as of view ``number``."""
+        if self.transfer is None:
+            return []
+        had_state = self.transfer.has_state
+        effects = self.transferred(self.transfer.took(number))
+        self.has_just_loaded = self.transfer.has_state and not had_state
+        return effects
 
     @staticmethod
     def transferred(effects: Sequence[state_transfer.Effect]) -> list[Effect]:

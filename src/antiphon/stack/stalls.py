@@ -1,9 +1,9 @@
 """Stalls: members for which this process has waited too long.
 
 Rule. While something waits to be sent, a member that holds it up has to move: acknowledge a letter,
-or confirm messages. One that has not moved at all for the time allowed is given up, whoever waits, be
-it the application, a reply or a decision; one that moves, however slowly, is not. Between two views
-nobody is to blame.
+or confirm messages. One that has not moved at all for the time allowed is given up, whoever waits,
+be it the application, a reply or a decision; one that moves, however slowly, is not. Between two
+views nobody is to blame.
 """
 
 from collections.abc import Mapping

@@ -1,0 +1,158 @@
+"""What one process sends in one group: from the send queue to the group, as fast as that takes it.
+
+Rule. What is handed over leaves in program order: at once if nothing is before it and the group
+lets it, else it waits its turn. The application is admitted while the group is in a view that
+nobody is leaving, little enough is on its way (``flow_control``), and the queue is not full; for
+letters, while few of them wait. A member that holds up what waits, and has not moved for too long,
+is given up (``stalls``).
+
+Invariant: nothing is sent that was not handed over, or twice, or out of order; what is handed over
+is sent, or returned to the application (``send_queue``), or was a letter to who is gone.
+"""
+
+from antiphon.core.ids import ProcessId
+from antiphon.core.runs import PORT_APPLICATION
+from antiphon.stack.agenda import Agenda
+from antiphon.stack.effects import AdmitSenders, GiveUpProcess, SendLetter
+from antiphon.stack.flow_control import FlowControl
+from antiphon.stack.inputs import LetterRequested, MulticastRequested
+from antiphon.stack.member import Member
+from antiphon.stack.send_queue import SendQueue, WaitingLetter, WaitingRun
+from antiphon.stack.stalls import Debt, Stalls
+
+
+class Sender:
+    """Sends for one process in one group."""
+
+    __slots__ = ("_admits", "_agenda", "_flow", "_member", "_stalls", "queue")
+
+    def __init__(
+        self, member: Member, queue: SendQueue, flow: FlowControl, agenda: Agenda, stall_us: int
+    ) -> None:
+        """Nobody is admitted yet."""
+        self._member = member
+        self.queue = queue
+        self._flow = flow
+        self._agenda = agenda
+        self._stalls = Stalls(stall_us)
+        self._admits = (False, False)
+
+    # What the application hands over.
+
+    def multicast(self, asked: MulticastRequested) -> None:
+        """Multicast a run, now or in its turn."""
+        queue, item = self.queue, WaitingRun(asked.how, asked.payloads, asked.byte_count)
+        if self._is_void(asked.incarnation):
+            queue.drop(item)
+        elif queue.waiting or queue.is_void or not self._member.may_multicast:
+            queue.put(item)
+        else:
+            self._send_run(item)
+
+    def keep(self, asked: MulticastRequested) -> None:
+        """Let a run wait for another incarnation: this one is over."""
+        item = WaitingRun(asked.how, asked.payloads, asked.byte_count)
+        if self._is_void(asked.incarnation):
+            self.queue.drop(item)
+        else:
+            self.queue.put(item)
+
+    def send(self, asked: LetterRequested) -> None:
+        """Send a letter, now or in its turn."""
+        item = WaitingLetter(asked.to, asked.payload, PORT_APPLICATION)
+        if self._is_void(asked.incarnation):
+            self.queue.drop(item)
+        else:
+            self.queue.put(item)
+
+    def _is_void(self, incarnation: int) -> bool:
+        """Whether what an application began to send in one incarnation belongs to an ended one."""
+        return incarnation not in {0, self.queue.incarnation}
+
+    # What leaves.
+
+    def send_next(self) -> bool:
+        """Send the first thing that waits, or drop it; return whether it may go out now."""
+        queue, member = self.queue, self._member
+        item = queue.waiting[0]
+        if isinstance(item, WaitingRun):
+            if not member.may_multicast:
+                return False
+            queue.take()
+            self._send_run(item)
+        elif member.has_member(item.to):
+            if not self._may_send(item):
+                return False
+            queue.take()
+            letter = member.write_letter(item.to, item.payload, item.port)
+            self._agenda.done.append(SendLetter(item.to, letter))
+        elif member.may_multicast:  # in a view, and one without that process
+            queue.take()
+        else:
+            return False
+        return True
+
+    def _may_send(self, letter: WaitingLetter) -> bool:
+        """Whether a letter may go out now.
+
+        The application's go one by one: who does not read does not acknowledge, and is to hold
+        its correspondents up.
+        """
+        if not self._member.may_send(letter.to):
+            return False
+        return letter.port != PORT_APPLICATION or self._member.letters.waiting_for is None
+
+    def _send_run(self, item: WaitingRun) -> None:
+        order, uniform, port = item.how
+        agenda = self._agenda
+        agenda.work.extend(
+            self._member.multicast(
+                item.payloads, order, agenda.now_us, item.byte_count, uniform=uniform, port=port
+            )
+        )
+
+    # Who may hand over more, and who holds it up.
+
+    def admit(self) -> None:
+        """Tell the application whether it may hand over more, if that has changed."""
+        member = self._member
+        may = (
+            member.is_open
+            and not self.queue.is_full
+            and self._flow.has_room(member.kept_bytes, member.members)
+        )
+        admits = may, may and self.queue.takes_letters
+        if admits != self._admits:
+            self._admits = admits
+            self._agenda.done.append(AdmitSenders(*admits))
+
+    def look_for_stalls(self) -> None:
+        """Give up who has held up for too long what waits to be sent; called every heartbeat."""
+        if not self.queue.waiting and not self._flow.are_senders_waiting:
+            self._stalls.forget()
+            return
+        for who, why in self._stalls.look(self._agenda.now_us, self._debts()):
+            self.give_up(who, why)
+
+    def give_up(self, who: ProcessId, why: str) -> None:
+        """A member takes nothing: go on without it, if the others agree."""
+        agenda = self._agenda
+        agenda.work.append(GiveUpProcess(who, why))
+        agenda.work.extend(self._member.lose(who, agenda.now_us, is_certain=False))
+
+    def _debts(self) -> dict[Debt, int]:
+        """Return who holds senders up, and how far each has come."""
+        member, flow = self._member, self._flow
+        if not member.is_open:
+            return {}
+        found: dict[Debt, int] = {}
+        awaited = member.letters.waiting_for
+        if awaited is not None:
+            found[awaited, "letter"] = member.letters.acknowledged_by(awaited)
+        if not flow.has_room(member.kept_bytes, member.members):
+            sent = member.received()[member.members.index(member.me)]
+            for who in member.members:
+                count = flow.confirmed.get(who, 0)
+                if who != member.me and (who in flow.full or count < sent):
+                    found[who, "messages"] = count
+        return found
