@@ -17,10 +17,11 @@ An excluded process can come back only as another incarnation.
 import asyncio
 import logging
 from collections import deque
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-from antiphon.core.control import Alive, JoinRequest, Out, Standing
+from antiphon.core.control import JoinRequest, Out, Standing
 from antiphon.core.errors import AntiphonError, PeerError
 from antiphon.core.frames import Control, Frame, Post, Relay, Runs
 from antiphon.core.greeting import Greeting
@@ -260,72 +261,58 @@ class Driver:
         self._is_working = True
         try:
             for effect in effects:
-                self._do(effect)
+                do = self._DO.get(type(effect))
+                if do is not None:
+                    do(self, effect)
+                else:
+                    self._application.on_effect(effect)
         finally:
             self._is_working = False
         if self._inputs and self.endpoint is not None:
             self._work(self.endpoint)
 
-    def _do(self, effect: Effect) -> None:
-        match effect:
-            case SendRun(run, alive):
-                self._send_run(run, alive)
-            case DeliverRuns(runs):
-                self._deliver(runs)
-            case SendControl(to, message):
-                self.outlet.send(to, message)
-            case SetTimer(timer, time_us):
-                self._set_timer(timer, time_us)
-            case RelayRuns(to, runs):
-                self.outlet.relay(to, runs)
-            case SendLetter(to, letter):
-                self._send_letter(to, letter)
-            case InstallView(view):
-                self._install(view)
-            case _:
-                self._do_rarely(effect)
+    # What the network does.
 
-    def _do_rarely(self, effect: Effect) -> None:
+    def _send_run(self, sent: SendRun) -> None:
+        overhead_bytes = self.outlet.send_run(sent.run, sent.alive)
+        if self.recorder is not None:
+            self.recorder.run("multicast", sent.run, self._queue_depth(), overhead_bytes)
+
+    def _send_letter(self, sent: SendLetter) -> None:
+        self.outlet.send_letter(sent.to, sent.letter)
+        if self.recorder is not None:
+            self.recorder.letter("send", str(sent.to), sent.letter.byte_count)
+
+    def _send_control(self, sent: SendControl) -> None:
+        self.outlet.send(sent.to, sent.message)
+
+    def _relay(self, relayed: RelayRuns) -> None:
+        self.outlet.relay(relayed.to, relayed.runs)
+
+    def _look_after_peer(self, effect: Effect) -> None:
         match effect:
             case ExpectPeers(processes):
                 self.mesh.expect(list(processes))
-            case BlockGroup(reachable):
-                self._note_blocked(reachable)
-            case ResumeGroup():
-                self._note_blocked(None)
-            case SuspectProcess(process):
-                self._note_suspect(process)
             case ProbeProcess(process):
                 self.mesh.probe(process)
             case RestoreProcess(process):
                 self.mesh.restore(process)
             case GiveUpProcess(process, why):
                 self.mesh.give_up(process, why)
-            case RejectPeer(_, why):
-                self._fault = why
-            case IgnoreMessage(sender, why):
-                _log.warning("a word of %s to a tool of the group is ignored: %s", sender, why)
-            case LeaveGroup():
-                self._end(effect)
             case _:
-                self._application.on_effect(effect)
+                assert isinstance(effect, RejectPeer), "nothing else is about a peer"
+                self._fault = effect.why
 
-    def _send_run(self, run: Run, alive: Alive | None) -> None:
-        overhead_bytes = self.outlet.send_run(run, alive)
+    # What the application sees.
+
+    def _deliver(self, delivery: DeliverRuns) -> None:
+        self._hand_over(delivery.runs)
+
+    def _hand_over(self, runs: list[Run]) -> None:
         if self.recorder is not None:
-            self.recorder.run("multicast", run, self._queue_depth(), overhead_bytes)
-
-    def _send_letter(self, to: ProcessId, letter: Letter) -> None:
-        self.outlet.send_letter(to, letter)
-        if self.recorder is not None:
-            self.recorder.letter("send", str(to), letter.byte_count)
-
-    def _deliver(self, runs: list[Run]) -> None:
-        if self.recorder is not None and self.endpoint is not None:
             for run in runs:
                 if isinstance(run, Letter):
-                    sender = str(self.endpoint.sender_of(run))
-                    self.recorder.letter("take", sender, run.byte_count)
+                    self.recorder.letter("take", str(self.sender_of(run)), run.byte_count)
                 else:
                     self.recorder.run("deliver", run, self._queue_depth())
         self._application.on_deliver(runs)
@@ -333,7 +320,8 @@ class Driver:
     def _queue_depth(self) -> int:
         return self.endpoint.queue_depth if self.endpoint is not None else 0
 
-    def _install(self, view: View) -> None:
+    def _install(self, installed: InstallView) -> None:
+        view = installed.view
         if self.recorder is not None:
             self.recorder.view(view)
         if self.process in view.members:
@@ -342,17 +330,23 @@ class Driver:
             self.mesh.set_members(tuple(others))
         self._application.on_view(view)
 
-    def _note_blocked(self, reachable: tuple[ProcessId, ...] | None) -> None:
+    def _note_blocked(self, noted: BlockGroup | ResumeGroup) -> None:
+        reachable = noted.reachable if isinstance(noted, BlockGroup) else None
         if self.recorder is not None:
             self.recorder.block(reachable)
         self._application.on_block(reachable)
 
-    def _note_suspect(self, process: ProcessId) -> None:
+    def _note_suspect(self, suspected: SuspectProcess) -> None:
+        process = suspected.process
         peer = self.mesh.peers.get(process)
         why = peer.why if peer is not None and peer.why else "nothing was heard of it for too long"
         _log.warning("%s suspects %s: %s", self.process, process, why)
         if self.recorder is not None:
             self.recorder.suspect(str(process), why)
+
+    def _note_ignored(self, ignored: IgnoreMessage) -> None:
+        what = "%s ignores a word of %s to a tool of the group: %s"
+        _log.warning(what, self.process, ignored.sender, ignored.why)
 
     def _end(self, end: LeaveGroup) -> None:
         self.is_over = True
@@ -362,7 +356,8 @@ class Driver:
 
     # Time.
 
-    def _set_timer(self, timer: Timer, time_us: int) -> None:
+    def _set_timer(self, asked: SetTimer) -> None:
+        timer, time_us = asked.timer, asked.time_us
         before = self._timers.get(timer)
         if before is not None:
             before.cancel()
@@ -383,6 +378,27 @@ class Driver:
             self.mesh.sweep()
             self._application.on_room()
 
+    _DO: ClassVar[dict[type, Callable[["Driver", Any], None]]] = {
+        SendRun: _send_run,
+        DeliverRuns: _deliver,
+        SendControl: _send_control,
+        SetTimer: _set_timer,
+        RelayRuns: _relay,
+        SendLetter: _send_letter,
+        InstallView: _install,
+        ExpectPeers: _look_after_peer,
+        ProbeProcess: _look_after_peer,
+        RestoreProcess: _look_after_peer,
+        GiveUpProcess: _look_after_peer,
+        RejectPeer: _look_after_peer,
+        BlockGroup: _note_blocked,
+        ResumeGroup: _note_blocked,
+        SuspectProcess: _note_suspect,
+        IgnoreMessage: _note_ignored,
+        LeaveGroup: _end,
+    }
+    """What the driver does itself; the rest is for the application's side."""
+
     # What the mesh calls.
 
     def on_frame(self, peer: Peer, frame: Frame) -> None:
@@ -395,20 +411,23 @@ class Driver:
         endpoint = self.endpoint
         if endpoint is None or self.is_over:
             return
-        if isinstance(frame, Runs):
-            for run in frame.runs:
-                self._take_run(endpoint, peer.process, run, is_relayed=False)
-        elif isinstance(frame, Post):
-            self.give(LetterReceived(peer.process, frame.letter))
-        elif isinstance(frame, Control):
-            if not self._is_doubtful(frame):
-                self.give(ControlReceived(peer.process, frame.message))
-        elif isinstance(frame, Relay):
-            for run in frame.runs:
-                self._take_run(endpoint, peer.process, run, is_relayed=True)
+        self._take(endpoint, peer.process, frame)
         if self._fault is not None:
             fault, self._fault = self._fault, None
             raise PeerError(fault)
+
+    def _take(self, endpoint: Endpoint, peer: ProcessId, frame: Frame) -> None:
+        if isinstance(frame, Runs):
+            for run in frame.runs:
+                self._take_run(endpoint, peer, run, is_relayed=False)
+        elif isinstance(frame, Post):
+            self.give(LetterReceived(peer, frame.letter))
+        elif isinstance(frame, Control):
+            if not self._is_doubtful(frame):
+                self.give(ControlReceived(peer, frame.message))
+        elif isinstance(frame, Relay):
+            for run in frame.runs:
+                self._take_run(endpoint, peer, run, is_relayed=True)
 
     def _take_run(self, endpoint: Endpoint, peer: ProcessId, run: Run, *, is_relayed: bool) -> None:
         if self.is_over or self._fault is not None:
@@ -416,7 +435,7 @@ class Driver:
         if not is_relayed and endpoint.receive(peer, run):
             if self.recorder is not None:
                 self.recorder.run("receive", run, self._queue_depth())
-            self._deliver([run])
+            self._hand_over([run])
             return
         is_current = endpoint.view is not None and run.view == endpoint.view.number
         effects = endpoint.step(RunsReceived(peer, (run,), is_relayed), now_us())

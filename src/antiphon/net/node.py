@@ -407,16 +407,14 @@ class Node:
             case ConcludeCall():
                 self.group.calling.conclude(effect)
             case NameTransaction() | AskVote() | Decided() | KnowPast():
-                if self._committer is not None:
-                    self._committer.do(effect)
+                assert self._committer is not None, "the machine was made for it"
+                self._committer.do(effect)
             case SaveState() | ExpectState() | LoadChunk() | StateLost():
-                if self._keeper is not None:
-                    self._keeper.do(effect)
-            case ReturnUnsent():
-                self.sending.take_back(effect)
+                assert self._keeper is not None, "likewise"
+                self._keeper.do(effect)
             case _:
-                message = f"{type(effect).__name__} is no effect for an application"
-                raise AssertionError(message)
+                assert isinstance(effect, ReturnUnsent), "that is all there is"
+                self.sending.take_back(effect)
 
     def on_block(self, reachable: tuple[ProcessId, ...] | None) -> None:
         """The group is blocked here; or, if None, goes on."""

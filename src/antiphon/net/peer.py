@@ -25,8 +25,8 @@ class Peer:
     """What this process knows of another one."""
 
     __slots__ = ("_link", "changed", "checked_at", "has_left", "heard_us", "is_condemned",
-                 "is_guest", "is_said_full", "is_senior", "is_stalled", "leaves_at", "offered", "process", "secret",
-                 "session", "start", "task", "why")  # fmt: skip
+                 "is_guest", "is_said_full", "is_senior", "is_stalled", "leaves_at", "offered",
+                 "process", "secret", "session", "start", "task", "why")  # fmt: skip
 
     def __init__(self, process: ProcessId, *, is_senior: bool) -> None:
         """Nothing has been heard of it yet."""
