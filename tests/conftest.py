@@ -46,7 +46,7 @@ LONG = (
     "membership/test_crash_points.py",
     "mutants/",
     "sim/test_exploration.py",
-    "sim/test_oracle_definitions.py",
+    "oracle/test_definitions.py",
     "sim/test_shrinking.py",
     "sim/test_world.py",
     "test_readme.py",

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from tests.net.harness import DEADLINE_S, free_addresses
 
-from antiphon.sim.oracle import judge
+from antiphon.oracle import judge
 from antiphon.trace import words
 from antiphon.trace.reader import read_rows
 from antiphon.trace.verdict import Status

@@ -2,8 +2,8 @@
 
 Read in this order: ``core`` (vocabulary), ``ordering`` and ``membership`` (the protocols, as pure
 machines), ``stack`` (a process, composed), ``toolkit`` (on top of it), ``net`` (the real network),
-``sim`` (the simulated one), ``trace`` (what a run leaves behind), ``pipeline`` (judging it, on
-Spark), ``cli``.
+``sim`` (the simulated one), ``trace`` (what a run leaves behind), ``oracle`` (judging it, plainly),
+``pipeline`` (judging it, on Spark), ``cli``.
 
 This file lists the whole public interface. A name is loaded when it is first used, so that
 importing the package costs nothing to programs, such as a Spark task, that need only a part.

@@ -12,8 +12,8 @@ with the square of the messages.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
-from antiphon.sim.commit_checks import judge_commit
-from antiphon.sim.event_graph import (
+from antiphon.oracle.commit_checks import judge_commit
+from antiphon.oracle.event_graph import (
     Act,
     History,
     Message,
@@ -27,16 +27,16 @@ from antiphon.sim.event_graph import (
     out_of_order,
     without_past,
 )
-from antiphon.sim.explain import (
+from antiphon.oracle.explain import (
     explain_creation,
     explain_disagreement,
     explain_duplicate,
     explain_order,
     explain_stall,
 )
-from antiphon.sim.findings import Finding, concluded, concluded_in_groups, unknown
-from antiphon.sim.total_checks import judge_total, judge_total_causal, judge_uniform
-from antiphon.sim.view_checks import (
+from antiphon.oracle.findings import Finding, concluded, concluded_in_groups, unknown
+from antiphon.oracle.total_checks import judge_total, judge_total_causal, judge_uniform
+from antiphon.oracle.view_checks import (
     judge_self_delivery,
     judge_sending_view,
     judge_view_atomic,

@@ -4,8 +4,8 @@ Law: as in ``explain``; where a view is part of the story, its number is named, 
 which a process installed it is part of the chain.
 """
 
-from antiphon.sim.event_graph import Act, Entry, Scope
-from antiphon.sim.explain import link, link_to, name, say, violation_of, where
+from antiphon.oracle.event_graph import Act, Entry, Scope
+from antiphon.oracle.explain import link, link_to, name, say, violation_of, where
 from antiphon.trace import words
 from antiphon.trace.verdict import Link, Property, Violation
 

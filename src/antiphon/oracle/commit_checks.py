@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
 
-from antiphon.sim.event_graph import Entry, History
-from antiphon.sim.explain import link_to
-from antiphon.sim.findings import Finding, concluded, unknown
+from antiphon.oracle.event_graph import Entry, History
+from antiphon.oracle.explain import link_to
+from antiphon.oracle.findings import Finding, concluded, unknown
 from antiphon.trace import words
 from antiphon.trace.schema import COMMIT, NO
 from antiphon.trace.verdict import Property, PropertyVerdict, Violation

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from tests.trace.hand_written import crash, deliver, multicast, start, stop, view
 
-from antiphon.sim.oracle import judge
+from antiphon.oracle import judge
 from antiphon.trace import words
 from antiphon.trace.schema import LEFT, Event
 from antiphon.trace.verdict import MessageId, Property, Status, Violation

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import pytest
-from tests.sim.known_groups import (
+from tests.oracle.known_groups import (
     ASKED,
     CASES,
     CAUSAL,
@@ -12,7 +12,7 @@ from tests.sim.known_groups import (
     answer_in_another_group,
 )
 
-from antiphon.sim.oracle import judge
+from antiphon.oracle import judge
 from antiphon.trace.verdict import Status
 
 IDS = [case.__name__ for case in CASES]

@@ -10,7 +10,7 @@ comparing the deliveries of each two processes. Cost: O(processes^2 x messages) 
 from collections.abc import Iterator
 from functools import partial
 
-from antiphon.sim.event_graph import (
+from antiphon.oracle.event_graph import (
     Act,
     History,
     Message,
@@ -20,9 +20,9 @@ from antiphon.sim.event_graph import (
     left_out_of_orders,
     out_of_order,
 )
-from antiphon.sim.explain import explain_not_uniform, explain_order, explain_two_orders
-from antiphon.sim.findings import Finding, concluded, concluded_in_groups, unknown
-from antiphon.sim.view_checks import movers_of
+from antiphon.oracle.explain import explain_not_uniform, explain_order, explain_two_orders
+from antiphon.oracle.findings import Finding, concluded, concluded_in_groups, unknown
+from antiphon.oracle.view_checks import movers_of
 from antiphon.trace import words
 from antiphon.trace.verdict import Property, PropertyVerdict
 

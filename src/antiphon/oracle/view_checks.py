@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import chain
 
-from antiphon.sim.event_graph import Act, Entry, History, Message, Scope, acts_of
-from antiphon.sim.explain_views import (
+from antiphon.oracle.event_graph import Act, Entry, History, Message, Scope, acts_of
+from antiphon.oracle.explain_views import (
     explain_not_atomic,
     explain_not_listed,
     explain_other_members,
@@ -20,7 +20,7 @@ from antiphon.sim.explain_views import (
     explain_wrong_number,
     explain_wrong_view,
 )
-from antiphon.sim.findings import Finding, concluded, unknown
+from antiphon.oracle.findings import Finding, concluded, unknown
 from antiphon.trace import words
 from antiphon.trace.verdict import Property, PropertyVerdict, Violation
 

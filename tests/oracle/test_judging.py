@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from tests.sim.definitions import FIVE
+from tests.oracle.definitions import FIVE
 from tests.trace.hand_written import crash, deliver, multicast, start, stop, view, write_rows
 
 from antiphon.core.errors import UsageError
-from antiphon.sim.event_graph import MULTICASTS_MAX
-from antiphon.sim.oracle import judge
+from antiphon.oracle import judge
+from antiphon.oracle.event_graph import MULTICASTS_MAX
 from antiphon.trace.reader import read_rows
 from antiphon.trace.schema import LEFT, RUN_COUNT_MAX, Event
 from antiphon.trace.verdict import MessageId, Property, Status

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import pytest
-from tests.sim.known_orders import (
+from tests.oracle.known_orders import (
     ASKED,
     CASES,
     COMMIT,
@@ -23,7 +23,7 @@ from tests.sim.known_orders import (
 )
 from tests.trace.hand_written import crash, deliver, multicast, start, stop
 
-from antiphon.sim.oracle import judge
+from antiphon.oracle import judge
 from antiphon.trace.schema import Event
 from antiphon.trace.verdict import MessageId, Property, Status, Violation
 

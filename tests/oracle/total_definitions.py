@@ -5,7 +5,7 @@ As in ``definitions``: loops over loops, for tiny traces whose rows are not numb
 
 from collections.abc import Sequence
 
-from tests.sim.definitions import (
+from tests.oracle.definitions import (
     UNKNOWN,
     Facts,
     Message,

@@ -5,7 +5,7 @@ As in ``definitions``: loops over loops, for tiny traces whose rows are not numb
 
 from collections.abc import Sequence
 
-from tests.sim.definitions import (
+from tests.oracle.definitions import (
     UNKNOWN,
     Facts,
     Scope,
@@ -17,7 +17,7 @@ from tests.sim.definitions import (
     scope_of,
     whole_members,
 )
-from tests.sim.total_definitions import new_counts, wrong_decision_count
+from tests.oracle.total_definitions import new_counts, wrong_decision_count
 
 from antiphon.trace.schema import LEFT, Event
 from antiphon.trace.verdict import Property

@@ -5,14 +5,14 @@ from collections.abc import Callable
 from random import Random
 
 import pytest
+from tests.oracle.definitions import FIVE, UNKNOWN
+from tests.oracle.forged_traces import forged_trace
+from tests.oracle.forged_views import forged_views, right_views
+from tests.oracle.view_definitions import all_counts
 from tests.pipeline.scrambled_orders import scrambled_orders
-from tests.sim.definitions import FIVE, UNKNOWN
-from tests.sim.forged_traces import forged_trace
-from tests.sim.forged_views import forged_views, right_views
-from tests.sim.view_definitions import all_counts
 
-from antiphon.sim.event_graph import causal_pasts, direct_predecessors, history_of, out_of_order
-from antiphon.sim.oracle import judge
+from antiphon.oracle import judge
+from antiphon.oracle.event_graph import causal_pasts, direct_predecessors, history_of, out_of_order
 from antiphon.trace.schema import Event
 from antiphon.trace.verdict import Property, Status
 

@@ -5,7 +5,7 @@ them, in causal order, the wrong one last; every event says where in the trace i
 Explaining decides nothing: the oracle has found the violation already.
 """
 
-from antiphon.sim.event_graph import Act, Entry, Message, Scope
+from antiphon.oracle.event_graph import Act, Entry, Message, Scope
 from antiphon.trace import words
 from antiphon.trace.verdict import Link, MessageId, Property, Violation
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 import msgspec
-from tests.sim.forged_traces import alter, ask, ballot, drop, relax, repeat, strew, swap, tangle
+from tests.oracle.forged_traces import alter, ask, ballot, drop, relax, repeat, strew, swap, tangle
 from tests.trace.hand_written import crash, deliver, multicast, start, stop, view
 
 from antiphon.trace.schema import LEFT, Event
