@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
-from antiphon.pipeline.session import spark_session
+from antiphon.pipeline.session.spark import spark_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -20,7 +20,7 @@ from tests.oracle.known_orders import (
 from tests.trace.hand_written import decide, deliver, multicast, write_rows
 
 from antiphon.oracle import judge
-from antiphon.pipeline.grain import Grain
+from antiphon.pipeline.survey.grain import Grain
 from antiphon.pipeline.verify import verify, verify_all
 from antiphon.trace.reader import read_rows
 from antiphon.trace.verdict import Status

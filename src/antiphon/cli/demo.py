@@ -93,8 +93,8 @@ def _chosen(engine: Engine | None, messages: int) -> Engine:
     """Return who is to judge; complain now, not when all is sung, if nobody can."""
     chosen = engine or ready_engine()
     if chosen is Engine.SPARK:
-        from antiphon.pipeline.java import find_java_home
-        from antiphon.pipeline.session import require_spark
+        from antiphon.pipeline.session.java import find_java_home
+        from antiphon.pipeline.session.spark import require_spark
 
         require_spark()
         find_java_home()

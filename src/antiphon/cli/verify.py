@@ -64,7 +64,7 @@ def verify(
 
 def ready_engine() -> Engine:
     """Return who can judge here: Spark, or the oracle if Spark or a Java for it is missing."""
-    from antiphon.pipeline.session import is_spark_ready
+    from antiphon.pipeline.session.spark import is_spark_ready
 
     return Engine.SPARK if is_spark_ready() else Engine.ORACLE
 
@@ -88,8 +88,8 @@ def judge(path: Path, engine: Engine = Engine.SPARK, cores: int | None = None) -
 
         name = path.stem if path.is_file() else path.resolve().name
         return judge(read_rows(path), run=name)
-    from antiphon.pipeline.session import abandon, require_spark, spark_session
-    from antiphon.pipeline.sources import find_sources
+    from antiphon.pipeline.ingest.sources import find_sources
+    from antiphon.pipeline.session.spark import abandon, require_spark, spark_session
 
     find_sources([path])  # says at once what is missing, before Java starts
     require_spark()

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from antiphon.oracle.event_graph import Entry, History
-from antiphon.oracle.explain import link_to
-from antiphon.oracle.findings import Finding, concluded, unknown
+from antiphon.oracle.explain import explain_decision
+from antiphon.oracle.findings import Finding, concluded
 from antiphon.trace import words
 from antiphon.trace.schema import COMMIT, NO
-from antiphon.trace.verdict import Property, PropertyVerdict, Violation
+from antiphon.trace.verdict import Property, PropertyVerdict, unknown
 
 
 @dataclass(slots=True)
@@ -35,7 +35,7 @@ def judge_commit(history: History) -> PropertyVerdict:
             reason = _fault(transaction, decision)
             if reason is not None:
                 key = (decision.event.process, (decision.place, 0, decision.run))
-                findings.append((key, partial(_explain, reason, decision)))
+                findings.append((key, partial(explain_decision, reason, decision)))
     if not is_decided:
         return unknown(Property.COMMIT, words.NO_DECISION)
     return concluded(Property.COMMIT, findings)
@@ -68,24 +68,3 @@ def _fault(transaction: _Transaction, decision: Entry) -> Entry | None:
         return transaction.refusals[0]
     reference = transaction.decisions[0]
     return reference if reference.event.detail != decision.event.detail else None
-
-
-def _explain(reason: Entry, decision: Entry) -> Violation:
-    row, other = decision.event, reason.event
-    name = words.transaction(row.sender, row.first)
-    said = words.decided(row.process, row.detail, name)
-    if other.kind == "vote":
-        first = words.voted(other.process, other.detail, name)
-        text = words.decided_against(said, other.process)
-    else:
-        first = words.decided(other.process, other.detail, name)
-        text = words.decided_otherwise(row.process, said, other.process, other.detail)
-    return Violation(
-        property=Property.COMMIT,
-        process=row.process,
-        message=None,
-        earlier=None,
-        chain=(link_to(reason, first), link_to(decision, text)),
-        text=text + words.in_group(row.group),
-        run=decision.run,
-    )

@@ -34,7 +34,7 @@ from antiphon.oracle.explain import (
     explain_order,
     explain_stall,
 )
-from antiphon.oracle.findings import Finding, concluded, concluded_in_groups, unknown
+from antiphon.oracle.findings import Finding, concluded
 from antiphon.oracle.total_checks import judge_total, judge_total_causal, judge_uniform
 from antiphon.oracle.view_checks import (
     judge_self_delivery,
@@ -44,7 +44,7 @@ from antiphon.oracle.view_checks import (
 )
 from antiphon.trace import words
 from antiphon.trace.schema import Event
-from antiphon.trace.verdict import Property, PropertyVerdict, Verdict
+from antiphon.trace.verdict import Property, PropertyVerdict, Verdict, unknown
 
 
 def judge(rows: Iterable[Event | tuple[Event, str, int]], run: str = "") -> Verdict:
@@ -129,7 +129,7 @@ def _agreement(history: History) -> PropertyVerdict:
         findings += [
             (
                 (member, (scope.group, scope.view, *message)),
-                partial(explain_disagreement, scope, member, act, history.end_of(scope, member)),
+                partial(explain_disagreement, scope, act, history.end_of(scope, member)),
             )
             for member in whole
             for message, act in delivered.items()
@@ -154,7 +154,7 @@ def _liveness(history: History) -> PropertyVerdict:
     findings = [
         (
             (member, (scope.group, scope.view, *message)),
-            partial(explain_stall, scope, member, multicast, history.end_of(scope, member)),
+            partial(explain_stall, scope, multicast, history.end_of(scope, member)),
         )
         for scope in history.scopes
         for member in _whole_members(history, scope)
@@ -199,7 +199,7 @@ def _concluded_on_causes(
     which: Property, findings: Sequence[Finding], history: History
 ) -> PropertyVerdict:
     left_out = words.together(left_out_of_orders(history), _in_fifo_order(history))
-    return concluded_in_groups(which, findings, in_several_groups(history), left_out)
+    return concluded(which, findings, left_out, in_several_groups(history))
 
 
 def _in_fifo_order(history: History) -> str:

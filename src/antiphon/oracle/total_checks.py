@@ -21,10 +21,10 @@ from antiphon.oracle.event_graph import (
     out_of_order,
 )
 from antiphon.oracle.explain import explain_not_uniform, explain_order, explain_two_orders
-from antiphon.oracle.findings import Finding, concluded, concluded_in_groups, unknown
+from antiphon.oracle.findings import Finding, concluded
 from antiphon.oracle.view_checks import movers_of
 from antiphon.trace import words
-from antiphon.trace.verdict import Property, PropertyVerdict
+from antiphon.trace.verdict import Property, PropertyVerdict, unknown
 
 _Sequence = dict[Message, Act]
 """What a process is held to have delivered in total order, in its own order."""
@@ -135,7 +135,7 @@ def judge_total_causal(history: History) -> PropertyVerdict:
         for act, missing in out_of_order(scope, _predecessors_in_total_order(scope))
     ]
     across = in_several_groups(history)
-    return concluded_in_groups(Property.TOTAL_CAUSAL, findings, across, left_out_of_orders(history))
+    return concluded(Property.TOTAL_CAUSAL, findings, left_out_of_orders(history), across)
 
 
 def _predecessors_in_total_order(scope: Scope) -> dict[Message, int]:

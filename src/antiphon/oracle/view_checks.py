@@ -12,7 +12,7 @@ from functools import partial
 from itertools import chain
 
 from antiphon.oracle.event_graph import Act, Entry, History, Message, Scope, acts_of
-from antiphon.oracle.explain_views import (
+from antiphon.oracle.explain import (
     explain_not_atomic,
     explain_not_listed,
     explain_other_members,
@@ -20,9 +20,9 @@ from antiphon.oracle.explain_views import (
     explain_wrong_number,
     explain_wrong_view,
 )
-from antiphon.oracle.findings import Finding, concluded, unknown
+from antiphon.oracle.findings import Finding, concluded
 from antiphon.trace import words
-from antiphon.trace.verdict import Property, PropertyVerdict, Violation
+from antiphon.trace.verdict import Property, PropertyVerdict, Violation, unknown
 
 
 def judge_views(history: History) -> PropertyVerdict:

@@ -12,20 +12,20 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from antiphon.pipeline.chunks import column, numbers, unpacked
-from antiphon.pipeline.cutting import MULTICAST, Numbers, Truths
-from antiphon.pipeline.findings import (
-    EXAMPLES_MAX,
+from antiphon.pipeline.checks.findings import (
     FINDING_COLUMNS,
     FINDING_SCHEMA,
     Finding,
     Findings,
     What,
 )
-from antiphon.pipeline.ingest import Trace
-from antiphon.pipeline.reading import LINES, ViewRow
-from antiphon.pipeline.scopes import Survey
-from antiphon.pipeline.views import Stay, unsettled
+from antiphon.pipeline.ingest.chunks import column, numbers, unpacked
+from antiphon.pipeline.ingest.loading import Trace
+from antiphon.pipeline.ingest.reading import LINES, ViewRow
+from antiphon.pipeline.survey.layout import MULTICAST, Numbers, Truths
+from antiphon.pipeline.survey.scopes import Survey
+from antiphon.pipeline.survey.views import Stay, unsettled
+from antiphon.trace.verdict import EXAMPLES_MAX
 
 Suspects = dict[int, dict[int, list[Stay]]]
 """By file and number of the strand: when its view was current."""

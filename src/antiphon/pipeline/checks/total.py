@@ -24,7 +24,8 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from antiphon.pipeline.chunks import (
+from antiphon.pipeline.checks.findings import FINDING_COLUMNS, FINDING_SCHEMA, What
+from antiphon.pipeline.ingest.chunks import (
     chunks,
     column,
     list_column,
@@ -34,11 +35,10 @@ from antiphon.pipeline.chunks import (
     slices,
     vectors,
 )
-from antiphon.pipeline.cutting import Layout, Numbers, Truths
-from antiphon.pipeline.findings import FINDING_COLUMNS, FINDING_SCHEMA, What
-from antiphon.pipeline.grain import Grain
-from antiphon.pipeline.position import NEVER, STRIDE
-from antiphon.pipeline.scopes import Scope
+from antiphon.pipeline.ingest.position import NEVER, STRIDE
+from antiphon.pipeline.survey.grain import Grain
+from antiphon.pipeline.survey.layout import Layout, Numbers, Truths
+from antiphon.pipeline.survey.scopes import Scope
 
 Layouts = dict[int, Layout]
 Owners = dict[int, list[int]]

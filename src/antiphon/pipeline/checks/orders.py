@@ -24,7 +24,9 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from antiphon.pipeline.chunks import (
+from antiphon.pipeline.checks.findings import FINDING_COLUMNS, FINDING_SCHEMA, What
+from antiphon.pipeline.checks.running import Runner, nothing, pasts
+from antiphon.pipeline.ingest.chunks import (
     chunks,
     column,
     list_column,
@@ -33,11 +35,9 @@ from antiphon.pipeline.chunks import (
     slices,
     vectors,
 )
-from antiphon.pipeline.cutting import Layout, Numbers
-from antiphon.pipeline.findings import FINDING_COLUMNS, FINDING_SCHEMA, What
-from antiphon.pipeline.grain import Grain
-from antiphon.pipeline.position import NEVER, STRIDE
-from antiphon.pipeline.running import Runner, nothing, pasts
+from antiphon.pipeline.ingest.position import NEVER, STRIDE
+from antiphon.pipeline.survey.grain import Grain
+from antiphon.pipeline.survey.layout import Layout, Numbers
 
 Layouts = dict[int, Layout]
 Block = tuple[int, int, int]

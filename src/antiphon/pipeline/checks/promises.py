@@ -8,8 +8,8 @@ ever taken apart. Definitions in docs/properties.md.
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from antiphon.pipeline.findings import FINDING_COLUMNS, What
-from antiphon.pipeline.position import NEVER
+from antiphon.pipeline.checks.findings import FINDING_COLUMNS, What
+from antiphon.pipeline.ingest.position import NEVER
 
 
 def duplicates(matrix: DataFrame) -> DataFrame:

@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from antiphon.pipeline.cutting import Numbers, Truths
-from antiphon.pipeline.position import NEVER
+from antiphon.pipeline.ingest.position import NEVER
+from antiphon.pipeline.survey.layout import Numbers, Truths
 
 
 class Past(NamedTuple):

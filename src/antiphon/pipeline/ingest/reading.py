@@ -28,10 +28,10 @@ import numpy as np
 import pyarrow as pa
 
 from antiphon.core.errors import TraceError
-from antiphon.pipeline.ballots import Ballots, Pile
-from antiphon.pipeline.chunks import column
-from antiphon.pipeline.position import STRIDE, row_position
-from antiphon.pipeline.sources import Source
+from antiphon.pipeline.ingest.ballots import Ballots, Pile
+from antiphon.pipeline.ingest.chunks import column
+from antiphon.pipeline.ingest.position import STRIDE, row_position
+from antiphon.pipeline.ingest.sources import Source
 from antiphon.trace.continuity import Span, Tally, Truncation
 from antiphon.trace.reader import read_segment
 from antiphon.trace.schema import LEFT, QUIESCENT, Event

@@ -16,7 +16,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from antiphon.pipeline.cutting import (
+from antiphon.pipeline.ingest.position import NEVER, STRIDE
+from antiphon.pipeline.ingest.reading import RecordPart, Report, ScopeKey, Strand
+from antiphon.pipeline.survey.grain import Grain
+from antiphon.pipeline.survey.layout import (
     IN_FIFO_ORDER,
     IN_TOTAL_ORDER,
     MULTICAST,
@@ -25,10 +28,7 @@ from antiphon.pipeline.cutting import (
     Layout,
     Numbers,
 )
-from antiphon.pipeline.grain import Grain
-from antiphon.pipeline.position import NEVER
-from antiphon.pipeline.reading import RecordPart, Report, ScopeKey, Strand
-from antiphon.pipeline.views import Views
+from antiphon.pipeline.survey.views import Views
 
 
 @dataclass(slots=True)
@@ -160,6 +160,11 @@ class Survey:
     """By number; ordered by run, group and view."""
     views: Views
 
+    def row_index(self, run: str, process: str, position: int) -> int:
+        """Return a row's index, or -1 if those of its process are not numbered."""
+        is_numbered = self.records[run][process].last.is_numbered
+        return position // STRIDE if is_numbered else -1
+
 
 def survey(reports: Sequence[Report]) -> Survey:
     """Bring together what the reports say."""
@@ -220,7 +225,7 @@ def strand_tables(
 
 
 def _bits(strand: Strand) -> int:
-    """Return what a strand is, as in ``cutting.Pieces``."""
+    """Return what a strand is, as bits (``layout``)."""
     bits = {
         MULTICAST: strand.is_multicast,
         IN_FIFO_ORDER: strand.is_relaxed,

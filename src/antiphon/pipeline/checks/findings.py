@@ -19,9 +19,7 @@ from typing import NamedTuple
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from antiphon.trace.verdict import Property
-
-EXAMPLES_MAX = 3
+from antiphon.trace.verdict import EXAMPLES_MAX, Property
 
 FINDING_TYPES = {
     "scope": "int",

@@ -13,12 +13,12 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from antiphon.pipeline.chunks import column, list_column, numbers, slices, vectors
-from antiphon.pipeline.cutting import Layout, Numbers
-from antiphon.pipeline.evidence import Message, message_of
-from antiphon.pipeline.findings import Finding
-from antiphon.pipeline.position import NEVER
-from antiphon.pipeline.total import held_positions
+from antiphon.pipeline.checks.findings import Finding
+from antiphon.pipeline.checks.total import held_positions
+from antiphon.pipeline.explanations.evidence import Message, message_of
+from antiphon.pipeline.ingest.chunks import column, list_column, numbers, slices, vectors
+from antiphon.pipeline.ingest.position import NEVER
+from antiphon.pipeline.survey.layout import Layout, Numbers
 
 _SCHEMA = (
     "id bigint, process bigint, sender bigint, first bigint, count bigint, multicast bigint, "

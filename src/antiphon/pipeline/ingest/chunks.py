@@ -1,7 +1,7 @@
 """Rows that belong together, from a stream of Arrow batches.
 
 Law: rows with equal keys come one after the other (the caller has sorted them), whatever the
-batches' borders. Unlike Spark's ``applyInArrow`` this costs next to nothing per key, so
+batches' borders. Unlike Spark's `applyInArrow` this costs next to nothing per key, so
 thousands of tiny traces pass as fast as one large one. Memory: the rows at hand, and a batch.
 Columns become numpy arrays, and back, through their buffers: pyarrow's own conversions would
 first import pandas, a second or so in each of Spark's workers.

@@ -16,7 +16,7 @@ from enum import IntEnum
 
 import msgspec
 
-from antiphon.pipeline.position import row_position
+from antiphon.pipeline.ingest.position import row_position
 from antiphon.trace.schema import ABORT, COMMIT, NO, YES, Event
 
 BALLOT_LINES = ("pile", "number", "what", "position", "line")

@@ -10,22 +10,18 @@ decisions there are, spread by transaction.
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from antiphon.pipeline.ballots import BALLOT_LINES, Ballot
-from antiphon.pipeline.chunks import column, numbers, unpacked
-from antiphon.pipeline.findings import EXAMPLES_MAX
-from antiphon.pipeline.ingest import Trace
-from antiphon.pipeline.reading import Report
-from antiphon.pipeline.scopes import Survey
-from antiphon.pipeline.story import row_index
-from antiphon.trace import words
-from antiphon.trace.verdict import Link, Property, PropertyVerdict, Status, Violation
+from antiphon.pipeline.ingest.ballots import BALLOT_LINES, Ballot
+from antiphon.pipeline.ingest.chunks import column, numbers, unpacked
+from antiphon.pipeline.ingest.loading import Trace
+from antiphon.pipeline.ingest.reading import Report
+from antiphon.trace.verdict import EXAMPLES_MAX
 
 _TRANSACTION = ["box", "initiator", "number"]
 _TYPES = {
@@ -42,14 +38,34 @@ _ROW = ("process", "position", "what", "segment", "line")
 _SCHEMA = ", ".join(f"{name} {sql_type}" for name, sql_type in _TYPES.items())
 
 
+class BallotRow(NamedTuple):
+    """A vote, or a decision."""
+
+    process: str
+    position: int
+    what: Ballot
+    segment: int
+    """The file with this number."""
+    line: int
+
+
+class WrongDecision(NamedTuple):
+    """A decision, and the vote or the decision that it contradicts."""
+
+    run: str
+    group: str
+    initiator: str
+    number: int
+    decision: BallotRow
+    reason: BallotRow
+
+
 @dataclass(slots=True)
 class Outcome:
     """What was decided wrongly in one run."""
 
     count: int = 0
-    examples: list[Violation] = field(default_factory=list)
-    places: list[tuple[str, int, str]] = field(default_factory=list)
-    """Of each example: process, position, run."""
+    examples: list[WrongDecision] = field(default_factory=list)
 
 
 class _Boxes:
@@ -73,24 +89,13 @@ class _Boxes:
             if report.piles
         }
 
-
-def commit_verdict(runs: Iterable[str], outcomes: dict[str, Outcome]) -> PropertyVerdict:
-    """Return the verdict on these runs."""
-    found = [outcomes[run] for run in runs if run in outcomes]
-    if not found:
-        return PropertyVerdict(Property.COMMIT, Status.UNKNOWN, reason=words.NO_DECISION)
-    examples = [pair for item in found for pair in zip(item.places, item.examples, strict=True)]
-    examples.sort(key=lambda pair: pair[0])
-    count = sum(item.count for item in found)
-    return PropertyVerdict(
-        property=Property.COMMIT,
-        status=Status.VIOLATED if count else Status.HOLDS,
-        violation_count=count,
-        violations=tuple(violation for _, violation in examples[:EXAMPLES_MAX]),
-    )
+    def row(self, values: dict[str, Any]) -> BallotRow:
+        """Return a row of Spark's, with names."""
+        process, position, what, segment, line = (values[name] for name in _ROW)
+        return BallotRow(self.names[process], position, Ballot(what), segment, line)
 
 
-def judge_decisions(trace: Trace, survey: Survey) -> dict[str, Outcome]:
+def judge_decisions(trace: Trace) -> dict[str, Outcome]:
     """Return what was decided wrongly in each run in which anything was decided."""
     outcomes = {
         pile.run: Outcome()
@@ -109,10 +114,17 @@ def judge_decisions(trace: Trace, survey: Survey) -> dict[str, Outcome]:
         run, group = boxes.keys[row["box"]]
         outcome = outcomes[run]
         outcome.count += row["count"]
-        for example in row["examples"]:
-            outcome.places.append((boxes.names[example["process"]], example["position"], run))
-            teller = _Teller(survey, boxes.names, trace.files, run, group)
-            outcome.examples.append(teller.violation(example))
+        outcome.examples += [
+            WrongDecision(
+                run,
+                group,
+                boxes.names[example["initiator"]],
+                example["number"],
+                boxes.row(example),
+                boxes.row(example["reason"]),
+            )
+            for example in row["examples"]
+        ]
     return outcomes
 
 
@@ -173,42 +185,3 @@ def _wrong(ballots: DataFrame, contested: DataFrame) -> DataFrame:
         )
         .select("box", "count", "examples")
     )
-
-
-@dataclass(frozen=True, slots=True)
-class _Teller:
-    """Puts wrong decisions into words."""
-
-    survey: Survey
-    names: list[str]
-    files: list[str]
-    run: str
-    group: str
-
-    def violation(self, row: dict[str, Any]) -> Violation:
-        """Explain one."""
-        reason = row["reason"]
-        process, other = self.names[row["process"]], self.names[reason["process"]]
-        name = words.transaction(self.names[row["initiator"]], row["number"])
-        decision, against = Ballot(row["what"]), Ballot(reason["what"])
-        said = words.decided(process, decision.detail, name)
-        if against is Ballot.NO:
-            first = words.voted(other, against.detail, name)
-            text = words.decided_against(said, other)
-        else:
-            first = words.decided(other, against.detail, name)
-            text = words.decided_otherwise(process, said, other, against.detail)
-        return Violation(
-            property=Property.COMMIT,
-            process=process,
-            message=None,
-            earlier=None,
-            chain=(self._link(reason, first), self._link(row, text)),
-            text=text + words.in_group(self.group),
-            run=self.run,
-        )
-
-    def _link(self, row: dict[str, Any], text: str) -> Link:
-        process = self.names[row["process"]]
-        index = row_index(self.survey, self.run, process, row["position"])
-        return Link(process, index, text, self.files[row["segment"]], row["line"])

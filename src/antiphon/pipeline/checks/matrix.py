@@ -26,7 +26,9 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from antiphon.pipeline.chunks import (
+from antiphon.pipeline.checks.cutting import PIECE_LINES, Again, Cut, Pieces, cut, cut_at_buckets
+from antiphon.pipeline.checks.findings import What
+from antiphon.pipeline.ingest.chunks import (
     chunks,
     column,
     list_column,
@@ -35,22 +37,9 @@ from antiphon.pipeline.chunks import (
     regrouped,
     unpacked,
 )
-from antiphon.pipeline.cutting import (
-    IN_FIFO_ORDER,
-    IN_TOTAL_ORDER,
-    PIECE_LINES,
-    UNIFORM,
-    Again,
-    Cut,
-    Layout,
-    Numbers,
-    Pieces,
-    cut,
-    cut_at_buckets,
-)
-from antiphon.pipeline.findings import What
-from antiphon.pipeline.position import NEVER
-from antiphon.pipeline.reading import LINES
+from antiphon.pipeline.ingest.position import NEVER
+from antiphon.pipeline.ingest.reading import LINES
+from antiphon.pipeline.survey.layout import IN_FIFO_ORDER, IN_TOTAL_ORDER, UNIFORM, Layout, Numbers
 
 _BUCKET = ("scope", "bucket")
 _TYPES = {

@@ -17,9 +17,9 @@ import numpy as np
 import pyarrow as pa
 
 from antiphon.core.errors import TraceError
-from antiphon.pipeline.chunks import column, numbers, unpacked
-from antiphon.pipeline.reading import LINES, SQL_SCHEMA, Report, read_source
-from antiphon.pipeline.sources import Source, deal, find_sources
+from antiphon.pipeline.ingest.chunks import column, numbers, unpacked
+from antiphon.pipeline.ingest.reading import LINES, SQL_SCHEMA, Report, read_source
+from antiphon.pipeline.ingest.sources import Source, deal, find_sources
 from antiphon.trace.continuity import Truncation, check_spans
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from antiphon.core.errors import UsageError
-from antiphon.pipeline.java import find_java_home
+from antiphon.pipeline.session.java import find_java_home
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaGateway

@@ -11,40 +11,15 @@ Cost: O(rows log rows + atomic runs x processes); nothing here is done message b
 """
 
 from dataclasses import dataclass, fields
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from antiphon.pipeline.position import NEVER
-
-Numbers = np.ndarray[Any, np.dtype[np.int64]]
-Truths = np.ndarray[Any, np.dtype[np.bool_]]
-
-WIDTH_MAX = 2**39
-"""Numbers of one sender in one bucket, at most: the rest of an address is the sender's rank."""
+from antiphon.pipeline.ingest.position import NEVER
+from antiphon.pipeline.survey.layout import MULTICAST, Layout, Numbers, Truths
 
 _SENDER_SHIFT = 40
-
-
-class Layout(NamedTuple):
-    """What must be known of a scope to judge a part of it."""
-
-    column_count: int
-    """Processes; they go by rank."""
-    is_implied: list[bool]
-    """By rank: whether its multicasts count as its own deliveries, for it records none."""
-    held: list[int]
-    """Ranks that must agree: members whose record is whole."""
-    doubt_above: list[int]
-    """By rank: its messages with higher numbers may have been multicast off the record."""
-    last_multicasts: list[int]
-    """By rank: the position of the row that it multicast last, or -1."""
-    movers: list[int]
-    """Ranks of members that went on from this view to the next."""
-    is_whole: list[bool]
-    """By rank."""
-    is_bound: list[bool]
-    """By rank: whether it owes its own messages, and total order, for it is whole, or went on."""
+"""An address is a sender's rank, then a number below ``layout.WIDTH_MAX``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,17 +29,14 @@ class Pieces:
     sender: Numbers
     process: Numbers
     what: Numbers
-    """Bits: ``MULTICAST``, and what is asked for."""
+    """Bits, as in ``survey.layout``."""
     first: Numbers
     count: Numbers
     position: Numbers
     after: Numbers
 
 
-MULTICAST, IN_FIFO_ORDER, IN_TOTAL_ORDER, UNIFORM = 1, 2, 4, 8
 PIECE_LINES = tuple(field.name for field in fields(Pieces))
-STRAND_LINES = ("scope", "sender", "process", "what", "width")
-"""Of a matrix with a column per strand; ``what`` as in ``Pieces``."""
 
 
 class Again(NamedTuple):
@@ -91,7 +63,7 @@ class Cut:
     positions: Numbers
     """Position of the first delivery, or NEVER: (processes, runs)."""
     afters: Numbers
-    """Of the same delivery: what it comes after (see ``ingest``)."""
+    """Of the same delivery: what it comes after (see ``reading``)."""
     again: Again
 
 

@@ -13,8 +13,8 @@ from itertools import pairwise
 
 import msgspec
 
-from antiphon.pipeline.position import NEVER
-from antiphon.pipeline.reading import Report, ScopeKey, Strand, ViewRow
+from antiphon.pipeline.ingest.position import NEVER
+from antiphon.pipeline.ingest.reading import Report, ScopeKey, Strand, ViewRow
 
 Owner = tuple[str, str, str]
 """Run, group, process."""

@@ -14,11 +14,11 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from antiphon.pipeline.chunks import column, numbers, unpacked
-from antiphon.pipeline.cutting import MULTICAST, Numbers
-from antiphon.pipeline.findings import Finding, What
-from antiphon.pipeline.position import NEVER
-from antiphon.pipeline.reading import LINES
+from antiphon.pipeline.checks.findings import Finding, What
+from antiphon.pipeline.ingest.chunks import column, numbers, unpacked
+from antiphon.pipeline.ingest.position import NEVER
+from antiphon.pipeline.ingest.reading import LINES
+from antiphon.pipeline.survey.layout import MULTICAST, Numbers
 
 _PLACE_SCHEMA = "segment bigint, strand bigint, position bigint, line bigint"
 
