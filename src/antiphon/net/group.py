@@ -84,8 +84,7 @@ class Group:
         """The current view; the stream may not have been read as far as that."""
         view = self._node.view
         if view is None:
-            message = f"{self.me} has not joined group {self.name} yet: enter `async with` first"
-            raise UsageError(message)
+            raise UsageError(self._node.say_not_entered())
         return view
 
     @property
@@ -113,6 +112,16 @@ class Group:
     async def __aexit__(self, *exc_info: object) -> None:
         """Leave the group."""
         await self._node.stop()
+
+    if not TYPE_CHECKING:  # type checkers are to complain of it as well
+
+        def __await__(self) -> None:
+            """Refuse ``await antiphon.join(...)``: say what to write."""
+            message = (
+                f"group {self.name} is not awaited but entered: write "
+                "`async with antiphon.join(...) as group:`"
+            )
+            raise UsageError(message)
 
     def __aiter__(self) -> AsyncIterator[Event]:
         """Read everything in one stream, messages one by one, until the process has left.

@@ -1,7 +1,7 @@
 """Joining a group in one call, and running a program on the fastest event loop at hand."""
 
 import asyncio
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any, TypeVar
@@ -92,9 +92,17 @@ def make_node(
 
 def run(main: Coroutine[Any, Any, T]) -> T:
     """Run ``main`` like :func:`asyncio.run`, on uvloop where it is installed."""
+    # Whatever ``main`` raises must not appear to come of a missing uvloop: so the search for it
+    # is over, its exception handled, before anything runs.
+    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        return runner.run(main)
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """Return what makes the fastest event loop at hand; None for asyncio's own."""
     try:
         import uvloop  # noqa: PLC0415 - optional, and slow to import
     except ImportError:
-        return asyncio.run(main)
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(main)
+        return None
+    factory: Callable[[], asyncio.AbstractEventLoop] = uvloop.new_event_loop
+    return factory

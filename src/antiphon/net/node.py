@@ -62,6 +62,7 @@ class Node:
         self.config = config
         self.group = Group(self, config.group)
         self.group.stream.on_view_read = self._on_view_read
+        self.group.stream.check_entered = self._check_entered
         self.sending = sending = self.group.sending
         """What is to be sent, life after life; the rest of this house asks the node."""
         self.flush = self.group.stream.prepare = sending.flush
@@ -255,14 +256,26 @@ class Node:
         if self._error is not None:
             raise self._error
         if not self._is_running:
-            message = f"{self.name} is not running: do that inside `async with`"
-            raise UsageError(message)
+            raise UsageError(self.say_not_entered())
         if self.group.stream.is_full and not self.group.stream.has_reader:
             message = (
                 f"nobody reads group {self.group.name}, and what it delivered fills the "
                 "buffer: read it (`async for event in group`) in a task of its own"
             )
             raise BackPressureError(message)
+
+    def say_not_entered(self) -> str:
+        """Say that this process is not in its group yet, or no longer, and what to write."""
+        if self._is_started:
+            return f"{self.name} is not in group {self.group.name} now: do that inside `async with`"
+        return (
+            f"{self.name} has not entered group {self.group.name}: write "
+            "`async with antiphon.join(...) as group:` and do that inside"
+        )
+
+    def _check_entered(self) -> None:
+        if not self._is_started:
+            raise UsageError(self.say_not_entered())
 
     def _flush_soon(self) -> None:
         if not self._is_flush_due:

@@ -128,6 +128,8 @@ class Stream:
         self._error: AntiphonError | None = None
         self._on_room: list[Callable[[], None]] = []
         self._is_held = False
+        self.check_entered: Callable[[], None] = lambda: None
+        """Called before a reader waits; raises if the group was not entered."""
         self.on_view_read: Callable[[int], None] = lambda _number: None
         """Called when the reader comes to a view: it has read everything before."""
         self.on_beginning: Callable[[int], Unsent] = lambda _life: Unsent((), ())
@@ -347,6 +349,7 @@ class Stream:
         return self._head is not None or bool(self._unread)
 
     async def _sleep(self) -> None:
+        self.check_entered()
         if self._waiter is not None:
             message = "two tasks wait for the same group: read it in one, and let that one share"
             raise UsageError(message)
