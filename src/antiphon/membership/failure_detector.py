@@ -50,15 +50,23 @@ _BEATS_MISSED = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timing:
-    """How often processes let hear of themselves, and how long silence is borne."""
+    """How often processes let hear of themselves, and how long silence is borne.
+
+    All in microseconds, as whole numbers above 0: ``Timing(timeout_us=5_000_000)`` is 5 seconds.
+
+    - ``heartbeat_us``: a process is heard at least this often, and looks at its timers this often;
+      in groups of more than 32 members more rarely, in proportion.
+    - ``timeout_us``: within this time of its last sign of life a process that stopped is
+      suspected, where gaps between signs of life are short. The floor of the timeout: silences
+      shorter than this less a heartbeat are never suspicious. Five heartbeats may be missed,
+      however short it is.
+    - ``timeout_us_max``: the ceiling of the timeout, which grows with the gaps that were seen and
+      with suspicions that turned out to be wrong.
+    """
 
     heartbeat_us: int = 100_000
-    """A process is heard at least this often, and looks at its timers this often."""
     timeout_us: int = 1_500_000
-    """Within this time of its last sign of life a process that stopped is suspected. The floor:
-    silences shorter than this less a heartbeat are never suspicious."""
     timeout_us_max: int = 30_000_000
-    """The ceiling of the adaptive timeout."""
 
 
 class _Peer:

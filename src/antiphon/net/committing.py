@@ -66,12 +66,16 @@ T = TypeVar("T")
 
 
 class Ending(NamedTuple):
-    """How a transaction ended."""
+    """How a transaction ended.
+
+    - ``transaction``: its name, which no other transaction has, also after restarts.
+    - ``is_committed``: whether it was committed, by all; if not, it was aborted by all.
+    - ``why``: why it was aborted; empty if it was committed.
+    """
 
     transaction: str
     is_committed: bool
     why: str
-    """Why it was aborted."""
 
 
 class Resource(Protocol):

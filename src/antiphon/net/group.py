@@ -49,7 +49,12 @@ _WANTED = {str(wanted): wanted for wanted in Wanted}
 
 
 class Group:
-    """A member's handle on a group."""
+    """A member's handle on a group, as :func:`antiphon.join` returns it.
+
+    - ``name``: the name of the group.
+    - ``me``, ``address``: the name of this process, and where it listens.
+    - ``view``, ``members``: the current view, and the names in it.
+    """
 
     def __init__(self, node: "Node", name: str) -> None:
         """Used by the node; applications call :func:`antiphon.join`."""

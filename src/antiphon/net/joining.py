@@ -35,6 +35,8 @@ def join(
 ) -> Group:
     """Return a handle on a group, to be used with ``async with``: entering joins, leaving leaves.
 
+    ``group`` is the group's name; ``me`` is the name of this process, which no other member has.
+
     Three ways in. With ``members``, which maps the name of every founding member to its
     ``host:port``, all of them found the group together; all must be given the same. With ``at``,
     the process's own ``host:port``, it founds a group of one. With ``at`` and ``seeds``, addresses
@@ -91,7 +93,7 @@ def make_node(
 
 
 def run(main: Coroutine[Any, Any, T]) -> T:
-    """Run ``main`` like :func:`asyncio.run`, on uvloop where it is installed."""
+    """Run ``main``, a coroutine, like :func:`asyncio.run`; on uvloop where it is installed."""
     # Whatever ``main`` raises must not appear to come of a missing uvloop: so the search for it
     # is over, its exception handled, before anything runs.
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:

@@ -8,7 +8,12 @@ from collections.abc import Callable
 
 
 class Request:
-    """What another member asks."""
+    """What another member asks.
+
+    - ``sender``: the name of the member that asks.
+    - ``payload``: what it asks.
+    - ``is_open``: whether it waits for an answer of this process.
+    """
 
     __slots__ = ("_reply", "payload", "sender")
 

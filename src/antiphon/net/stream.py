@@ -31,18 +31,26 @@ _TURN_S = 0.01
 
 
 class Message(NamedTuple):
-    """One delivered message."""
+    """One delivered message.
+
+    - ``sender``: the name of the member that multicast it.
+    - ``number``: its number among the sender's messages in this view of the group, from 1.
+    - ``payload``: what was multicast.
+    """
 
     sender: str
-    """Who multicast it."""
     number: int
-    """Its number among the sender's messages in this view of the group, from 1."""
     payload: bytes
-    """What was multicast."""
 
 
 class Batch(NamedTuple):
-    """Consecutive delivered messages of one sender: message ``first``, ``first + 1``, ..."""
+    """Consecutive delivered messages of one sender.
+
+    - ``sender``: the name of the member that multicast them.
+    - ``first``: the number of the first of them among the sender's messages in this view of the
+      group, from 1; the others have ``first + 1``, ``first + 2``, ...
+    - ``payloads``: what was multicast, in that order.
+    """
 
     sender: str
     first: int
@@ -50,18 +58,23 @@ class Batch(NamedTuple):
 
 
 class View(NamedTuple):
-    """Who is in the group, from here on in the stream."""
+    """Who is in the group, from here on in the stream.
+
+    - ``number``: views are numbered from 1; the same number is the same view at every member.
+    - ``members``: names in order of seniority; where the group is blocked (see ``primary``), those
+      that can still be reached.
+    - ``joined``, ``left``, ``failed``: who was not in the view before and is in this one, who was
+      and left, who was and is taken for dead.
+    - ``primary``: False if too few members can be reached to go on. Nothing is multicast until a
+      view, this or another one, is primary again.
+    """
 
     number: int
-    """Views are numbered from 1; the same number is the same view at every member."""
     members: tuple[str, ...]
-    """In order of seniority; where the group is blocked, those that can still be reached."""
     joined: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
     failed: tuple[str, ...] = ()
     primary: bool = True
-    """False: too few members can be reached to go on. Nothing is multicast until a view, this or
-    another one, is primary again."""
 
 
 def as_event(view: AgreedView) -> View:
@@ -76,7 +89,11 @@ def as_event(view: AgreedView) -> View:
 
 
 class Letter(NamedTuple):
-    """A message to this process alone."""
+    """A message to this process alone.
+
+    - ``sender``: the name of the member that sent it.
+    - ``payload``: what was sent.
+    """
 
     sender: str
     payload: bytes
@@ -87,12 +104,13 @@ class Unsent(NamedTuple):
 
     It comes after everything that the ended life delivered, before the first view of the next
     one or the end of the stream. Send again what still makes sense.
+
+    - ``payloads``: the messages, in the order in which they were sent.
+    - ``to``: for each of them, the name of the member that a letter was for; "" for a multicast.
     """
 
     payloads: tuple[bytes, ...]
-    """In the order in which they were sent."""
     to: tuple[str, ...]
-    """For each of them, whom a letter was for; empty for a multicast."""
 
 
 class Beginning(NamedTuple):
