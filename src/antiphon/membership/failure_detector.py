@@ -26,8 +26,9 @@ it takes nothing is condemned too, but may be pardoned (``probing``).
 Fault model: asynchronous; clocks need only run forward. Cost: no message of its own.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
+from antiphon.core.errors import UsageError
 from antiphon.core.ids import ProcessId
 
 _SMALL_GROUP = 32
@@ -67,6 +68,16 @@ class Timing:
     heartbeat_us: int = 100_000
     timeout_us: int = 1_500_000
     timeout_us_max: int = 30_000_000
+
+    def __post_init__(self) -> None:
+        """Refuse what is no time."""
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if type(value) is not int or value <= 0:
+                message = (
+                    f"{field.name} is a whole number of microseconds, above 0, not {value!r:.100}"
+                )
+                raise UsageError(message)
 
 
 class _Peer:

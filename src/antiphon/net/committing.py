@@ -26,6 +26,7 @@ from antiphon.core.records import PAYLOAD_BYTES_MAX
 from antiphon.core.runs import PORT_COMMIT, Order
 from antiphon.core.views import View
 from antiphon.net.blame import is_ours, say
+from antiphon.net.checking import check_resource, refuse
 from antiphon.net.peer import now_us
 from antiphon.toolkit.commit import (
     AskVote,
@@ -113,6 +114,9 @@ class Committer:
         not voted ``vote_s`` seconds after its coordinator, the most senior member, heard of it.
         Only the coordinator's own ``vote_s`` counts: give all members the same.
         """
+        if not hasattr(group, "_node"):
+            refuse("the group of a Committer", "what antiphon.join returns", group)
+        check_resource(resource)
         self._node = group._node  # noqa: SLF001 - a tool of the same house
         if self._node._is_started:  # noqa: SLF001 - it has told others that it has none
             message = f"group {group.name} has been entered: create the committer before that"

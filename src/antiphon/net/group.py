@@ -25,6 +25,7 @@ from antiphon.core.errors import UsageError
 from antiphon.core.records import PAYLOAD_BYTES_MAX
 from antiphon.core.runs import PORT_APPLICATION, Order
 from antiphon.net.calling import Calling, Handler
+from antiphon.net.checking import check_handler
 from antiphon.net.request import Request
 from antiphon.net.sending import Sending
 from antiphon.net.stream import Batch, Event, Letter, Message, Stream, Unsent, View
@@ -247,9 +248,7 @@ class Group:
         caller. A plain function is faster than a coroutine. Without a handler, the reader finds
         each call as a :class:`Request` in the stream.
         """
-        if not callable(handler):
-            message = f"a handler is a function of who calls and what, not {handler!r}"
-            raise UsageError(message)
+        check_handler(handler)
         self.stream.on_request = partial(self.calling.answer, handler)
         self.stream.is_answered_now = not iscoroutinefunction(handler)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from antiphon.membership.failure_detector import Timing
+from antiphon.net.checking import check_timing, check_trace, check_words
 from antiphon.net.config import Config, configure
 from antiphon.net.group import Group
 from antiphon.net.node import Node
@@ -83,6 +84,9 @@ def make_node(
     **others: Any,  # noqa: ANN401 - the rest of Config
 ) -> Node:
     """Return what is behind a handle on a group: for programs that look into it."""
+    check_words(flush=flush, token=token)
+    check_timing(timing)
+    check_trace(trace)
     founding, address, known = configure(group, me, members, at, seeds, insecure=insecure)
     settings = Settings(flush=flush, timing=timing if timing is not None else Timing(), token=token)
     config = Config(
