@@ -18,6 +18,7 @@ from antiphon.core.records import PAYLOAD_BYTES_MAX
 from antiphon.core.runs import PORT_CALLS, Order
 from antiphon.core.views import View
 from antiphon.net.blame import is_ours, say
+from antiphon.net.buffers import Payload
 from antiphon.net.peer import now_us
 from antiphon.net.request import Request
 from antiphon.toolkit.calls import (
@@ -41,7 +42,7 @@ _CALLS_PER_YIELD = 64
 TIMEOUT_S_MAX = 1e9
 """More seconds than this are no limit."""
 
-Handler = Callable[[str, bytes], bytes | Awaitable[bytes]]
+Handler = Callable[[str, bytes], Payload | Awaitable[Payload]]
 """Given who asks and what, returns the answer, now or later; or raises, to refuse."""
 
 _log = logging.getLogger("antiphon")
@@ -160,7 +161,7 @@ class Calling:
         request.answer(answer)
         return None
 
-    async def _answer_later(self, answer: Awaitable[bytes], request: Request) -> None:
+    async def _answer_later(self, answer: Awaitable[Payload], request: Request) -> None:
         try:
             request.answer(await answer)
         except BaseException as error:

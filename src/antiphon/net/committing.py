@@ -26,6 +26,7 @@ from antiphon.core.records import PAYLOAD_BYTES_MAX
 from antiphon.core.runs import PORT_COMMIT, Order
 from antiphon.core.views import View
 from antiphon.net.blame import is_ours, say
+from antiphon.net.buffers import Payload, frozen
 from antiphon.net.checking import check_resource, refuse
 from antiphon.net.peer import now_us
 from antiphon.toolkit.commit import (
@@ -138,13 +139,14 @@ class Committer:
 
     # The application's part.
 
-    async def begin(self, body: bytes, needs: Iterable[str] = ()) -> Ending:
+    async def begin(self, body: Payload, needs: Iterable[str] = ()) -> Ending:
         """Have all members of the group commit to ``body``, or none; return when it is done here.
 
         It is aborted unless all whom it ``needs`` are members: names, in whatever life, or single
         later lives such as ``alice~2``.
         Raises :class:`InDoubtError` if this process drops out of the group before it knows.
         """
+        body = frozen(body)
         self._node.raise_error()
         life = self._node.sending.read_life
         if self._node.must_wait(self._node.group.stream) and self._machine is not None:
