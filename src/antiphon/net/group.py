@@ -91,11 +91,14 @@ class Group:
 
     @property
     def view(self) -> View:
-        """The current view; the stream may not have been read as far as that."""
+        """The current view; the stream may not have been read as far as that.
+
+        Not ``primary`` as soon as this process knows that it is blocked, or out of the group.
+        """
         view = self._node.view
         if view is None:
             raise UsageError(self._node.say_not_entered())
-        return view
+        return view if self._node.is_in else view._replace(primary=False)
 
     @property
     def members(self) -> tuple[str, ...]:

@@ -47,7 +47,7 @@ from antiphon.net.peer import Peer
 from antiphon.net.service import Service
 from antiphon.net.stall import Stall
 from antiphon.net.stream import Letter as StreamLetter
-from antiphon.net.stream import Stream, View, as_event
+from antiphon.net.stream import Stream, View, as_blocked, as_event, say_blocked
 from antiphon.stack.member import Member
 from antiphon.trace.schema import LEFT
 
@@ -119,6 +119,13 @@ class Node:
     def turned_away(self) -> str | None:
         """Why somebody was turned away for being given another group."""
         return self._door.turned_away
+
+    @property
+    def is_in(self) -> bool:
+        """Whether this process is a member of the current view, as far as it knows."""
+        view, life = self.view, self._life
+        is_living = life is not None and not life.is_over and self._error is None
+        return is_living and view is not None and self.name in view.members
 
     def stability(self) -> dict[str, int]:
         """Return, for each member, how many of its messages are known to be stable."""
@@ -394,11 +401,15 @@ class Node:
 
     def on_block(self, reachable: tuple[ProcessId, ...] | None) -> None:
         """The group is blocked here; or, if None, goes on."""
-        member = self.life.member
-        if self.view is None or member is None or member.view is None:
+        member, latest = self.life.member, self.life.latest
+        if self.view is None or member is None or member.view is None or latest is None:
             return
-        members = reachable if reachable is not None else member.view.members
-        self.view = View(self.view.number, tuple(map(str, members)), primary=reachable is None)
+        if reachable is None:
+            self.view = View(self.view.number, tuple(map(str, member.view.members)))
+        else:
+            self.view = as_blocked(latest, self.view.number, reachable)
+            said = say_blocked(self.view)
+            _log.warning("%s is blocked in group %s: %s", self.name, self.config.group, said)
         self.group.stream.append_event(self.view)
         self.flush()
         self.changed.set()

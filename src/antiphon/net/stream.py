@@ -9,11 +9,12 @@ up; it never drops anything.
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from time import monotonic
 from typing import NamedTuple, cast
 
 from antiphon.core.errors import AntiphonError, UsageError
+from antiphon.core.ids import ProcessId
 from antiphon.core.payloads import PackedPayloads
 from antiphon.core.runs import Run
 from antiphon.core.views import View as AgreedView
@@ -66,7 +67,12 @@ class View(NamedTuple):
     - ``joined``, ``left``, ``failed``: who was not in the view before and is in this one, who was
       and left, who was and is taken for dead.
     - ``primary``: False if too few members can be reached to go on. Nothing is multicast until a
-      view, this or another one, is primary again.
+      view, this or another one, is primary again. ``group.view`` also says False between two
+      lives and once this process is out of the group, whatever the others do: fit for a health
+      check.
+    - ``missing``: where the group is blocked, the names of the members of its last view that were
+      out of reach when it was blocked. It goes on when enough of them are reached again, as
+      the processes that they were: one that is started anew counts only once it has been taken in.
     """
 
     number: int
@@ -75,6 +81,7 @@ class View(NamedTuple):
     left: tuple[str, ...] = ()
     failed: tuple[str, ...] = ()
     primary: bool = True
+    missing: tuple[str, ...] = ()
 
 
 def as_event(view: AgreedView) -> View:
@@ -85,6 +92,22 @@ def as_event(view: AgreedView) -> View:
         tuple(map(str, view.joined)),
         tuple(map(str, view.left)),
         tuple(map(str, view.failed)),
+    )
+
+
+def as_blocked(latest: AgreedView, number: int, reached: Sequence[ProcessId]) -> View:
+    """Return view ``number`` as one reads it that reaches only these members of the ``latest``."""
+    missing = [who for who in latest.members if who not in reached]
+    return View(
+        number, tuple(map(str, reached)), primary=False, missing=tuple(map(str, missing))
+    )  # fmt: skip
+
+
+def say_blocked(view: View) -> str:
+    """Say of a blocked view why the group cannot go on, and when it does."""
+    return (
+        f"of the group's last view it reaches only {', '.join(view.members)} and not "
+        f"{', '.join(view.missing)}, and the group goes on only with a majority of that view"
     )
 
 
