@@ -15,9 +15,10 @@ from tests.net.harness import (
     start_all,
     stop_all,
     until,
+    until_view,
 )
 
-from antiphon import ExcludedError, Group, View
+from antiphon import CallError, DefiniteCallError, ExcludedError, Group, UsageError, View
 from antiphon.net.entering import Entrance
 
 pytestmark = pytest.mark.net
@@ -131,3 +132,55 @@ def test_who_is_between_two_lives_is_in_no_primary_view(
         await stop_all(list(nodes.values()))
 
     play(loop_factory, scene())
+
+
+def test_lost_majority_is_told_at_both_ends(loop_factory: LoopFactory) -> None:
+    """To who is blocked, and to a member that is started anew: nobody is told to try again."""
+
+    async def scene() -> tuple[str, str]:
+        addresses = free_addresses()
+        nodes = make_choir(addresses, timing=QUICK, drain_s=0.05)
+        await start_all(list(nodes.values()))
+        alice = nodes["alice"].group
+        for name in ("bob", "carol"):
+            await nodes[name].life.close("killed by the test")
+            await nodes[name]._door.close()
+        await until(lambda: not alice.view.primary, "alice is blocked")
+        with pytest.raises(DefiniteCallError) as blocked:
+            await alice.call(b"who is there?", timeout_s=0.05)
+        anew = make_choir(addresses, timing=QUICK, connect_s=0.5)["bob"]
+        with pytest.raises(UsageError) as refused:
+            await anew.start()
+        await stop_all(list(nodes.values()))
+        return str(blocked.value), str(refused.value).replace(addresses["carol"], "carol's place")
+
+    here, there = play(loop_factory, scene())
+    assert here == (
+        "the request never went out, for alice is blocked: of the group's last view it reaches "
+        "only alice and not bob, carol, and the group goes on only with a majority of that view"
+    )
+    assert there.startswith("after 0.5 s the members that answer (alice at 127.0.0.1:")
+    assert "and nobody answers at carol's place: the group goes on only with a majority" in there
+    assert "again" not in here + there
+
+
+def test_who_is_shut_out_is_told_to_join_again_unless_it_does_so_by_itself(
+    loop_factory: LoopFactory,
+) -> None:
+    """What ends a call of such a process says which."""
+
+    async def scene(*, rejoin: bool) -> str:
+        async with choir(timing=QUICK, rejoin=rejoin) as nodes:
+            calling = asyncio.ensure_future(nodes["carol"].group.call(b"?", timeout_s=None))
+            await asyncio.sleep(0.05)
+            shut_out_carol(nodes)
+            with pytest.raises(CallError) as ended:
+                await calling
+            if rejoin:
+                await until_view(nodes["carol"], ["alice", "bob", "carol~2"])
+        return str(ended.value)
+
+    assert "join again" in play(loop_factory, scene(rejoin=False))
+    said = play(loop_factory, scene(rejoin=True))
+    assert "it comes back by itself" in said
+    assert "join again" not in said

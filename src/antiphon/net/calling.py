@@ -21,6 +21,7 @@ from antiphon.net.blame import is_ours, say
 from antiphon.net.buffers import Payload
 from antiphon.net.peer import now_us
 from antiphon.net.request import Request
+from antiphon.net.stream import say_blocked
 from antiphon.toolkit.calls import (
     Calls,
     Conclude,
@@ -87,8 +88,7 @@ class Calling:
         if node.sending.is_void(life):
             raise DefiniteCallError(_ENDED, Replies((), {}))
         if self._calls is None:
-            message = f"{node.name} is in no view of group {node.group.name} now: call again later"
-            raise UsageError(message)
+            raise UsageError(node.say_outside())
         deadline_us = None if timeout_s is None else begin_us + round(timeout_s * 1e6)
         number, request = self._calls.begin(payload, wanted, deadline_us)
         if not number:
@@ -113,7 +113,10 @@ class Calling:
             async with asyncio.timeout(timeout_s):
                 await node.flush_and_wait(node.group.stream)
         except TimeoutError:
-            message = "the request never went out, for the group lets nothing out now: call again"
+            why = "a member is slow, or the next view is being agreed on: call again"
+            if node.view is not None and not node.view.primary:
+                why = f"{node.name} is blocked: {say_blocked(node.view)}"
+            message = f"the request never went out, for {why}"
             raise DefiniteCallError(message, Replies((), {})) from None
         node.raise_error()
 

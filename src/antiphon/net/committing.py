@@ -154,8 +154,7 @@ class Committer:
             self._node.raise_error()
         machine = self._machine
         if machine is None or self._node.sending.is_void(life):
-            message = "this process is in no view now: begin inside `async with`, or try again"
-            raise UsageError(message)
+            raise UsageError(self._node.say_outside())
         if type(body) is not bytes:
             message = f"the body of a transaction is bytes, not {type(body).__name__}: encode it"
             raise UsageError(message)
@@ -221,7 +220,10 @@ class Committer:
         waiting, self._waiting = self._waiting, {}
         for transaction, ending in waiting.items():
             if not ending.done():
-                message = f"the outcome of {transaction} is not known here ({why}): join again"
+                message = (
+                    f"the outcome of {transaction} is not known here ({why}): the resource is told "
+                    "it when this process is a member again, if a member is left that knows it"
+                )
                 ending.set_exception(InDoubtError(message))
 
     # Doing what the machine says.

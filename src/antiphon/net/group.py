@@ -97,7 +97,7 @@ class Group:
         """
         view = self._node.view
         if view is None:
-            raise UsageError(self._node.say_not_entered())
+            raise UsageError(self._node.say_outside())
         return view if self._node.is_in else view._replace(primary=False)
 
     @property

@@ -263,7 +263,7 @@ class Node:
         if self._error is not None:
             raise self._error
         if not self._is_running:
-            raise UsageError(self.say_not_entered())
+            raise UsageError(self.say_outside())
         if self.group.stream.is_full and not self.group.stream.has_reader:
             message = (
                 f"nobody reads group {self.group.name}, and what it delivered fills the "
@@ -271,18 +271,19 @@ class Node:
             )
             raise BackPressureError(message)
 
-    def say_not_entered(self) -> str:
-        """Say that this process is not in its group yet, or no longer, and what to write."""
+    def say_outside(self) -> str:
+        """Say that this process is not in its group yet, now or any more, and what to do."""
+        who, group = self.name, self.group.name
+        if self._is_running:
+            return f"{who} is between two lives in group {group}: do that after the next view"
         if self._is_started:
-            return f"{self.name} is not in group {self.group.name} now: do that inside `async with`"
-        return (
-            f"{self.name} has not entered group {self.group.name}: write "
-            "`async with antiphon.join(...) as group:` and do that inside"
-        )
+            return f"{who} is not in group {group} now: do that inside `async with`"
+        advice = "write `async with antiphon.join(...) as group:` and do that inside"
+        return f"{who} has not entered group {group}: {advice}"
 
     def _check_entered(self) -> None:
         if not self._is_started:
-            raise UsageError(self.say_not_entered())
+            raise UsageError(self.say_outside())
 
     def _flush_soon(self) -> None:
         if not self._is_flush_due:
@@ -455,7 +456,8 @@ class Node:
         """The life has ended."""
         self.ending = end
         self.changed.set()
-        error = ExcludedError(f"{self.name} is out of the group: {end.why}: join again")
+        advice = "it comes back by itself" if self.config.rejoin else "join again"
+        error = ExcludedError(f"{self.name} is out of the group: {end.why}: {advice}")
         self._end_services(error if end.why else None)
         if not end.why or not self._is_running or self._coming_back is not None:
             return

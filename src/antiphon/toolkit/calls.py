@@ -351,7 +351,7 @@ class Calls:
         if asked is not None and call.answered_count >= call.needed:
             return Conclude(number, replies, None)
         if is_void:
-            never = f"the request never went out ({why}): call again"
+            never = f"the request never went out, so nobody has done what was asked ({why})"
             return Conclude(number, replies, DefiniteCallError(never, replies))
         if asked == ():
             alone = "nobody else is in the group: wait for members to join"
