@@ -98,6 +98,11 @@ _PLACES = {
 """Where the names are that are loaded when they are first used."""
 
 
+def __dir__() -> list[str]:
+    """List the public interface too, loaded or not: for ``dir`` and for tab completion."""
+    return sorted({*globals(), *__all__})
+
+
 def __getattr__(name: str) -> object:
     """Load a name of the public interface."""
     if name not in _PLACES:
