@@ -21,7 +21,7 @@ FUNCTION_LINES_MAX = 70
 Rule = Callable[[str, str], Iterator[str]]
 
 SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-PURE = re.compile(r"src/antiphon/(core|membership|ordering|stack|toolkit)/")
+PURE = re.compile(r"src/antiphon/(core|membership|oracle|ordering|stack|toolkit)/")
 IMPURE_MODULES = frozenset(
     next(
         contract["forbidden_modules"]

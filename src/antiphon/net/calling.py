@@ -17,9 +17,11 @@ from antiphon.core.ids import ProcessId
 from antiphon.core.records import PAYLOAD_BYTES_MAX
 from antiphon.core.runs import Order
 from antiphon.net.blame import is_ours, say
+from antiphon.net.buffers import Payload
 from antiphon.net.driver import Driver
 from antiphon.net.peer import now_us
 from antiphon.net.request import Request
+from antiphon.net.stream import say_blocked
 from antiphon.stack.effects import ConcludeCall, HandRequest
 from antiphon.stack.inputs import CallAbandoned, CallRequested, RequestAnswered
 from antiphon.toolkit.calls import Replies, Wanted
@@ -36,7 +38,7 @@ _CALLS_PER_YIELD = 64
 TIMEOUT_S_MAX = 1e9
 """More seconds than this are no limit."""
 
-Handler = Callable[[str, bytes], bytes | Awaitable[bytes]]
+Handler = Callable[[str, bytes], Payload | Awaitable[Payload]]
 """Given who asks and what, returns the answer, now or later; or raises, to refuse."""
 
 _log = logging.getLogger("antiphon")
@@ -78,8 +80,7 @@ class Calling:
         if node.sending.is_void(reading):
             raise DefiniteCallError(_ENDED, Replies((), {}))
         if node.view is None or node.life.is_over:
-            message = f"{node.name} is in no view of group {node.group.name} now: call again later"
-            raise UsageError(message)
+            raise UsageError(node.say_outside())
         deadline_us = None if timeout_s is None else begin_us + round(timeout_s * 1e6)
         node.flush()
         if wanted is Wanted.NONE:
@@ -103,7 +104,10 @@ class Calling:
             async with asyncio.timeout(timeout_s):
                 await node.flush_and_wait(node.group.stream)
         except TimeoutError:
-            message = "the request never went out, for the group lets nothing out now: call again"
+            why = "a member is slow, or the next view is being agreed on: call again"
+            if node.view is not None and not node.view.primary:
+                why = f"{node.name} is blocked: {say_blocked(node.view)}"
+            message = f"the request never went out, for {why}"
             raise DefiniteCallError(message, Replies((), {})) from None
         node.raise_error()
 
@@ -122,7 +126,7 @@ class Calling:
         request.answer(answer)
         return None
 
-    async def _answer_later(self, answer: Awaitable[bytes], request: Request) -> None:
+    async def _answer_later(self, answer: Awaitable[Payload], request: Request) -> None:
         try:
             request.answer(await answer)
         except BaseException as error:

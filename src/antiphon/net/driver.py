@@ -29,6 +29,7 @@ from antiphon.core.ids import ProcessId
 from antiphon.core.runs import Letter, Run
 from antiphon.core.views import View
 from antiphon.net.asking import Answer
+from antiphon.net.heartbeat import Lateness
 from antiphon.net.identity import Identity
 from antiphon.net.mesh import Mesh
 from antiphon.net.outlet import Outlet
@@ -144,6 +145,8 @@ class Driver:
         self._is_working = False
         self._timers: dict[Timer, asyncio.Handle] = {}
         self._fault: str | None = None
+        self._lateness = Lateness(str(self.process), identity.settings.timing)
+        self._beat_us = 0
         self.is_over = False
 
     # What others ask.
@@ -361,6 +364,8 @@ class Driver:
         before = self._timers.get(timer)
         if before is not None:
             before.cancel()
+        if timer == HEARTBEAT:
+            self._beat_us = time_us
         loop = asyncio.get_running_loop()
         delay_us = time_us - now_us()
         if delay_us <= 0:
@@ -372,6 +377,9 @@ class Driver:
         del self._timers[timer]
         if self.is_over:
             return
+        if timer == HEARTBEAT:
+            fired_us = now_us()
+            self._lateness.note(fired_us / 1e6, (fired_us - self._beat_us) / 1e6)
         self._application.flush()
         self.give(TimerFired(timer))
         if timer == HEARTBEAT:
