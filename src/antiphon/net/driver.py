@@ -146,7 +146,6 @@ class Driver:
         self._timers: dict[Timer, asyncio.Handle] = {}
         self._fault: str | None = None
         self._lateness = Lateness(str(self.process), identity.settings.timing)
-        self._beat_us = 0
         self.is_over = False
 
     # What others ask.
@@ -364,22 +363,23 @@ class Driver:
         before = self._timers.get(timer)
         if before is not None:
             before.cancel()
-        if timer == HEARTBEAT:
-            self._beat_us = time_us
         loop = asyncio.get_running_loop()
         delay_us = time_us - now_us()
         if delay_us <= 0:
-            self._timers[timer] = loop.call_soon(self._fire, timer)
+            self._timers[timer] = loop.call_soon(self._fire, timer, time_us)
         else:
-            self._timers[timer] = loop.call_later(delay_us / 1e6, self._fire, timer)
+            self._timers[timer] = loop.call_later(delay_us / 1e6, self._fire, timer, time_us)
 
-    def _fire(self, timer: Timer) -> None:
+    def _fire(self, timer: Timer, time_us: int) -> None:
         del self._timers[timer]
+        fired_us = now_us()
         if self.is_over:
             return
+        if fired_us < time_us:  # loops may be early by their resolution, machines must not be
+            self._set_timer(SetTimer(timer, time_us))
+            return
         if timer == HEARTBEAT:
-            fired_us = now_us()
-            self._lateness.note(fired_us / 1e6, (fired_us - self._beat_us) / 1e6)
+            self._lateness.note(fired_us / 1e6, (fired_us - time_us) / 1e6)
         self._application.flush()
         self.give(TimerFired(timer))
         if timer == HEARTBEAT:

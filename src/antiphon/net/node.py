@@ -414,8 +414,16 @@ class Node:
             commit = endpoint.ports.commit
             assert commit is not None, "the machine was made with it"
             self._committer.on_view(commit)
+        self._tell_machine()
         self.flush()
         self.changed.set()
+
+    def _tell_machine(self) -> None:
+        """Tell the machine, which may be that of a new incarnation, how things stand here."""
+        if self._is_lagging:
+            self.give(ReaderLagged(is_behind=True))
+        if self._waiting_senders:
+            self.give(SendersWaited(is_waiting=True))
 
     def on_effect(self, effect: Effect) -> None:
         """Do what is left to the application: admissions, calls, votes, state."""

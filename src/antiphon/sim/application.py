@@ -14,7 +14,7 @@ from random import Random
 from typing import TYPE_CHECKING, NamedTuple
 
 from antiphon.sim.scheduler import Scheduler
-from antiphon.stack.inputs import ReaderAdvanced
+from antiphon.stack.inputs import ReaderAdvanced, ReaderLagged
 from antiphon.stack.send_queue import SendQueue
 
 if TYPE_CHECKING:
@@ -24,6 +24,9 @@ _LAGS_US = (0, 0, 0, 0, 3_000, 30_000, 150_000)
 """How late applications read at most: most of them at once."""
 
 _LATER_US = 1_000
+
+_BEHIND = 4
+"""Events unread with which an application of little room is behind."""
 
 _PATIENT = 0.5
 """How many applications wait until they are admitted."""
@@ -44,13 +47,17 @@ class Heard(NamedTuple):
 class Application:
     """What one name has to read and to send, life after life."""
 
-    def __init__(self, name: str, seed: int, scheduler: Scheduler, queue: SendQueue) -> None:
-        """Begin with the first life."""
+    def __init__(
+        self, name: str, seed: int, scheduler: Scheduler, queue: SendQueue, *, is_tight: bool
+    ) -> None:
+        """Begin with the first life; a ``tight`` one is soon behind."""
         self._scheduler = scheduler
         self._random = Random(f"{seed}/{name}/reader")
         self._lag_us = self._random.choice(_LAGS_US)
         self._unread: deque[tuple[int, Callable[[Life], None]]] = deque()
         self.queue = queue
+        self._is_tight = is_tight
+        self._is_behind = False
         self.is_patient = self._random.random() < _PATIENT
         """Whether it sends only what is admitted."""
         self.life: Life | None = None
@@ -72,6 +79,16 @@ class Application:
             due_us = max(due_us, self._unread[-1][0])
         self._unread.append((due_us, action))
         self._scheduler.at(due_us, self._go_on, None)
+        self._look_if_behind()
+
+    def _look_if_behind(self) -> None:
+        """Tell the machine when too much is unread, and when little is."""
+        limit = _BEHIND // 2 if self._is_behind else _BEHIND
+        is_behind = self._is_tight and len(self._unread) > limit
+        if is_behind != self._is_behind:
+            self._is_behind = is_behind
+            if self.life is not None:
+                self.life.give(ReaderLagged(is_behind))
 
     def _go_on(self, _: object) -> None:
         now_us = self._scheduler.now_us
@@ -84,6 +101,7 @@ class Application:
                 return
             _, action = self._unread.popleft()
             action(self.life)
+            self._look_if_behind()
 
     def answer(self) -> None:
         """Have it answer the last message, when it has read so far."""
@@ -92,6 +110,11 @@ class Application:
     def begin_life(self, life: "Life") -> None:
         """Another life of the process has begun."""
         self.life = life
+
+    def start_reading(self) -> None:
+        """The machine of another life has begun: tell it how far this application is."""
+        if self._is_behind and self.life is not None:
+            self.life.give(ReaderLagged(is_behind=True))
 
     def enter(self) -> None:
         """The first view of a life has begun: what is read from here on is of that life."""

@@ -24,8 +24,8 @@ class Clock(NamedTuple):
         return self.offset_us + true_us * self.rate_ppm // _PPM
 
     def lasts_us(self, shown_us: int) -> int:
-        """Return how long it truly takes until the clock shows so much more."""
-        return shown_us * _PPM // self.rate_ppm
+        """Return how long it truly takes until the clock shows so much more, and not less."""
+        return -(-shown_us * _PPM // self.rate_ppm) + (self.rate_ppm != _PPM)
 
 
 def clock_apart(seed: int, name: str) -> Clock:

@@ -92,6 +92,8 @@ def _wrong(
         return "letters", said
     if not is_excused and (said := find_unasked_answer(lives)):
         return "answers", said
+    if outcome.calls:
+        return "calls", outcome.calls
     if outcome.stuck and not (is_excused and outcome.stuck == STATES_DIFFER):
         return "stuck", outcome.stuck
     return ("late", outcome.late) if outcome.late else None

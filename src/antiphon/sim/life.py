@@ -17,6 +17,7 @@ from antiphon.core.ids import GroupName, ProcessId
 from antiphon.core.runs import PORT_CALLS, PORT_COMMIT, Letter, Order, Run
 from antiphon.core.views import View
 from antiphon.sim.application import Application, Heard
+from antiphon.sim.calling import Calling
 from antiphon.sim.clock import Clock
 from antiphon.sim.pace import Pace
 from antiphon.sim.replica import Replica
@@ -26,11 +27,13 @@ from antiphon.stack.effects import (
     AdmitSenders,
     AskVote,
     BlockGroup,
+    ConcludeCall,
     Decided,
     DeliverRuns,
     Effect,
     ExpectState,
     GiveUpProcess,
+    HandRequest,
     IgnoreMessage,
     InstallView,
     LeaveGroup,
@@ -80,6 +83,9 @@ _TURN_US = 600
 
 _LETTERS = 0.15
 """How often an answer is a letter, where there are letters."""
+
+_CALLS = 0.2
+"""How often an answer is a call, where there are calls."""
 
 _TRANSACTIONS = 0.15
 """How often an answer begins a transaction, where there are transactions."""
@@ -134,8 +140,10 @@ class Life:
         self.view: View | None = None
         self.transactions = Transactions(self, self.rows, self.random, endpoint.ports.commit)
         self.rows.start(self.now_us)
+        self.calls = Calling(self, str(self.me), self.random, around.calls)
         application.begin_life(self)
         self._do_all(endpoint.start())
+        application.start_reading()
 
     def _append(self, event: Event) -> None:
         event.index = len(self.events)
@@ -249,6 +257,14 @@ class Life:
             self._around.messages_left -= 1
             self._around.mark("transaction")
             self.act(self.transactions.begin)
+
+    def call(self) -> None:
+        """Call all other members."""
+        if self._around.messages_left and not self.endpoint.queue.is_void:
+            self._around.messages_left -= 1
+            self._around.mark("letter")
+            orders = tuple(dict.fromkeys(how.order for how, _ in self._around.ways))
+            self.act(partial(self.calls.call, orders))
 
     def write(self, name: str, answering: bytes = b"") -> None:
         """Send a letter to a member, if there is one of that name."""
@@ -384,6 +400,8 @@ class Life:
                 self._blurt(sender, question)
             elif around.has_transactions and self.random.random() < _TRANSACTIONS:
                 read(lambda life: life.begin(), delay_us)
+            elif around.has_calls and self.random.random() < _CALLS:
+                read(lambda life: life.call(), delay_us)
             elif around.has_letters and self.random.random() < _LETTERS:
                 name = sender.split("~", maxsplit=1)[0]
                 read(lambda life: life.write(name, question), delay_us)
@@ -449,6 +467,8 @@ class Life:
                 self._try_wanting()
             case AskVote() | Decided() | NameTransaction():
                 self.transactions.do(effect)
+            case HandRequest() | ConcludeCall():
+                self.calls.do(effect)
             case ProbeProcess(process):
                 self._around.on_probe(self, process)
             case RestoreProcess(process):

@@ -10,6 +10,7 @@ Between the faults there are scenes (``scenes``), with dice of their own, so tha
 seed are the same whatever is played.
 """
 
+from dataclasses import replace
 from random import Random
 
 from antiphon.sim.coverage import Pair
@@ -36,12 +37,28 @@ _FAULTS = {
 
 _SCENE_MESSAGES = 80
 
+_CALLING = 0.4
+"""How many worlds have calls."""
+
+_TIGHT = 0.3
+"""How many worlds have buffers of a few bytes."""
+
 
 def random_scenario(seed: int, flush: str = "view-atomic", aim: Pair | None = None) -> Scenario:
     """Return the world of ``seed``; if aimed at a pair of events, a wide one that has both."""
     if aim is not None or seed % 2:
-        return without_strangers(wide_scenario(seed, flush, aim))
-    return without_strangers(_Author(seed, flush).write())
+        scenario = wide_scenario(seed, flush, aim)
+    else:
+        scenario = _Author(seed, flush).write()
+    return without_strangers(_with_tools(scenario))
+
+
+def _with_tools(scenario: Scenario) -> Scenario:
+    """Let some worlds call, and some have little room; with dice of their own, as scenes have."""
+    random = Random(f"{scenario.seed}/tools")
+    calls = int(random.random() < _CALLING)
+    limits = "tight" if random.random() < _TIGHT else scenario.limits
+    return replace(scenario, calls=calls, limits=limits)
 
 
 class _Author:

@@ -47,6 +47,7 @@ def _restless(life: Life) -> str:
         (life.application.has_unread, "has not read everything"),
         (not life.has_state, "has not got the state"),
         (life.transactions.open_count, "has not decided a transaction"),
+        (life.calls.open_count, "waits for a call to end"),
     )
     return next((said for is_so, said in checks if is_so), "")
 

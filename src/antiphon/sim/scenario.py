@@ -14,7 +14,9 @@ after 1.5 s; ``quick``: 20 ms and 100 ms), ``distance_us`` is what every message
 ``far p q`` says it of one channel, ``clocks apart`` gives every process a clock of its own offset
 and rate, ``state none`` is an application without a state to be given to joiners. With ``awkward
 1`` applications multicast where it is least expected: at once in a delivery, at every view, when
-blocked; and joiners begin transactions at their first view.
+blocked; and joiners begin transactions at their first view. With ``calls 1`` some answers are calls
+of the whole group; with ``limits tight`` a few bytes fill every buffer, applications fall behind,
+and who takes nothing for a while is given up.
 
 Law: a scenario and nothing else decides what happens in a world. The text form reads back to the
 same scenario, so a failure can be kept, sent, shrunk and replayed.
@@ -26,6 +28,7 @@ from typing import Literal, cast, get_args
 from antiphon.core.errors import UsageError
 from antiphon.membership.failure_detector import Timing
 from antiphon.ordering.total import POLICIES
+from antiphon.stack.settings import Limits
 
 Verb = Literal[
     "multicast",  # p, how many messages, in the mixture of orders of the world
@@ -100,6 +103,10 @@ class Scenario:
     """Whether applications have a state, which joiners are given, or none."""
     awkward: int = 0
     """1: applications multicast at every awkward moment."""
+    calls: int = 0
+    """1: some answers are calls."""
+    limits: str = "ample"
+    """How much fits into buffers: all that a world has to say, or a few bytes."""
     steps: tuple[Step, ...] = ()
 
     def __str__(self) -> str:
@@ -107,7 +114,7 @@ class Scenario:
         head = [
             "seed", "founders", "flush", "messages", "answers", "delay_us", "orders", "letters",
             "transactions", "token", "timing", "distance_us", "clocks", "state",
-            "awkward",
+            "awkward", "calls", "limits",
         ]  # fmt: skip
         lines = [f"{name} {getattr(self, name)}" for name in head]
         return "\n".join([*lines, *map(str, self.steps)]) + "\n"
@@ -123,6 +130,12 @@ TIMINGS = {
     "default": Timing(),
 }
 """How often processes let hear of themselves, by name."""
+
+LIMITS = {
+    "ample": Limits(),
+    "tight": Limits(unstable_bytes=60, held_bytes=30, queued_bytes=300, confirmed_bytes=100),
+}
+"""How much fits into buffers, by name."""
 
 CLOCKS = ("same", "apart")
 STATES = ("kept", "none")
@@ -175,6 +188,8 @@ def parse_scenario(text: str) -> Scenario:
                 clocks=values.pop("clocks", "same"),
                 state=values.pop("state", "kept"),
                 awkward=int(values.pop("awkward", "0")),
+                calls=int(values.pop("calls", "0")),
+                limits=values.pop("limits", "ample"),
                 steps=tuple(steps),
             ),
             values,
@@ -232,6 +247,7 @@ def _checked(scenario: Scenario, left_over: dict[str, str]) -> Scenario:
         f"distance_us is from 0 to {TIME_US_MAX}": 0 <= scenario.distance_us <= TIME_US_MAX,
         f"clocks is one of {', '.join(CLOCKS)}": scenario.clocks in CLOCKS,
         f"state is one of {', '.join(STATES)}": scenario.state in STATES,
+        f"limits is one of {', '.join(LIMITS)}": scenario.limits in LIMITS,
     }
     for said, is_right in checks.items():
         if not is_right:

@@ -7,6 +7,7 @@ from antiphon.core.ids import ProcessId
 from antiphon.core.runs import Order
 from antiphon.core.views import View
 from antiphon.membership.effects import LeaveGroup
+from antiphon.sim.calling import CallBook
 from antiphon.sim.channels import Channels
 from antiphon.sim.scheduler import Scheduler
 from antiphon.sim.transactions import VOTE_US_MAX
@@ -51,6 +52,9 @@ class Surroundings:
         self.ways = WAYS["causal"]
         self.has_letters = False
         self.has_transactions = False
+        self.has_calls = False
+        self.is_tight = False
+        self.calls = CallBook()
         self.has_state = True
         self.is_awkward = False
         self.heartbeat_us = 0

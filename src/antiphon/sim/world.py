@@ -11,7 +11,7 @@ members live for anybody to decide anything. While faults last, the group has to
 same bound wherever it clearly can: else the world is ``late``.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from antiphon.core.control import Out
@@ -28,7 +28,7 @@ from antiphon.sim.entering import LIVES_MAX, Entering
 from antiphon.sim.life import GROUP, Life
 from antiphon.sim.progress import Progress, bound_us
 from antiphon.sim.rest import STATES_DIFFER, is_castaway, is_hopeless, unrest
-from antiphon.sim.scenario import TIMINGS, Scenario, Step
+from antiphon.sim.scenario import LIMITS, TIMINGS, Scenario, Step
 from antiphon.sim.scheduler import Scheduler
 from antiphon.sim.surroundings import WAYS, Surroundings
 from antiphon.stack.endpoint import Endpoint
@@ -50,6 +50,9 @@ _SAYINGS = {
     "uniform-total": How(Order.TOTAL, uniform=True),
 }
 _TALK = ("multicast", "send", "begin", "answer", *_SAYINGS)
+_STALLS = 4
+"""Heartbeats after which a member that takes nothing is given up, where there is little room."""
+
 _QUIET_BEATS = 3
 """Heartbeats, and a round trip, for which nothing may change: something could be on its way."""
 
@@ -65,6 +68,8 @@ class Outcome:
     """Where the group did not go on in time, if it did not."""
     views: list[View] = field(default_factory=list)
     """The views installed, in order of their first installation."""
+    calls: str = ""
+    """What is wrong with the calls, if anything is."""
     sent_count: int = 0
     time_us: int = 0
     pairs: set[Pair] = field(default_factory=set)
@@ -78,7 +83,13 @@ class World:
         """Found the group; nothing happens before ``run``."""
         self._scenario = scenario
         self._timing = TIMINGS[scenario.timing]
-        self._settings = Settings(flush=scenario.flush, timing=self._timing, token=scenario.token)
+        timing = self._timing
+        if scenario.limits == "tight":
+            timing = replace(timing, stall_us=_STALLS * timing.heartbeat_us)
+        self._settings = Settings(
+            flush=scenario.flush, timing=timing, token=scenario.token,
+            limits=LIMITS[scenario.limits],
+        )  # fmt: skip
         self.scheduler = Scheduler()
         self.channels = Channels(
             self.scheduler, scenario.seed, scenario.delay_us, self._arrive, scenario.distance_us
@@ -90,6 +101,8 @@ class World:
         self._around.has_transactions = bool(scenario.transactions)
         self._around.has_state = scenario.state == "kept"
         self._around.is_awkward = bool(scenario.awkward)
+        self._around.has_calls = bool(scenario.calls)
+        self._around.is_tight = scenario.limits == "tight"
         self._around.heartbeat_us = self._timing.heartbeat_us
         self._around.vote_us = 3 * self._timing.timeout_us // 2
         self._around.on_end = self._on_end
@@ -136,7 +149,9 @@ class World:
         found = self._applications.get(name)
         if found is None or found.is_over:
             queue = SendQueue(self._settings.limits.queued_bytes)
-            found = Application(name, self._scenario.seed, self.scheduler, queue)
+            found = Application(
+                name, self._scenario.seed, self.scheduler, queue, is_tight=self._around.is_tight
+            )
             self._applications[name] = found
         return found
 
@@ -163,7 +178,8 @@ class World:
         return Outcome(
             [event for life in lives for event in life.events],
             "" if is_hopeless(lives) else stuck, self._late,
-            list(self._around.views.values()), self.channels.sent_count, self.now_us,
+            list(self._around.views.values()), self._around.calls.judge(),
+            self.channels.sent_count, self.now_us,
             pairs_in(self._around.marks, self.channels.distance_us_max),
         )  # fmt: skip
 
@@ -359,7 +375,9 @@ class World:
         harmless = {"join", "leave", "far", *_TALK}
         round_trip_us = 2 * self.channels.distance_us_max + 3 * self._timing.heartbeat_us
         is_far = 5 * round_trip_us > 8 * self._timing.timeout_us
-        return is_far or any(step.verb not in harmless for step in self._scenario.steps)
+        is_given_up = self._around.is_tight  # who takes nothing for a while
+        is_faulty = any(step.verb not in harmless for step in self._scenario.steps)
+        return is_far or is_given_up or is_faulty
 
 
 def _do_to_entering(entering: Entering, step: Step) -> None:
