@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 _LAGS_US = (0, 0, 0, 0, 3_000, 30_000, 150_000)
 """How late applications read at most: most of them at once."""
 
+_LONG_LAGS_US = (0, 0, 3_000, 30_000, 150_000, 400_000)
+"""The same, where there is little room."""
+
 _LATER_US = 1_000
 
 _BEHIND = 4
@@ -53,7 +56,7 @@ class Application:
         """Begin with the first life; a ``tight`` one is soon behind."""
         self._scheduler = scheduler
         self._random = Random(f"{seed}/{name}/reader")
-        self._lag_us = self._random.choice(_LAGS_US)
+        self._lag_us = self._random.choice(_LAGS_US if not is_tight else _LONG_LAGS_US)
         self._unread: deque[tuple[int, Callable[[Life], None]]] = deque()
         self.queue = queue
         self._is_tight = is_tight
@@ -80,6 +83,11 @@ class Application:
         self._unread.append((due_us, action))
         self._scheduler.at(due_us, self._go_on, None)
         self._look_if_behind()
+
+    def note(self) -> None:
+        """Something was delivered that it reads, and does nothing about."""
+        if self._is_tight:
+            self.read(_do_nothing)
 
     def _look_if_behind(self) -> None:
         """Tell the machine when too much is unread, and when little is."""
@@ -129,3 +137,7 @@ class Application:
     def end_life(self, *, is_last: bool) -> None:
         """The life has ended."""
         self.is_over = is_last
+
+
+def _do_nothing(_life: "Life") -> None:
+    """Read something, and think nothing of it."""

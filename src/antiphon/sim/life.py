@@ -371,6 +371,7 @@ class Life:
         for run in runs:
             sender = str(self.endpoint.sender_of(run))
             self._hear(sender, run)
+            self.application.note()
             if isinstance(run, Letter):
                 self._letters["from", sender] += 1
                 self.rows.take_letter(self.now_us, sender, self._letters["from", sender])
