@@ -33,7 +33,7 @@ class CallBook:
         """What no call should do, said at once."""
 
     def judge(self) -> str:
-        """Say which call was executed though it ended as one that was not; empty if none was."""
+        """Say which call others executed though it ended as one that nobody did."""
         for asked, caller in self.void.items():
             if self.handed[asked]:
                 return f"call {asked.decode()} of {caller} never went out, and was handed over"
@@ -95,7 +95,8 @@ class Calling:
 
     def _hand_over(self, asked: HandRequest) -> None:
         random = self._random
-        self._book.handed[asked.payload] += 1
+        if str(asked.caller) != self._name:  # the caller is handed its own request, alone too
+            self._book.handed[asked.payload] += 1
         if not asked.number:
             return
         is_ignored = random.random() < _IGNORED and asked.payload.endswith(b"hurries")

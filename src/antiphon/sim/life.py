@@ -297,7 +297,7 @@ class Life:
         """Take what its application does, be it between two incarnations."""
         if self.is_up and self.is_paused:
             self.pace.do(partial(self.advance, happened))
-        else:
+        elif not self.has_crashed:
             self._inputs.append(happened)
             self._work()
 

@@ -51,7 +51,7 @@ _SAYINGS = {
 }
 _TALK = ("multicast", "send", "begin", "answer", *_SAYINGS)
 _STALLS = 4
-"""Heartbeats after which a member that takes nothing is given up, where there is little room."""
+"""Heartbeats, and round trips, after which who takes nothing is given up, with little room."""
 
 _QUIET_BEATS = 3
 """Heartbeats, and a round trip, for which nothing may change: something could be on its way."""
@@ -85,7 +85,7 @@ class World:
         self._timing = TIMINGS[scenario.timing]
         timing = self._timing
         if scenario.limits == "tight":
-            timing = replace(timing, stall_us=_STALLS * timing.heartbeat_us)
+            timing = replace(timing, stall_us=_stall_us(scenario))
         self._settings = Settings(
             flush=scenario.flush, timing=timing, token=scenario.token,
             limits=LIMITS[scenario.limits],
@@ -378,6 +378,13 @@ class World:
         is_given_up = self._around.is_tight  # who takes nothing for a while
         is_faulty = any(step.verb not in harmless for step in self._scenario.steps)
         return is_far or is_given_up or is_faulty
+
+
+def _stall_us(scenario: Scenario) -> int:
+    """Return how long stalls are borne where there is little room: a few round trips at least."""
+    far_us = [step.amount for step in scenario.steps if step.verb == "far"]
+    way_us = max([scenario.distance_us, *far_us]) + 8 * scenario.delay_us
+    return _STALLS * TIMINGS[scenario.timing].heartbeat_us + 6 * way_us
 
 
 def _do_to_entering(entering: Entering, step: Step) -> None:
