@@ -48,6 +48,7 @@ from antiphon.net.link import Link
 from antiphon.net.node import Node
 from antiphon.net.peer import Peer
 from antiphon.net.proof import ANSWER, ASK, DIAL, draw_secret, is_proven, proven
+from antiphon.net.transport.environment import SYSTEM
 
 GARBAGE = b"\xff" * 50
 
@@ -82,7 +83,7 @@ def test_asking_and_guessing_takes_nobodys_session(loop_factory: LoopFactory) ->
                 stranger = await RawPeer.connect(address_of(alice))
                 guess: dict[str, Any] = {"to": told.start, "received": received}
                 if received % 2:
-                    guess |= {"nonce": draw_secret(), "proof": draw_secret()}
+                    guess |= {"nonce": draw_secret(SYSTEM), "proof": draw_secret(SYSTEM)}
                 await stranger.send(greeting(bobs, start=bob.life.start, view=1, **guess))
                 await stranger.say(GARBAGE)
                 assert said(await stranger.hear_frame()).to == 0
@@ -151,9 +152,9 @@ def test_claims_are_looked_into_now_and_then(
     """Hundreds of claims to be a later start of bob make alice ask him a few times a second."""
     asked: list[str] = []
 
-    async def counted(address: str, *args: Any) -> Any:
+    async def counted(transport: Any, address: str, *args: Any) -> Any:
         asked.append(address)
-        return await ask(address, *args)
+        return await ask(transport, address, *args)
 
     async def scene() -> None:
         async with choir() as nodes:
@@ -185,7 +186,7 @@ def test_first_greeting_whose_answer_was_lost_is_believed_again(
         async with Porter(address) as porter, choir() as nodes:
             alice = nodes["alice"]
             first = await porter.visit(address_of(alice), "dora")
-            porter.dialled[-1] = replace(porter.dialled[-1], secret=draw_secret())
+            porter.dialled[-1] = replace(porter.dialled[-1], secret=draw_secret(SYSTEM))
             second = await RawPeer.connect(address_of(alice))
             await second.send(encode_hello(DOMAIN, porter.dialled[-1]))
             assert said(await second.hear_frame()).to == CAROLS_START
@@ -211,7 +212,7 @@ class _Successor(RawSenior):
         """Answer as the member would, but for the proof, which it cannot give."""
         self.count += 1
         mine = Greeting("choir", "view-atomic", self._dead, CAROLS_START, 9)
-        mine = replace(mine, to=greeting.start, nonce=greeting.nonce, proof=draw_secret())
+        mine = replace(mine, to=greeting.start, nonce=greeting.nonce, proof=draw_secret(SYSTEM))
         return [encode_hello(DOMAIN, mine), control(Out(9))]
 
 
@@ -237,7 +238,7 @@ def test_who_takes_a_dead_members_place_is_not_believed(loop_factory: LoopFactor
 # Without sockets: what is a proof, and what is none.
 
 ALICE, BOB = ProcessId("alice", address="127.0.0.1:1"), ProcessId("bob", address="127.0.0.1:2")
-KEY = draw_secret()
+KEY = draw_secret(SYSTEM)
 
 
 def _greeting(**fields: Any) -> Greeting:
@@ -251,13 +252,13 @@ def _greeting(**fields: Any) -> Greeting:
 )
 def test_proof_covers_all_that_is_said(change: dict[str, Any]) -> None:
     """A greeting is proven as it was said, by who knows the secret, to whom it was said."""
-    shown = proven(KEY, DIAL, _greeting(received=7, nonce=draw_secret()), ALICE)
+    shown = proven(KEY, DIAL, _greeting(received=7, nonce=draw_secret(SYSTEM)), ALICE)
     assert is_proven(KEY, DIAL, shown, ALICE)
     assert not is_proven(KEY, DIAL, replace(shown, **change), ALICE)
-    assert not is_proven(KEY, DIAL, replace(shown, nonce=draw_secret()), ALICE)
+    assert not is_proven(KEY, DIAL, replace(shown, nonce=draw_secret(SYSTEM)), ALICE)
     assert not is_proven(KEY, DIAL, shown, BOB)
     assert not is_proven(KEY, ASK, shown, ALICE)
-    assert not is_proven(draw_secret(), DIAL, shown, ALICE)
+    assert not is_proven(draw_secret(SYSTEM), DIAL, shown, ALICE)
 
 
 def test_nothing_proves_nothing() -> None:
@@ -282,7 +283,7 @@ def test_answer_of_another_time_is_refused(loop_factory: LoopFactory) -> None:
     """Whoever has kept an answer, or has none that is proven, cannot go on with the session."""
 
     async def scene() -> None:
-        mine, peer, link = Credentials(_Life()), Peer(BOB, is_senior=True), Link(_NOBODY)
+        mine, peer, link = Credentials(_Life(), SYSTEM), Peer(BOB, is_senior=True), Link(_NOBODY)
         first = mine.to_dial(peer, link)
         assert first.secret
         mine.believe(peer, link, _greeting(to=1))

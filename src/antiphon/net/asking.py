@@ -3,9 +3,6 @@
 Law: an answer tells whether somebody listens there, who it is, since which start, and what it
 knows of the asker. Nothing else follows from it, and nothing is left open behind it. Nobody
 listening raises ConnectionRefusedError, and only that is proof that nobody is there.
-
-Now and then, where nobody listens, TCP connects a socket to itself: the system had given it the
-very port that it dials. That is nobody listening too, and must not pass for somebody.
 """
 
 import asyncio
@@ -19,6 +16,7 @@ from antiphon.core.frames import Control, Hello, decode_frame
 from antiphon.core.greeting import Greeting
 from antiphon.net.address import parse_address
 from antiphon.net.framing import GREETING_BYTES_MAX, with_length
+from antiphon.net.transport.interface import Transport
 
 _LENGTH = struct.Struct("<I")
 
@@ -39,33 +37,26 @@ class Answer(NamedTuple):
     """If the asker is no member any more: that; of a member: how it stands itself."""
 
 
-async def ask(address: str, hello: bytes, timeout_s: float) -> Answer:
+async def ask(transport: Transport, address: str, hello: bytes, timeout_s: float) -> Answer:
     """Greet whoever listens at ``address``; return the answer.
 
     Raises OSError if there is no connection (TimeoutError included), PeerError if what is said is
     no answer (HungUpError: nothing is said).
     """
     async with asyncio.timeout(timeout_s):
-        place = parse_address(address)
+        loop = asyncio.get_running_loop()
+        reader = asyncio.StreamReader(loop=loop)
+        stream, protocol = await transport.connect(
+            parse_address(address), lambda: asyncio.StreamReaderProtocol(reader, loop=loop)
+        )
+        writer = asyncio.StreamWriter(stream, protocol, reader, loop)
         try:
-            reader, writer = await asyncio.open_connection(place.host, place.port)
-        except UnicodeError as error:  # from names that cannot be a host's
-            raise OSError(str(error)) from None
-        try:
-            refuse_itself(writer.transport)
             writer.write(with_length(hello))
             return await _answer(reader)
         finally:
             writer.close()
             with suppress(OSError):
                 await writer.wait_closed()
-
-
-def refuse_itself(transport: asyncio.BaseTransport) -> None:
-    """Raise ConnectionRefusedError if a connection that was dialled has met itself."""
-    if transport.get_extra_info("sockname") == transport.get_extra_info("peername"):
-        message = "nobody listens there"
-        raise ConnectionRefusedError(message)
 
 
 async def _answer(reader: asyncio.StreamReader) -> Answer:

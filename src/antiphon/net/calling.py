@@ -18,7 +18,6 @@ from antiphon.core.records import PAYLOAD_BYTES_MAX
 from antiphon.core.runs import PORT_CALLS, Order
 from antiphon.core.views import View
 from antiphon.net.blame import is_ours, say
-from antiphon.net.peer import now_us
 from antiphon.net.request import Request
 from antiphon.toolkit.calls import (
     Calls,
@@ -75,6 +74,7 @@ class Calling:
         if len(payload) > CALL_BYTES_MAX:
             message = f"a request is at most {CALL_BYTES_MAX} bytes: ask for less at a time"
             raise UsageError(message)
+        now_us = node.config.environment.now_us
         begin_us = now_us()
         self._count += 1
         if self._count % _CALLS_PER_YIELD == 0:
@@ -140,7 +140,7 @@ class Calling:
         calls = self._calls
         if calls is not None:
             # Timers of the loop may be early by its resolution.
-            soon_us = now_us() + 1000
+            soon_us = self._node.config.environment.now_us() + 1000
             late = calls.late(soon_us)
             unsent = [number for number in late if self._node.withdraw(self._requests[number])]
             self._do(calls.tick(soon_us, unsent))

@@ -26,7 +26,6 @@ from antiphon.core.records import PAYLOAD_BYTES_MAX
 from antiphon.core.runs import PORT_COMMIT, Order
 from antiphon.core.views import View
 from antiphon.net.blame import is_ours, say
-from antiphon.net.peer import now_us
 from antiphon.toolkit.commit import (
     AskVote,
     Commit,
@@ -176,7 +175,7 @@ class Committer:
         if self._machine is None and life.process in view.members:
             self._machine = Commit(life.process, life.start, self._vote_us)
         if self._machine is not None:
-            effects = self._machine.enter(view, now_us())
+            effects = self._machine.enter(view, self._node.config.environment.now_us())
             if view.number == 1:
                 effects.append(KnowPast())  # founders know all there is
             self._do(effects)
@@ -186,7 +185,7 @@ class Committer:
         if self._machine is None:
             return
         try:
-            effects = self._machine.deliver(sender, payload, now_us())
+            effects = self._machine.deliver(sender, payload, self._node.config.environment.now_us())
         except PeerError as error:
             _log.warning("a word of %s on a transaction is ignored: %s", sender, error)
         else:
@@ -352,7 +351,7 @@ class Committer:
     def _tick(self) -> None:
         self._timer = None
         if self._machine is not None:
-            self._do(self._machine.tick(now_us()))
+            self._do(self._machine.tick(self._node.config.environment.now_us()))
 
 
 def _in_us(vote_s: float) -> int:

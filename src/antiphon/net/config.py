@@ -13,6 +13,7 @@ from antiphon.core.records import MEMBERS_MAX
 from antiphon.core.views import View
 from antiphon.net.address import Address, check_insecure, parse_address
 from antiphon.net.state_keeper import State
+from antiphon.net.transport.environment import SYSTEM, Environment
 from antiphon.stack.settings import Settings
 
 _EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - to refuse it
@@ -37,6 +38,8 @@ class Config:
     rejoin: bool = False
     delay_s_max: float = 0.0
     """Slowness of the links, to give causal order something to do on one machine."""
+    environment: Environment = SYSTEM
+    """Network, clock, dice and journal."""
 
 
 def founding_view(group: str, me: str, members: Mapping[str, str]) -> tuple[View, Address]:

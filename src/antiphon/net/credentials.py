@@ -18,6 +18,7 @@ from antiphon.net.asking import Answer, ask
 from antiphon.net.link import Link
 from antiphon.net.peer import Peer
 from antiphon.net.proof import ANSWER, ASK, DIAL, draw_secret, is_proven, proven
+from antiphon.net.transport.environment import Environment
 
 CONFIRM_S = 3.0
 """How long a process may take to confirm that it has dialled."""
@@ -49,9 +50,10 @@ class Owner(Protocol):
 class Credentials:
     """Of one life."""
 
-    def __init__(self, owner: Owner) -> None:
+    def __init__(self, owner: Owner, environment: Environment) -> None:
         """Know nobody."""
         self._owner = owner
+        self._environment = environment
         self._past: dict[ProcessId, Former] = {}
         self._past_guests: dict[ProcessId, Former] = {}
 
@@ -61,9 +63,9 @@ class Credentials:
         """Return the greeting for a peer that has been dialled."""
         greeting = self._owner.greeting(peer.process, peer.start, peer.session.received)
         if not peer.secret:
-            peer.offered = draw_secret()
+            peer.offered = draw_secret(self._environment)
             return replace(greeting, secret=peer.offered)
-        link.nonce = draw_secret()
+        link.nonce = draw_secret(self._environment)
         return proven(peer.secret, DIAL, replace(greeting, nonce=link.nonce), peer.process)
 
     def believe(self, peer: Peer, link: Link, greeting: Greeting) -> None:
@@ -85,11 +87,12 @@ class Credentials:
         self, process: ProcessId, start: int, secret: bytes, timeout_s: float
     ) -> tuple[Answer, bool]:
         """Ask who is at a process's address; return also whether it knows ``secret``."""
-        owner, nonce = self._owner, draw_secret()
+        owner, nonce = self._owner, draw_secret(self._environment)
         question = replace(owner.greeting(process, start, is_asking=True), nonce=nonce)
         if secret:
             question = proven(secret, ASK, question, process)
-        answer = await ask(process.address, encode_hello(owner.domain, question), timeout_s)
+        hello = encode_hello(owner.domain, question)
+        answer = await ask(self._environment.transport, process.address, hello, timeout_s)
         said = answer.greeting
         return answer, said.nonce == nonce and is_proven(secret, ANSWER, said, owner.process)
 

@@ -23,7 +23,9 @@ from antiphon.net import mesh as mesh_module
 from antiphon.net.address import Address
 from antiphon.net.asking import is_address
 from antiphon.net.link import Link
-from antiphon.net.peer import Peer, now_us
+from antiphon.net.peer import Peer
+from antiphon.net.transport.environment import Environment
+from antiphon.net.transport.interface import Listener
 
 if TYPE_CHECKING:
     from antiphon.net.life import Life
@@ -44,10 +46,11 @@ _log = logging.getLogger("antiphon")
 class Door:
     """Listens, and receives who comes."""
 
-    def __init__(self, *, insecure: bool) -> None:
+    def __init__(self, environment: Environment, *, insecure: bool) -> None:
         """Stay closed."""
+        self._environment = environment
         self._insecure = insecure
-        self._server: asyncio.Server | None = None
+        self._listener: Listener | None = None
         self._links: dict[Link, None] = {}
         self._confirming: dict[Link, asyncio.Task[None]] = {}
         self.life: Life | None = None
@@ -57,20 +60,19 @@ class Door:
 
     async def open(self, address: Address, name: str) -> Address:
         """Listen; return where, for a port of 0 is any that is free."""
-        loop = asyncio.get_running_loop()
         try:
-            self._server = await loop.create_server(self._accept, address.host, address.port)
-        except (OSError, UnicodeError) as error:  # the latter from names that cannot be a host's
-            in_use = isinstance(error, OSError) and error.errno == errno.EADDRINUSE
-            what = "is in use" if in_use else f"cannot be used ({error})"
+            self._listener = await self._environment.transport.listen(address, self._accept)
+        except OSError as error:
+            is_in_use = error.errno == errno.EADDRINUSE
+            what = "is in use" if is_in_use else f"cannot be used ({error})"
             message = f"{address} {what}: give {name} another address"
             raise UsageError(message) from None
-        return Address(address.host, self._server.sockets[0].getsockname()[1])
+        return self._listener.address
 
     async def close(self) -> None:
         """Listen no longer, and send away who has not greeted yet."""
-        if self._server is not None:
-            self._server.close()
+        if self._listener is not None:
+            self._listener.close()
         links = list(self._links)
         confirming = list(self._confirming.values())
         for task in confirming:
@@ -225,7 +227,7 @@ class Door:
             life.mesh.check(peer)
         elif (
             peer.link is not None
-            and now_us() - peer.heard_us > _SILENT_US
+            and self._environment.now_us() - peer.heard_us > _SILENT_US
             and life.mesh.credentials.shown(greeting, peer) == peer.secret
         ):
             peer.link.drop("the other side has lost the connection")

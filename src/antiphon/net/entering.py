@@ -8,7 +8,6 @@ to be taken in, until it is, or is refused for good. What keeps somebody out is 
 
 import asyncio
 import logging
-import os
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -29,7 +28,7 @@ from antiphon.net.door import GIVEN_OTHERS
 from antiphon.net.identity import Identity
 from antiphon.net.life import Life
 from antiphon.net.link import Link
-from antiphon.net.peer import Peer, now_us
+from antiphon.net.peer import Peer
 
 if TYPE_CHECKING:
     from antiphon.net.node import Node
@@ -43,17 +42,6 @@ STATE_S = 30.0
 _log = logging.getLogger("antiphon")
 
 
-def draw() -> int:
-    """Draw the number of a start, which no other start ever has."""
-    # From the operating system, and from no seed: two starts must differ, not repeat.
-    return int.from_bytes(os.urandom(8)) >> 2 or 1  # noqa: TID251 - see above
-
-
-def dice() -> float:
-    """Return a number from 0 to below 1, to spread what would happen in step."""
-    return draw() % 1024 / 1024
-
-
 class Entrance:
     """One attempt to enter."""
 
@@ -61,6 +49,10 @@ class Entrance:
         """Prepare for a node whose door is open."""
         self._node = node
         self._config = node.config
+        self._transport = node.config.environment.transport
+        self._now_us = node.config.environment.now_us
+        self._draw_start = node.config.environment.draw_start
+        self._draw_fraction = node.config.environment.draw_fraction
         self._connect_s = connect_s
         self._refusal: str | None = None
         self._is_running_without_us = False
@@ -72,7 +64,7 @@ class Entrance:
     async def found(self, view: View) -> None:
         """Found the group with the other members of ``view``, or join it if it is running."""
         me = next(member for member in view.members if member.name == self._config.me)
-        life = self._node.begin_life(me, draw(), founding=view)
+        life = self._node.begin_life(me, self._draw_start(), founding=view)
         life.open()
         try:
             async with asyncio.timeout(self._connect_s):
@@ -90,7 +82,7 @@ class Entrance:
 
     async def found_alone(self) -> None:
         """Found a group of one."""
-        start = draw()
+        start = self._draw_start()
         me = ProcessId(self._config.me, 1, start, str(self._node.address))
         view = View(GroupName(self._config.group), ViewNumber(1), (me,))
         self._node.begin_life(me, start, founding=view).begin()
@@ -215,7 +207,9 @@ class Entrance:
         node = self._node
         here = str(node.address)
         known = [place for place in places if place != here]
-        search = Search(known, self._config.settings.timing, now_us(), last_number=last_number)
+        search = Search(
+            known, self._config.settings.timing, self._now_us(), last_number=last_number
+        )
         self._search = search
         try:
             while True:
@@ -225,7 +219,7 @@ class Entrance:
                     return
                 await self._look(search)
                 # At least a little: whatever happens meanwhile ends it.
-                wait_s = max(search.is_due_us - now_us(), 1_000) / 1e6
+                wait_s = max(search.is_due_us - self._now_us(), 1_000) / 1e6
                 with suppress(TimeoutError):
                     async with asyncio.timeout(wait_s):
                         await node.until_changed()
@@ -248,9 +242,11 @@ class Entrance:
         if life.latest is not None:
             here = str(self._node.address)
             others = [who.address for who in life.latest.members if who.address != here]
-            search.learn(others, now_us())
+            search.learn(others, self._now_us())
         await self._node.end_life(end.why)
-        search.end(end.why, end.next_life, now_us(), dice(), is_refused=end.is_refused)
+        search.end(
+            end.why, end.next_life, self._now_us(), self._draw_fraction(), is_refused=end.is_refused
+        )
 
     async def _look(self, search: Search) -> None:
         life, contact = self._life, search.contact
@@ -258,7 +254,7 @@ class Entrance:
             return  # taken in: the rest is up to the group
         if life is not None and contact is not None:
             self._look_after(search, life, contact)
-        for effect in search.look(now_us(), dice()):
+        for effect in search.look(self._now_us(), self._draw_fraction()):
             match effect:
                 case Inquire(places):
                     for place in places:
@@ -272,7 +268,7 @@ class Entrance:
     def _look_after(self, search: Search, life: Life, contact: ProcessId) -> None:
         peer = life.mesh.peers.get(contact)
         if peer is None or peer.is_condemned:
-            search.lose(contact, now_us(), dice())
+            search.lose(contact, self._now_us(), self._draw_fraction())
         elif peer.link is not None and peer.link is not self._knocked:
             self._knock(life, contact)  # the connection is new: at once
 
@@ -281,7 +277,7 @@ class Entrance:
         if self._life is None or self._life.process.incarnation != number:
             if self._life is not None:
                 await self._node.end_life("its number is out of date")
-            start = draw()
+            start = self._draw_start()
             me = ProcessId(self._config.me, number, start, str(self._node.address))
             self._life = self._node.begin_life(me, start, founding=None)
             self._life.begin()
@@ -303,21 +299,21 @@ class Entrance:
     async def _ask(self, search: Search, place: str) -> None:
         domain, hello, asker = self._question()
         try:
-            answer = await ask(place, hello, ASK_S)
+            answer = await ask(self._transport, place, hello, ASK_S)
         except (OSError, HungUpError):
-            search.miss(place, now_us(), dice())
+            search.miss(place, self._now_us(), self._draw_fraction())
         except PeerError as error:
             why = f"{place} is no member of group {self._config.group}: {error}"
-            search.refuse(place, why, now_us(), dice())
+            search.refuse(place, why, self._now_us(), self._draw_fraction())
         else:
             greeting, said = answer.greeting, answer.said
             if answer.domain != domain:
                 why = f"{place}: {asker.difference(greeting)}"
-                search.refuse(place, why, now_us(), dice())
+                search.refuse(place, why, self._now_us(), self._draw_fraction())
             else:
                 standing = said if isinstance(said, Standing) else None
                 found = Found(greeting.process, standing, greeting.next_life)
-                search.hear(place, found, now_us(), dice())
+                search.hear(place, found, self._now_us(), self._draw_fraction())
         self._node.changed.set()
 
     def _question(self) -> tuple[int, bytes, Identity]:
@@ -327,7 +323,7 @@ class Entrance:
             greeting = life.greeting(life.process, is_asking=True)
             return life.domain, encode_hello(life.domain, greeting), life.identity
         me = ProcessId(self._config.me, 0, 0, str(self._node.address))
-        asker = self._node.identity(me, draw(), None)
+        asker = self._node.identity(me, self._draw_start(), None)
         hello = encode_hello(asker.domain, asker.greeting(me, None, is_asking=True))
         return asker.domain, hello, asker
 

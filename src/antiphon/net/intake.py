@@ -20,7 +20,7 @@ from antiphon.core.frames import Control, Frame, Post, Relay, Runs
 from antiphon.core.ids import ProcessId
 from antiphon.core.runs import Letter, Run
 from antiphon.net.backlog import Backlog
-from antiphon.net.peer import Peer, now_us
+from antiphon.net.peer import Peer
 from antiphon.stack.member import Member
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class Intake:
     def _take_letter(self, member: Member, peer: Peer, letter: Letter) -> None:
         ready = member.receive_letter(peer.process, letter)
         if ready is None:
-            self._life.do(member.take_letter(peer.process, letter, now_us()))
+            self._life.do(member.take_letter(peer.process, letter, self._life.now_us()))
         elif ready:
             self._life.deliver(ready)
 
@@ -88,7 +88,7 @@ class Intake:
         if life.is_over:
             return
         is_current = member.view is not None and run.view == member.view.number
-        effects = member.take_run(peer.process, run, now_us(), relayed=relayed)
+        effects = member.take_run(peer.process, run, self._life.now_us(), relayed=relayed)
         if life.recorder is not None and is_current:
             life.recorder.run("receive", run, life.held_runs)
         life.do(effects)
@@ -105,7 +105,7 @@ class Intake:
             return
         if isinstance(message, Alive):
             life.outlet.credit.get(peer.process, life.outlet.rank, message)
-        life.do(member.take_control(peer.process, message, now_us()))
+        life.do(member.take_control(peer.process, message, self._life.now_us()))
         if isinstance(message, Alive | LetterTaken):
             self._life.on_room()
 

@@ -11,6 +11,8 @@ from antiphon.net.config import Config, configure
 from antiphon.net.group import Group
 from antiphon.net.node import Node
 from antiphon.net.state_keeper import State
+from antiphon.net.transport.environment import current_environment
+from antiphon.net.transport.interface import check_needs
 from antiphon.stack.settings import Settings
 
 T = TypeVar("T")
@@ -83,9 +85,12 @@ def make_node(
     """Return what is behind a handle on a group: for programs that look into it."""
     founding, address, known = configure(group, me, members, at, seeds, insecure=insecure)
     settings = Settings(flush=flush, timing=timing if timing is not None else Timing(), token=token)
+    environment = current_environment()
+    check_needs(environment.transport)
     config = Config(
         group=group, me=me, address=address, founding=founding, seeds=known, settings=settings,
-        trace=Path(trace) / "events" if trace is not None else None, insecure=insecure, **others,
+        trace=Path(trace) / "events" if trace is not None else None, insecure=insecure,
+        environment=environment, **others,
     )  # fmt: skip
     return Node(config)
 

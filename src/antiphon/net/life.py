@@ -17,7 +17,6 @@ import logging
 from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from antiphon.core.control import Alive, Out, Standing, StateChunk, StateTaken
 from antiphon.core.errors import AntiphonError
@@ -48,15 +47,14 @@ from antiphon.net.life_owner import Owner
 from antiphon.net.mesh import Mesh
 from antiphon.net.outlet import Outlet
 from antiphon.net.paying import Payer
-from antiphon.net.peer import Peer, now_us
+from antiphon.net.peer import Peer
+from antiphon.net.recorder import Recorder
 from antiphon.net.session import ACK_BYTES
 from antiphon.net.state_keeper import State, StateKeeper
+from antiphon.net.transport.environment import Environment
 from antiphon.stack.member import Member
 from antiphon.stack.outgoing import How
 from antiphon.trace.schema import LEFT
-
-if TYPE_CHECKING:
-    from antiphon.net.recorder import Recorder
 
 UNSTABLE_BYTES_MAX = 16 * 1024 * 1024
 """Bytes that have not reached everybody for certain before senders wait."""
@@ -88,6 +86,7 @@ class Life:
         self,
         owner: Owner,
         identity: Identity,
+        environment: Environment,
         *,
         state: State | None = None,
         trace: Path | None = None,
@@ -96,6 +95,7 @@ class Life:
         """Prepare; a founder waits for the other founding members, see :meth:`begin`."""
         self._owner = owner
         self.identity = identity
+        self.environment, self.now_us = environment, environment.now_us
         self.process, self.start = identity.process, identity.start
         self.domain, self.founding = identity.domain, identity.founding
         self.keeper: StateKeeper | None = None
@@ -210,13 +210,12 @@ class Life:
 
     def begin(self) -> None:
         """Start the machine: every founding member is there, or this process joins."""
-        if self._trace is not None:
-            # Imported here: nobody who traces nothing should wait for what tracing needs.
-            from antiphon.net.recorder import Recorder  # noqa: PLC0415
-
-            self.recorder = Recorder(self._trace, str(self.process), self.identity.group)
+        journal = self.environment.open_journal(self._trace, str(self.process))
+        if journal is not None:
+            group = self.identity.group
+            self.recorder = Recorder(journal, str(self.process), group, self.environment)
         self.member = Member(
-            self.process, self.identity.founding_view, self.identity.settings, now_us()
+            self.process, self.identity.founding_view, self.identity.settings, self.now_us()
         )
         self._tick_later()
         self.do(self.member.take_effects())
@@ -224,12 +223,12 @@ class Life:
     def ask_to_join(self, contact: ProcessId) -> None:
         """As a joiner: ask a member to be taken in."""
         if self.member is not None and not self.is_over:
-            self.do(self.member.ask_to_join(contact, now_us()))
+            self.do(self.member.ask_to_join(contact, self.now_us()))
 
     def leave(self) -> None:
         """Ask to leave."""
         if self.member is not None and not self.is_over:
-            self.do(self.member.leave(now_us()))
+            self.do(self.member.leave(self.now_us()))
 
     async def close(self, detail: str) -> None:
         """Stop for good; ``detail`` says how, in the journal."""
@@ -252,8 +251,9 @@ class Life:
         """Multicast a run; only while :attr:`may_multicast`."""
         assert self.member is not None, "the caller has looked"
         order, uniform, port = how
+        now_us = self.now_us()
         self.do(
-            self.member.multicast(payloads, order, now_us(), byte_count, uniform=uniform, port=port)
+            self.member.multicast(payloads, order, now_us, byte_count, uniform=uniform, port=port)
         )
 
     def send_letter(self, to: ProcessId, payload: bytes, port: int) -> None:
@@ -274,7 +274,7 @@ class Life:
         """Tell the others what they wait for."""
         if self.member is not None and not self.is_over:
             self._owner.flush()  # a list can ride on what the application multicasts
-            self.do(self.member.pay(now_us(), withhold=self.is_behind()))
+            self.do(self.member.pay(self.now_us(), withhold=self.is_behind()))
 
     def _send_run(self, run: Run, alive: Alive | None) -> None:
         overhead_bytes = self.outlet.send_run(run, alive)
@@ -364,7 +364,7 @@ class Life:
         if self.keeper is not None and self.process in view.members:
             self.keeper.enter(view)
         elif self.process in view.joined:
-            self.do(self.member.gain_state(now_us()))
+            self.do(self.member.gain_state(self.now_us()))
 
     def _note_blocked(self, reachable: tuple[ProcessId, ...] | None) -> None:
         if self.recorder is not None:
@@ -414,7 +414,7 @@ class Life:
         assert self.member is not None, "ticks begin with the machine"
         self.intake.unconfirmed_bytes = 0
         self._owner.flush()
-        self.do(self.member.tick(now_us()))
+        self.do(self.member.tick(self.now_us()))
         self._owner.on_room()
 
     # What the mesh calls.
@@ -450,7 +450,7 @@ class Life:
     def on_state(self) -> None:
         """Tell the group, and let the application read."""
         if self.member is not None and not self.is_over:
-            self.do(self.member.gain_state(now_us()))
+            self.do(self.member.gain_state(self.now_us()))
             self._owner.on_state()
 
     def on_stateless(self, error: AntiphonError) -> None:
@@ -463,7 +463,7 @@ class Life:
         member = self.member
         if member is None or self.is_over:
             return
-        heard_us = now_us()
+        heard_us = self.now_us()
         if heard_us - peer.heard_us >= HEAR_US:
             peer.heard_us = heard_us
             member.hear(peer.process, heard_us)
@@ -491,10 +491,10 @@ class Life:
             peer.link.drop(why)
         if self.member is not None:
             self._owner.flush()
-            self.do(self.member.lose(peer.process, now_us(), is_certain=is_certain))
+            self.do(self.member.lose(peer.process, self.now_us(), is_certain=is_certain))
         self._owner.on_room()
 
     def on_said(self, process: ProcessId, said: Out | Standing) -> None:
         """Who was asked says that this process is no member any more, or how it stands."""
         if self.member is not None and not self.is_over:
-            self.do(self.member.take_control(process, said, now_us()))
+            self.do(self.member.take_control(process, said, self.now_us()))

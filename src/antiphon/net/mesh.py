@@ -26,13 +26,14 @@ from antiphon.core.frames import Ack, Bye, Frame, Hello, encode_ack, encode_bye,
 from antiphon.core.greeting import Greeting
 from antiphon.core.ids import ProcessId
 from antiphon.net.address import parse_address
-from antiphon.net.asking import Answer, refuse_itself
+from antiphon.net.asking import Answer
 from antiphon.net.credentials import Credentials
 from antiphon.net.framing import with_length
 from antiphon.net.link import Link
 from antiphon.net.lobby import Lobby
-from antiphon.net.peer import Peer, now_us
+from antiphon.net.peer import Peer
 from antiphon.net.slow_link import SlowLink
+from antiphon.net.transport.environment import Environment
 
 GREETING_S = 5.0
 """How long a connection may take to say who it is."""
@@ -63,6 +64,7 @@ class Owner(Protocol):
     process: ProcessId
     start: int
     domain: int
+    environment: Environment
     delay_s_max: float
 
     @property
@@ -105,7 +107,7 @@ class Mesh:
         self._tasks: dict[asyncio.Task[None], None] = {}
         self._closing: dict[Link, None] = {}
         self._slow_count = 0
-        self.credentials = Credentials(owner)
+        self.credentials = Credentials(owner, owner.environment)
         self.lobby = Lobby(self)
         self.peers: dict[ProcessId, Peer] = {}
         self.members: list[Peer] = []
@@ -230,14 +232,12 @@ class Mesh:
         """Connect and greet; the answer decides (``on_greeting``)."""
         owner = self._owner
         address = parse_address(peer.process.address)
-        loop = asyncio.get_running_loop()
         async with asyncio.timeout(GREETING_S):
-            transport, link = await loop.create_connection(
-                lambda: Link(self, self.slow()), address.host, address.port
+            _, link = await owner.environment.transport.connect(
+                address, lambda: Link(self, self.slow())
             )
         link.dialled = peer
         try:
-            refuse_itself(transport)
             greeting = self.credentials.to_dial(peer, link)
             link.write_frame(encode_hello(owner.domain, greeting))
             # Not awaited itself: being cancelled would cancel it.
@@ -335,7 +335,7 @@ class Mesh:
 
     def take_up(self, peer: Peer, link: Link, greeting: Greeting) -> None:
         """Go on with a session, or begin it, over a link whose greeting has been accepted."""
-        peer.start, peer.heard_us = greeting.start, now_us()
+        peer.start, peer.heard_us = greeting.start, self._owner.environment.now_us()
         if peer.is_guest:
             peer.leaves_at = None
             self.lobby.receive(peer, link)

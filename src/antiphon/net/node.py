@@ -70,7 +70,7 @@ class Node:
         self._outgoing = sending.outgoing
         self.withdraw = self._outgoing.withdraw
         self.address = config.address
-        self._door = Door(insecure=config.insecure)
+        self._door = Door(config.environment, insecure=config.insecure)
         self._life: Life | None = None
         self._entrance: Entrance | None = None
         self.view: View | None = None
@@ -181,8 +181,9 @@ class Node:
         identity = self.identity(process, start, founding)
         former = self._life
         self._life = self._door.life = self.sending.life = Life(
-            self, identity, state=config.state, trace=config.trace, delay_s_max=config.delay_s_max
-        )
+            self, identity, config.environment,
+            state=config.state, trace=config.trace, delay_s_max=config.delay_s_max,
+        )  # fmt: skip
         if former is not None:
             self._life.mesh.credentials.inherit(former.mesh.credentials)
         return self._life

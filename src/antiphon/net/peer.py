@@ -5,7 +5,6 @@ it takes less than it is sent, be it slow or out of reach: then senders wait.
 """
 
 import asyncio
-import time
 from collections.abc import Callable
 
 from antiphon.core.ids import ProcessId
@@ -14,11 +13,6 @@ from antiphon.net.session import Again, Session
 
 KEPT_BYTES_MAX = 16 * 1024 * 1024
 """Bytes kept for a peer that does not acknowledge them before senders wait."""
-
-
-def now_us() -> int:
-    """Return the time, as machines are told it."""
-    return time.monotonic_ns() // 1000
 
 
 class Peer:

@@ -7,21 +7,20 @@ An answer covers the number that the question has drawn, so no earlier answer fi
 """
 
 import hmac
-import os
 
 from msgspec.structs import replace
 
 from antiphon.core.greeting import SECRET_BYTES, Greeting, encode_greeting
 from antiphon.core.ids import ProcessId
+from antiphon.net.transport.environment import Environment
 
 DIAL, ASK, ANSWER = b"dial", b"ask", b"answer"
 """What a greeting is for; a proof for one purpose is none for another."""
 
 
-def draw_secret() -> bytes:
+def draw_secret(environment: Environment) -> bytes:
     """Draw what nobody can guess."""
-    # From the operating system, and from no seed: it must not be possible to repeat.
-    return os.urandom(SECRET_BYTES)  # noqa: TID251 - see above
+    return environment.draw(SECRET_BYTES)
 
 
 def proven(secret: bytes, purpose: bytes, greeting: Greeting, hearer: ProcessId) -> Greeting:

@@ -11,7 +11,6 @@ from typing import Literal
 
 from antiphon.core.ids import ProcessId
 from antiphon.net.life import Life
-from antiphon.net.peer import now_us
 
 STALL_S = 30.0
 """How long a member may hold senders up before it is given up."""
@@ -33,7 +32,7 @@ class Stall:
 
     def give_up(self, life: Life) -> None:
         """Give up who has not moved for too long; called often while something waits."""
-        for who, why in self.look(now_us(), debts(life)):
+        for who, why in self.look(life.now_us(), debts(life)):
             peer = life.mesh.peers.get(who)
             if peer is not None:
                 life.on_dead(peer, why, is_certain=False)
