@@ -207,7 +207,7 @@ def module_name(file: Path) -> str:
 def unreached(modules: Mapping[str, str], programs: Iterable[str]) -> list[str]:
     """Return the modules that neither the programs nor the entry points lead to."""
     scripts = SETTINGS["project"]["scripts"].values()
-    waiting = ["antiphon", *(script.partition(":")[0] for script in scripts)]
+    waiting = ["antiphon", "antiphon.testing", *(script.partition(":")[0] for script in scripts)]
     waiting += [name for name, text in modules.items() if '__name__ == "__main__"' in text]
     for text in programs:
         waiting += mentioned(text)
