@@ -179,6 +179,19 @@ def test_calls_states_and_leavers_run_on_virtual_time() -> None:
         cluster.check(at_rest=True)
 
 
+def test_leaver_does_not_wait_for_who_reads_nothing() -> None:
+    """What a paused member has not read keeps nobody from leaving: it is given up in time."""
+    with Cluster(seed=8) as cluster:
+        groups = cluster.found("room", *TRIO, drain_s=3.0)
+        for name in TRIO:
+            cluster[name].collect(groups[name])
+        cluster.pause("carol")
+        cluster["alice"].run(groups["alice"].cbcast_many([bytes(1 << 20)] * 4))
+        begin_s = cluster.time_s
+        cluster["alice"].leave(groups["alice"])
+        assert cluster.time_s - begin_s < 4.5
+
+
 def test_promise_that_is_broken_is_found() -> None:
     """The oracle judges what the processes recorded: here, with one row forged."""
     with Cluster(seed=7) as cluster:

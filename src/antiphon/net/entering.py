@@ -11,7 +11,7 @@ import logging
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from antiphon.core.control import Standing
+from antiphon.core.control import Out, Standing
 from antiphon.core.errors import (
     AntiphonError,
     ExcludedError,
@@ -298,6 +298,7 @@ class Entrance:
 
     async def _ask(self, search: Search, place: str) -> None:
         domain, hello, asker = self._question()
+        life = self._life
         try:
             answer = await ask(self._transport, place, hello, ASK_S)
         except (OSError, HungUpError):
@@ -314,6 +315,9 @@ class Entrance:
                 standing = said if isinstance(said, Standing) else None
                 found = Found(greeting.process, standing, greeting.next_life)
                 search.hear(place, found, self._now_us(), self._draw_fraction())
+                if isinstance(said, Out) and life is not None and life is self._life:
+                    # Taken in and excluded again before it heard of either: another life, then.
+                    life.on_said(greeting.process, said)
         self._node.changed.set()
 
     def _question(self) -> tuple[int, bytes, Identity]:

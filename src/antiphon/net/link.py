@@ -190,6 +190,12 @@ class Link(asyncio.BufferedProtocol):
         else:
             self._transport.abort()
 
+    def abort(self, why: str) -> None:
+        """End the link now, whatever is still buffered: the other side may never read it."""
+        self._why = self._why or why
+        if self._transport is not None:
+            self._transport.abort()
+
     def close(self) -> None:
         """Send everything written, then the end of the stream; the other side closes as well.
 

@@ -189,7 +189,8 @@ class Mesh:
         link.close()
         if not link.lost.done():
             self._closing[link] = None
-            asyncio.get_running_loop().call_later(LINGER_S, link.drop, "it did not close in time")
+            loop = asyncio.get_running_loop()
+            loop.call_later(LINGER_S, link.abort, "it did not close in time")
 
     # Reaching them.
 

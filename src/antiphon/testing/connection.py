@@ -181,6 +181,9 @@ class End(asyncio.Transport):
         """Connect a protocol, which waits to be."""
         self._protocol = protocol
         protocol.connection_made(self)
+        if self.is_gone:  # lost before anybody could be told
+            error = ConnectionResetError(errno.ECONNRESET, "Connection reset by peer")
+            self._loop.call_soon(protocol.connection_lost, error, context=self._context)
         self.peer.wake()
 
     def lose(self, error: Exception | None) -> None:
@@ -191,7 +194,10 @@ class End(asyncio.Transport):
         self._buffer.clear()
         self._buffered = 0
         self._network.forget(self)
-        if self._protocol is not None and not self.owner.is_dead:
+        if self.owner.is_dead:
+            self._context = Context()  # what still arrives is the system's business from now on
+            self.peer.rewake()
+        elif self._protocol is not None:
             self._loop.call_soon(self._protocol.connection_lost, error, context=self._context)
 
     def drop_packets(self) -> None:
@@ -206,6 +212,11 @@ class End(asyncio.Transport):
         """Look again whether something can arrive at the other end."""
         if self._packets and not self._is_timed:
             self._time(self._packets[0][0])
+
+    def rewake(self) -> None:
+        """What was to arrive at a process that is dead now arrives at its system."""
+        self._is_timed = False
+        self.wake()
 
     # Sending.
 

@@ -16,7 +16,6 @@ import sys
 from asyncio import events
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
-from contextlib import suppress
 from contextvars import Context, ContextVar, copy_context
 from heapq import heappop, heappush
 from typing import Any, TypeVar, TypeVarTuple, Unpack
@@ -26,6 +25,9 @@ from antiphon.core.errors import AntiphonError
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 Work = Coroutine[Any, Any, T] | Generator[Any, None, T]
+
+_AWAITS_MAX = 100
+"""So often a coroutine may wait for something while it is being ended."""
 
 _TASKS_SWEPT = 256
 """So many tasks of a process are remembered before those that have ended are forgotten."""
@@ -62,14 +64,8 @@ class _Handle(events.Handle):
 
 
 class _TimerHandle(events.TimerHandle):
-    __slots__ = ("order", "owner", "when_us")
+    __slots__ = ("owner",)
     owner: Owner | None
-    when_us: int
-    order: int
-
-    def __lt__(self, other: object) -> bool:
-        assert isinstance(other, _TimerHandle), "the heap holds nothing else"
-        return (self.when_us, self.order) < (other.when_us, other.order)
 
 
 class VirtualEventLoop(asyncio.AbstractEventLoop):
@@ -82,7 +78,7 @@ class VirtualEventLoop(asyncio.AbstractEventLoop):
         self.failures: list[dict[str, Any]] = []
         """What callbacks and tasks raised that nobody took."""
         self._ready: deque[_Handle | _TimerHandle] = deque()
-        self._timers: list[_TimerHandle] = []
+        self._timers: list[tuple[int, int, _TimerHandle]] = []  # by time, then as they came
         self._count = 0
         self._is_running = False
         self._is_closed = False
@@ -140,9 +136,9 @@ class VirtualEventLoop(asyncio.AbstractEventLoop):
         if context is None:
             context = copy_context()
         handle = _TimerHandle(when_us / 1e6, callback, args, self, context)
-        handle.owner, handle.when_us, handle.order = context.get(OWNER), when_us, self._count
+        handle.owner = context.get(OWNER)
         self._count += 1
-        heappush(self._timers, handle)
+        heappush(self._timers, (when_us, self._count, handle))
         handle._scheduled = True  # type: ignore[attr-defined]  # noqa: SLF001 - as asyncio does
         return handle
 
@@ -199,15 +195,17 @@ class VirtualEventLoop(asyncio.AbstractEventLoop):
     def _advance(self, until_us: int | None) -> bool:
         """Move the clock to the next timer; False if there is none, or none that early."""
         timers = self._timers
-        while timers and (
-            timers[0]._cancelled or (timers[0].owner is not None and timers[0].owner.is_dead)  # noqa: SLF001
-        ):
+        while timers:
+            handle = timers[0][2]
+            is_dead = handle.owner is not None and handle.owner.is_dead
+            if not (handle._cancelled or is_dead):  # noqa: SLF001 - as above
+                break
             heappop(timers)
-        if not timers or (until_us is not None and timers[0].when_us > until_us):
+        if not timers or (until_us is not None and timers[0][0] > until_us):
             return False
-        self.now_us = max(self.now_us, timers[0].when_us)
-        while timers and timers[0].when_us <= self.now_us:
-            self._ready.append(heappop(timers))
+        self.now_us = max(self.now_us, timers[0][0])
+        while timers and timers[0][0] <= self.now_us:
+            self._ready.append(heappop(timers)[2])
         return True
 
     def stop(self) -> None:
@@ -299,14 +297,21 @@ class VirtualEventLoop(asyncio.AbstractEventLoop):
         for task in tasks:
             task._log_destroy_pending = False  # type: ignore[attr-defined]  # noqa: SLF001
             coroutine = task.get_coro()
-            # What coroutines do when they are ended from outside can change nothing any more.
-            with suppress(BaseException):
-                if not task.done() and coroutine is not None:
-                    coroutine.close()
+            if not task.done() and coroutine is not None:
+                _end(coroutine)
         events._set_running_loop(previous)  # noqa: SLF001
         self._ready.clear()
         self._timers.clear()
         self._tasks.clear()
+
+
+def _end(coroutine: Work[Any]) -> None:
+    """Cancel a coroutine where it stands, and again wherever it waits on its way out."""
+    for _ in range(_AWAITS_MAX):
+        try:
+            coroutine.throw(asyncio.CancelledError())
+        except BaseException:  # noqa: BLE001 - it has ended; what it says can change nothing
+            return
 
 
 def _us(seconds: float) -> int:

@@ -211,7 +211,13 @@ class Network:
         self._wake()
 
     def open_all(self) -> None:
-        """End every fault of a path, of a connection that is stalled, and every refusal."""
+        """End every fault of a path and every refusal; let connections go on that are stalled.
+
+        Those that are half open for good are reset, as keep-alives would find out in the end.
+        """
+        for end in list(self._ends):
+            if end.is_black_hole and not end.peer.owner.is_dead:
+                end.lose(_reset())
         self._closed.clear()
         self._refusing.clear()
         for end in self._held:
