@@ -64,7 +64,7 @@ class DriverWorld:
         self.cluster.network.delay_us = scenario.delay_us
         self.cluster.network.cut_chance = 0.15
         self.applications: dict[str, Application] = {}
-        self._verbs: dict[str, Callable[[Step], None]] = {
+        self.verbs: dict[str, Callable[[Step], None]] = {
             "multicast": self._multicast, "call": self._call, "letter": self._letter,
             "stop reading": self._stop_reading, "cut": self._break, "half open": self._break,
             "half open silently": self._break, "stall": self._break, "close path": self._close,
@@ -84,7 +84,7 @@ class DriverWorld:
             self._start(process, members=members)
         for step in scenario.steps:
             self._advance_to(step.at_us)
-            self._verbs[step.verb](step)
+            self.verbs[step.verb](step)
         self._advance_to(scenario.calm_us)
         cluster.heal()
         for application in self.applications.values():
@@ -218,7 +218,7 @@ class DriverWorld:
         while said and cluster.time_s < deadline_s:
             cluster.advance(pause_s)
             pause_s = min(pause_s * 1.5, STALE_S)
-            if self._is_hopeless():
+            if self.is_hopeless():
                 return ""
             said = self._unrest()
         if said:
@@ -267,7 +267,7 @@ class DriverWorld:
         alive = (name for name in self.applications if self.cluster[name].is_alive)
         return [self.applications[name] for name in alive if self.applications[name].end is None]
 
-    def _is_hopeless(self) -> bool:
+    def is_hopeless(self) -> bool:
         """Whether too few live for anybody to decide anything."""
         groups = [app.group for app in self._living() if app.is_in and app.group is not None]
         known = [view for group in groups if (view := latest_view(group)) is not None]
@@ -334,7 +334,7 @@ def examine_driver(scenario: DriverScenario) -> tuple[DriverFinding | None, list
     wrong: tuple[str, str] | None = None
     try:
         said = world.run()
-        events = cluster.events(at_rest=not said and not world._is_hopeless())  # noqa: SLF001
+        events = cluster.events(at_rest=not said and not world.is_hopeless())
         if cluster.loop.failures:
             failure = cluster.loop.failures[0]
             wrong = "raised", f"{failure.get('message')}: {failure.get('exception')!r}"
@@ -351,7 +351,7 @@ def examine_driver(scenario: DriverScenario) -> tuple[DriverFinding | None, list
 
 
 def _broken(world: DriverWorld, *, is_at_rest: bool) -> tuple[str, str] | None:
-    at_rest = is_at_rest and not world._is_hopeless()  # noqa: SLF001 - one file
+    at_rest = is_at_rest and not world.is_hopeless()
     verdict = world.cluster.verdict(at_rest=at_rest)
     broken = {item.property: item for item in verdict.properties if item.status is Status.VIOLATED}
     is_excused = any(which in broken for which in NOT_PROMISED[world.scenario.flush])
