@@ -72,8 +72,7 @@ def explore(
         if aim or replay is not None:
             message = "--drivers goes with --seeds, not with --aim or --replay"
             raise UsageError(message)
-        workers = jobs or os.cpu_count() or 1
-        chosen = _parse_seeds(seeds)
+        chosen, workers = _parse_seeds(seeds), jobs or os.cpu_count() or 1
         explore_drivers(chosen, flush, workers, failures, keep=keep, as_json=as_json)
         return
     if replay is not None:

@@ -69,7 +69,7 @@ class Process:
             transport=cluster.network.transport_of(self.owner, self.context),
             now_us=lambda: loop.now_us + self._offset_us,
             clock_s=lambda: (loop.now_us + self._offset_us) / 1e6,
-            wall_us=lambda: loop.now_us + _EPOCH_US,
+            wall_us=lambda: cluster.calendar_us,
             draw=random.randbytes,
             open_journal=partial(cluster.journals.open, name),
         )
@@ -212,6 +212,11 @@ class Cluster:
     # Time.
 
     @property
+    def calendar_us(self) -> int:
+        """The date that simulated processes see, in microseconds since 1970."""
+        return self.loop.now_us + _EPOCH_US
+
+    @property
     def time_s(self) -> float:
         """Seconds since the cluster began, in virtual time."""
         return self.loop.time()
@@ -249,7 +254,7 @@ class Cluster:
         if process.is_alive:
             self.loop.kill(process.owner)
             self.network.kill(process.owner, silently=silently)
-            self.journals.note_kill(name, self.loop.now_us + _EPOCH_US)
+            self.journals.note_kill(name, self.calendar_us)
 
     def pause(self, name: str) -> None:
         """Stop a process, as SIGSTOP does: its connections stay, and nobody answers on them."""
@@ -297,7 +302,7 @@ class Cluster:
 
     def events(self, *, at_rest: bool = False) -> list[Event]:
         """Return the trace of all processes so far: the rows of a run folder."""
-        at_rest_us = self.loop.now_us + _EPOCH_US if at_rest else None
+        at_rest_us = self.calendar_us if at_rest else None
         return self.journals.events(at_rest_us=at_rest_us)
 
     def verdict(self, *, at_rest: bool = False) -> Verdict:

@@ -4,6 +4,7 @@ Law: rows are those that a run folder would hold. A process that was killed has 
 one that still runs has none that says that it stopped, unless the cluster is known to be at rest.
 """
 
+from collections.abc import Collection
 from pathlib import Path
 
 from antiphon.trace.journal import Journal
@@ -59,13 +60,18 @@ class Journals:
                 journal.append(Event(process=journal.process, time_us=time_us, kind="crash"))
                 journal.close()
 
-    def events(self, *, at_rest_us: int | None = None) -> list[Event]:
-        """Return all rows; with a stop for who still runs, if the cluster was at rest then."""
+    def events(
+        self, *, at_rest_us: int | None = None, restless: Collection[str] = ()
+    ) -> list[Event]:
+        """Return all rows; with a stop for who still runs, if the cluster was at rest then.
+
+        Nothing is said of the end of those that are ``restless``.
+        """
         rows: list[Event] = []
-        for journals in self._of.values():
+        for name, journals in self._of.items():
             for journal in journals:
                 rows += journal.events
-                if at_rest_us is not None and not journal.is_closed:
+                if at_rest_us is not None and not journal.is_closed and name not in restless:
                     rows.append(
                         Event(
                             process=journal.process, time_us=at_rest_us, kind="stop",
