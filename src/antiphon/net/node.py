@@ -158,9 +158,11 @@ class Node:
             await wait_for_state(self)
         except BaseException as error:
             with suppress(AntiphonError):
+                detail = "never entered the group"
                 if isinstance(error, StateError):  # it is a member: the others had better know
                     await self._leave_soon()
-                await self._end("never entered the group")
+                    detail = LEFT if self.life.is_over and not self.ending.why else detail
+                await self._end(detail)
             raise
         self._is_running = True
         if self.life.is_over:  # excluded while it was still on its way in

@@ -79,11 +79,12 @@ class Application:
 
     async def _read(self, group: Group) -> None:
         async for event in group:
-            await self.is_reading.wait()
             if isinstance(event, Message):
                 if 0 < len(event.payload) < _WORD_BYTES:
                     self.words.add(event.payload)
                 self.tally.counts[event.sender] += 1
+            # Last: who comes back is given a state, which contains what it is at.
+            await self.is_reading.wait()
 
     async def multicast(self, payloads: list[bytes], order: str) -> None:
         """Multicast messages, one by one or all at once."""

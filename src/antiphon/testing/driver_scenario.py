@@ -16,6 +16,13 @@ ORDERS = ("fifo", "causal", "total", "uniform", "uniform total")
 """What is asked of a multicast; the ISIS flushes serve the first three."""
 
 
+BUSY_US = 4_000_000
+"""What happens begins within this time."""
+
+STARVED_US = 40_000_000
+"""For longer than this nobody waits for a member that reads nothing."""
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
     """Something that is done to a world at a time."""
@@ -74,7 +81,7 @@ class _Draft:
         self.steps: list[Step] = []
 
     def time_us(self) -> int:
-        return self.random.randrange(50_000, self.calm_us)
+        return self.random.randrange(50_000, min(self.calm_us, BUSY_US))
 
     def add(
         self, verb: str, *who: str, value: int = 0, order: str = "", at_us: int | None = None
@@ -101,13 +108,23 @@ def _speak(draft: _Draft) -> None:
     for _ in range(random.choice((0, 0, 1, 3))):
         if pair := draft.pair():
             draft.add("letter", *pair, value=random.choice((1, 3)))
-    if random.random() < 0.06:  # more than any buffer holds
-        who = random.choice(draft.running)
-        draft.add("multicast", who, str(1 << 20), value=24, order="causal")
+    if random.random() < 0.06:
+        _flood(draft)
     if random.random() < 0.15:
         at_us = draft.time_us()
         who = random.choice(draft.running)
         draft.add("stop reading", who, value=draft.length_us(at_us), at_us=at_us)
+
+
+def _flood(draft: _Draft) -> None:
+    """Multicast more than any buffer holds; perhaps to somebody who reads nothing for too long."""
+    random, at_us = draft.random, draft.time_us()
+    who = random.choice(draft.running)
+    draft.add("multicast", who, str(1 << 20), value=24, order="causal", at_us=at_us)
+    if (pair := draft.pair()) and random.random() < 0.4:
+        draft.calm_us = STARVED_US + 5_000_000
+        draft.add("stop reading", pair[0], value=STARVED_US, at_us=at_us // 2)
+        draft.add("multicast", pair[1], str(1 << 20), value=20, order="total", at_us=at_us)
 
 
 def _break_connections(draft: _Draft) -> None:
@@ -146,7 +163,7 @@ def _break_processes(draft: _Draft) -> None:
         draft.add(random.choice(("kill", "kill", "kill silently")), who, at_us=at_us)
         draft.running.remove(who)
         if random.random() < 0.5:
-            draft.add("restart", who, at_us=random.randrange(at_us, draft.calm_us + 1))
+            draft.add("restart", who, at_us=at_us + draft.length_us(at_us))
 
 
 def _come_and_go(draft: _Draft) -> None:
