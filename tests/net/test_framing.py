@@ -8,8 +8,9 @@ from tests.net.raw_peer import RawPeer, RawSenior, founders, greeting, run, runs
 
 from antiphon.core.errors import PeerError
 from antiphon.core.frames import FRAME_BYTES_MAX
-from antiphon.net.domain import founding_digest
-from antiphon.net.framing import (
+from antiphon.net.joining import make_node
+from antiphon.net.session.identity import founding_digest
+from antiphon.net.transport.framing import (
     BUFFER_BYTES,
     GREETING_BYTES_MAX,
     GUEST_BYTES_MAX,
@@ -17,7 +18,6 @@ from antiphon.net.framing import (
     join_with_length,
     with_length,
 )
-from antiphon.net.joining import make_node
 
 
 def _receive(buffer: FrameBuffer, data: bytes, piece_bytes: int) -> list[bytes]:

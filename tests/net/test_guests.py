@@ -49,14 +49,14 @@ from antiphon.core.frames import (
 )
 from antiphon.core.ids import GroupName, ProcessId, ViewNumber
 from antiphon.core.views import View
-from antiphon.net import lobby as lobby_module
-from antiphon.net import mesh as mesh_module
-from antiphon.net.door import STRANGERS_MAX
-from antiphon.net.framing import GREETING_BYTES_MAX, GUEST_BYTES_MAX, with_length
 from antiphon.net.joining import make_node
-from antiphon.net.lobby import GUESTS_MAX, HELD_BYTES_MAX, Lobby
-from antiphon.net.peer import Peer
-from antiphon.net.proof import ANSWER, DIAL, is_proven, proven
+from antiphon.net.session import lobby as lobby_module
+from antiphon.net.session import mesh as mesh_module
+from antiphon.net.session.listener import STRANGERS_MAX
+from antiphon.net.session.lobby import GUESTS_MAX, HELD_BYTES_MAX, Lobby
+from antiphon.net.session.peer import Peer
+from antiphon.net.session.proof import ANSWER, DIAL, is_proven, proven
+from antiphon.net.transport.framing import GREETING_BYTES_MAX, GUEST_BYTES_MAX, with_length
 
 pytestmark = pytest.mark.net
 

@@ -40,7 +40,7 @@ from antiphon.core.control import Alive, Out
 from antiphon.core.frames import FRAME_BYTES_MAX, VERSION, Control, Hello, decode_frame
 from antiphon.core.records import NUMBER_MAX
 from antiphon.core.runs import Run, SetsOrder
-from antiphon.net.framing import with_length
+from antiphon.net.transport.framing import with_length
 from antiphon.trace.schema import LEFT
 
 pytestmark = pytest.mark.net

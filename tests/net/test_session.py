@@ -5,8 +5,8 @@ from random import Random
 import pytest
 
 from antiphon.core.errors import PeerError
-from antiphon.net.framing import FrameBuffer, with_length
-from antiphon.net.session import ACK_BYTES, Session
+from antiphon.net.session.session import ACK_BYTES, Session
+from antiphon.net.transport.framing import FrameBuffer, with_length
 
 
 class Wire:

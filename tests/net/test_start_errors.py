@@ -23,9 +23,9 @@ from tests.net.raw_peer import RawPeer, RawSenior, carol, greeting
 
 from antiphon import UsageError, join
 from antiphon.core.frames import VERSION
-from antiphon.net import mesh
 from antiphon.net.joining import make_node
 from antiphon.net.node import Node
+from antiphon.net.session import mesh
 
 pytestmark = pytest.mark.net
 
@@ -331,7 +331,7 @@ def test_strangers_do_not_keep_a_group_from_starting(
         addresses = free_addresses()
         nodes = [make_node("choir", name, members=addresses) for name in TRIO]
         starts = [asyncio.ensure_future(nodes[0].start())]
-        await until(lambda: nodes[0]._door._listener, "alice listens")
+        await until(lambda: nodes[0]._listener._server, "alice listens")
         strangers = [await RawPeer.connect(addresses["alice"]) for _ in range(3)]
         await strangers[0].send(greeting(domain=7))
         await strangers[1].say(b"\xff" * 100)
@@ -353,7 +353,7 @@ def test_cancelled_start_leaves_nothing_behind(loop_factory: LoopFactory, tmp_pa
         addresses = free_addresses()
         node = make_node("choir", "bob", members=addresses, trace=tmp_path)
         start = asyncio.ensure_future(node.start())
-        await until(lambda: node._door._listener, "bob listens")
+        await until(lambda: node._listener._server, "bob listens")
         start.cancel()
         await asyncio.wait([start])
         assert start.cancelled()

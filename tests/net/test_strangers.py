@@ -11,8 +11,8 @@ from tests.net.raw_peer import RawPeer, carol, control, farewell, greeting, run,
 from antiphon.core.control import Out
 from antiphon.core.frames import FRAME_BYTES_MAX, VERSION, Hello, decode_frame
 from antiphon.core.ids import ProcessId
-from antiphon.net import mesh
-from antiphon.net.framing import with_length
+from antiphon.net.session import mesh
+from antiphon.net.transport.framing import with_length
 from antiphon.trace.schema import LEFT
 
 pytestmark = pytest.mark.net

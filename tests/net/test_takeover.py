@@ -40,20 +40,20 @@ from antiphon.core.errors import PeerError
 from antiphon.core.frames import Hello, decode_frame, encode_control, encode_hello
 from antiphon.core.greeting import Greeting
 from antiphon.core.ids import ProcessId
-from antiphon.net import credentials, door
-from antiphon.net.asking import ask
-from antiphon.net.credentials import Credentials
-from antiphon.net.framing import with_length
-from antiphon.net.link import Link
 from antiphon.net.node import Node
-from antiphon.net.peer import Peer
-from antiphon.net.proof import ANSWER, ASK, DIAL, draw_secret, is_proven, proven
+from antiphon.net.session import credentials, listener
+from antiphon.net.session.credentials import Credentials
+from antiphon.net.session.peer import Peer, PeerLink
+from antiphon.net.session.probe import probe
+from antiphon.net.session.proof import ANSWER, ASK, DIAL, draw_secret, is_proven, proven
 from antiphon.net.transport.environment import SYSTEM
+from antiphon.net.transport.framing import with_length
+from antiphon.net.transport.link import Link
 
 GARBAGE = b"\xff" * 50
 
 
-def _link(one: Node, other: Node) -> Link | None:
+def _link(one: Node, other: Node) -> PeerLink | None:
     return one.life.mesh.peers[other.life.process].link
 
 
@@ -130,7 +130,7 @@ def test_asking_in_a_members_name_does_not_cut_its_link(
     loop_factory: LoopFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Only who knows the session's secret is believed to have lost the connection."""
-    monkeypatch.setattr(door, "_SILENT_US", -1)
+    monkeypatch.setattr(listener, "_SILENT_US", -1)
 
     async def scene() -> None:
         async with choir() as nodes:
@@ -154,12 +154,12 @@ def test_claims_are_looked_into_now_and_then(
 
     async def counted(transport: Any, address: str, *args: Any) -> Any:
         asked.append(address)
-        return await ask(transport, address, *args)
+        return await probe(transport, address, *args)
 
     async def scene() -> None:
         async with choir() as nodes:
             alice, bob = nodes["alice"], nodes["bob"]
-            monkeypatch.setattr(credentials, "ask", counted)
+            monkeypatch.setattr(credentials, "probe", counted)
             loop = asyncio.get_running_loop()
             began = loop.time()
             for number in range(200):
@@ -283,7 +283,11 @@ def test_answer_of_another_time_is_refused(loop_factory: LoopFactory) -> None:
     """Whoever has kept an answer, or has none that is proven, cannot go on with the session."""
 
     async def scene() -> None:
-        mine, peer, link = Credentials(_Life(), SYSTEM), Peer(BOB, is_senior=True), Link(_NOBODY)
+        mine, peer, link = (
+            Credentials(_Life(), SYSTEM),
+            Peer(BOB, is_senior=True),
+            Link[Peer](_NOBODY),
+        )
         first = mine.to_dial(peer, link)
         assert first.secret
         mine.believe(peer, link, _greeting(to=1))

@@ -7,10 +7,10 @@ import pytest
 from tests.net.harness import LoopFactory, play
 
 from antiphon import UsageError
-from antiphon.net.address import Address
+from antiphon.net.transport.address import Address
 from antiphon.net.transport.environment import SYSTEM
 from antiphon.net.transport.interface import NEEDS, P, Promise, check_needs
-from antiphon.net.transport.tcp import TcpListener, TcpTransport
+from antiphon.net.transport.tcp import TcpServer, TcpTransport
 
 
 class Datagrams:
@@ -19,7 +19,7 @@ class Datagrams:
     name = "UDP"
     promises = frozenset({Promise.FULL_MESH})
 
-    async def listen(self, address: Address, factory: Callable[[], P]) -> TcpListener:
+    async def listen(self, address: Address, factory: Callable[[], P]) -> TcpServer:
         """Never called."""
         raise NotImplementedError
 

@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 from tests.testing.test_event_loop import make_loop
 
-from antiphon.net.address import Address
+from antiphon.net.transport.address import Address
 from antiphon.net.transport.interface import Transport
 from antiphon.net.transport.tcp import TcpTransport
 from antiphon.testing.event_loop import OWNER, Owner

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import msgspec
 import pytest
 
-from antiphon.net.credentials import Credentials
-from antiphon.net.link import Link
-from antiphon.net.mesh import Mesh
-from antiphon.net.session import Session
+from antiphon.net.session.credentials import Credentials
+from antiphon.net.session.mesh import Mesh
+from antiphon.net.session.peer import PeerLink
+from antiphon.net.session.session import Session
 from antiphon.stack.settings import FLUSHES
 from antiphon.testing.driver_scenario import random_driver_scenario
 from antiphon.testing.driver_world import DriverWorld, examine_driver
@@ -65,7 +65,7 @@ def _forget_nothing(self: Session, received: int) -> list[bytes]:
     return []
 
 
-def _take_up_without_greeting(self: Mesh, link: Link, why: str) -> None:
+def _take_up_without_greeting(self: Mesh, link: PeerLink, why: str) -> None:
     """Do not notice that a link is gone."""
 
 

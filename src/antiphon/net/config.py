@@ -11,8 +11,8 @@ from antiphon.core.errors import UsageError
 from antiphon.core.ids import GroupName, ProcessId, ViewNumber, check_name
 from antiphon.core.records import MEMBERS_MAX
 from antiphon.core.views import View
-from antiphon.net.address import Address, check_insecure, parse_address
 from antiphon.net.state_keeper import State
+from antiphon.net.transport.address import Address, check_insecure, parse_address
 from antiphon.net.transport.environment import SYSTEM, Environment
 from antiphon.stack.settings import Settings
 

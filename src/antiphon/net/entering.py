@@ -23,12 +23,11 @@ from antiphon.core.frames import encode_hello
 from antiphon.core.ids import GroupName, ProcessId, ViewNumber
 from antiphon.core.views import View
 from antiphon.membership.entrance import Found, GiveUp, Inquire, Knock, Search
-from antiphon.net.asking import Answer, HungUpError, ask
-from antiphon.net.door import GIVEN_OTHERS
-from antiphon.net.identity import Identity
 from antiphon.net.life import Life
-from antiphon.net.link import Link
-from antiphon.net.peer import Peer
+from antiphon.net.session.identity import Identity
+from antiphon.net.session.listener import GIVEN_OTHERS
+from antiphon.net.session.peer import Peer, PeerLink
+from antiphon.net.session.probe import Answer, HungUpError, probe
 
 if TYPE_CHECKING:
     from antiphon.net.node import Node
@@ -58,7 +57,7 @@ class Entrance:
         self._is_running_without_us = False
         self._search: Search | None = None
         self._life: Life | None = None  # the one that knocks
-        self._knocked: Link | None = None
+        self._knocked: PeerLink | None = None
         self._asking: dict[asyncio.Task[None], None] = {}
 
     async def found(self, view: View) -> None:
@@ -300,7 +299,7 @@ class Entrance:
         domain, hello, asker = self._question()
         life = self._life
         try:
-            answer = await ask(self._transport, place, hello, ASK_S)
+            answer = await probe(self._transport, place, hello, ASK_S)
         except (OSError, HungUpError):
             search.miss(place, self._now_us(), self._draw_fraction())
         except PeerError as error:

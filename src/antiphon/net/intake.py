@@ -20,7 +20,7 @@ from antiphon.core.frames import Control, Frame, Post, Relay, Runs
 from antiphon.core.ids import ProcessId
 from antiphon.core.runs import Letter, Run
 from antiphon.net.backlog import Backlog
-from antiphon.net.peer import Peer
+from antiphon.net.session.peer import Peer
 from antiphon.stack.member import Member
 
 if TYPE_CHECKING:

@@ -40,16 +40,16 @@ from antiphon.membership.effects import (
     SendRun,
     SuspectProcess,
 )
-from antiphon.net.asking import Answer
-from antiphon.net.identity import Identity
 from antiphon.net.intake import Intake
 from antiphon.net.life_owner import Owner
-from antiphon.net.mesh import Mesh
 from antiphon.net.outlet import Outlet
 from antiphon.net.paying import Payer
-from antiphon.net.peer import Peer
 from antiphon.net.recorder import Recorder
-from antiphon.net.session import ACK_BYTES
+from antiphon.net.session.identity import Identity
+from antiphon.net.session.mesh import Mesh
+from antiphon.net.session.peer import Peer
+from antiphon.net.session.probe import Answer
+from antiphon.net.session.session import ACK_BYTES
 from antiphon.net.state_keeper import State, StateKeeper
 from antiphon.net.transport.environment import Environment
 from antiphon.stack.member import Member

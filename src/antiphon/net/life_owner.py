@@ -10,8 +10,8 @@ from antiphon.core.ids import ProcessId
 from antiphon.core.runs import Run
 from antiphon.core.views import View
 from antiphon.membership.effects import LeaveGroup
-from antiphon.net.asking import Answer
-from antiphon.net.peer import Peer
+from antiphon.net.session.peer import Peer
+from antiphon.net.session.probe import Answer
 
 
 class Owner(Protocol):

@@ -36,15 +36,15 @@ from antiphon.core.runs import (
 )
 from antiphon.core.views import View as AgreedView
 from antiphon.membership.effects import LeaveGroup
-from antiphon.net.asking import Answer
 from antiphon.net.config import Config
-from antiphon.net.door import Door
 from antiphon.net.entering import Entrance, wait_for_state
 from antiphon.net.group import Group
-from antiphon.net.identity import Identity
 from antiphon.net.life import Life
-from antiphon.net.peer import Peer
 from antiphon.net.service import Service
+from antiphon.net.session.identity import Identity
+from antiphon.net.session.listener import Listener
+from antiphon.net.session.peer import Peer
+from antiphon.net.session.probe import Answer
 from antiphon.net.stall import Stall
 from antiphon.net.stream import Letter as StreamLetter
 from antiphon.net.stream import Stream, View, as_event
@@ -55,7 +55,7 @@ _log = logging.getLogger("antiphon")
 
 
 class Node:
-    """One process, its door, its current life, and its handle on the group."""
+    """One process, its listener, its current life, and its handle on the group."""
 
     def __init__(self, config: Config) -> None:
         """Describe how to take part; nothing happens before :meth:`start`."""
@@ -70,7 +70,7 @@ class Node:
         self._outgoing = sending.outgoing
         self.withdraw = self._outgoing.withdraw
         self.address = config.address
-        self._door = Door(config.environment, insecure=config.insecure)
+        self._listener = Listener(config.environment, insecure=config.insecure)
         self._life: Life | None = None
         self._entrance: Entrance | None = None
         self.view: View | None = None
@@ -117,7 +117,7 @@ class Node:
     @property
     def turned_away(self) -> str | None:
         """Why somebody was turned away for being given another group."""
-        return self._door.turned_away
+        return self._listener.turned_away
 
     def stability(self) -> dict[str, int]:
         """Return, for each member, how many of its messages are known to be stable."""
@@ -147,7 +147,7 @@ class Node:
         self._is_started = True
         config = self.config
         try:
-            self.address = await self._door.open(config.address, config.me)
+            self.address = await self._listener.open(config.address, config.me)
             self._entrance = Entrance(self, config.connect_s)
             if config.founding is not None:
                 await self._entrance.found(config.founding)
@@ -182,7 +182,7 @@ class Node:
         self.ending = LeaveGroup("")
         identity = self.identity(process, start, founding)
         former = self._life
-        self._life = self._door.life = self.sending.life = Life(
+        self._life = self._listener.life = self.sending.life = Life(
             self, identity, config.environment,
             state=config.state, trace=config.trace, delay_s_max=config.delay_s_max,
         )  # fmt: skip
@@ -200,7 +200,7 @@ class Node:
 
     async def end_life(self, detail: str) -> None:
         """End the current life, and stay for another one."""
-        life, self._door.life = self._life, None
+        life, self._listener.life = self._life, None
         if life is not None:
             await life.close(detail)
 
@@ -242,7 +242,7 @@ class Node:
         try:
             await self.end_life(detail)
         finally:
-            await self._door.close()
+            await self._listener.close()
             self._end_stream(None)
             self.changed.set()
 

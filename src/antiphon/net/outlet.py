@@ -20,10 +20,10 @@ from antiphon.core.frames import (
 from antiphon.core.ids import ProcessId
 from antiphon.core.runs import Letter, Run
 from antiphon.net.credit import Credit
-from antiphon.net.framing import join_with_length, with_length
-from antiphon.net.mesh import Mesh
-from antiphon.net.peer import KEPT_BYTES_MAX
+from antiphon.net.session.mesh import Mesh
+from antiphon.net.session.peer import KEPT_BYTES_MAX
 from antiphon.net.stream import weight
+from antiphon.net.transport.framing import join_with_length, with_length
 
 RELAY_BYTES_MAX = 1024 * 1024
 """Bytes of one frame of relayed runs, unless a single run is larger."""

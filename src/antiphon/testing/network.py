@@ -19,7 +19,7 @@ from contextvars import Context
 from random import Random
 from typing import NamedTuple
 
-from antiphon.net.address import Address
+from antiphon.net.transport.address import Address
 from antiphon.net.transport.interface import P, Promise
 from antiphon.testing.connection import End, Sign
 from antiphon.testing.event_loop import Owner, VirtualEventLoop
@@ -31,7 +31,7 @@ _OUTSIDE = Context()
 """Of what belongs to no process: the network's own part."""
 
 
-class MemoryListener:
+class MemoryServer:
     """An address at which a simulated process accepts connections."""
 
     def __init__(
@@ -77,7 +77,7 @@ class Network:
         self.cut_chance = 0.05
         """How often what is written in one piece arrives in two."""
         self._random = Random(f"network {seed}")
-        self._listeners: dict[Address, MemoryListener] = {}
+        self._listeners: dict[Address, MemoryServer] = {}
         self._ends: dict[End, None] = {}
         self._delays: dict[tuple[str, str], tuple[int, int]] = {}
         self._closed: dict[tuple[str, str], None] = {}
@@ -114,7 +114,7 @@ class Network:
         """An end is gone."""
         self._ends.pop(end, None)
 
-    def forget_listener(self, listener: MemoryListener) -> None:
+    def forget_listener(self, listener: MemoryServer) -> None:
         """Nobody listens there any more."""
         if self._listeners.get(listener.address) is listener:
             del self._listeners[listener.address]
@@ -131,14 +131,14 @@ class Network:
         context: Context,
         address: Address,
         factory: Callable[[], asyncio.BaseProtocol],
-    ) -> MemoryListener:
+    ) -> MemoryServer:
         """Give a process an address."""
         if not address.port:
             ports = (Address(address.host, port) for port in range(_FIRST_PORT, _PORT_MAX))
             address = next(place for place in ports if place not in self._last_at)
         if address in self._listeners:
             raise OSError(errno.EADDRINUSE, "Address already in use")
-        listener = MemoryListener(self, owner, context, address, factory)
+        listener = MemoryServer(self, owner, context, address, factory)
         self._listeners[address] = listener
         self._last_at[address] = owner
         self._down.pop(address, None)
@@ -173,7 +173,7 @@ class Network:
     def _is_open(self, one: Owner, other: Owner) -> bool:
         return self.is_open(one, other) and self.is_open(other, one)
 
-    def _pair(self, end: End, listener: MemoryListener) -> End:
+    def _pair(self, end: End, listener: MemoryServer) -> End:
         place = (listener.address.host, listener.address.port)
         other = End(self, listener.owner, listener.context, place)
         end.peer, other.peer = other, end
@@ -296,7 +296,7 @@ class MemoryTransport:
         self._owner = owner
         self._context = context
 
-    async def listen(self, address: Address, factory: Callable[[], P]) -> MemoryListener:
+    async def listen(self, address: Address, factory: Callable[[], P]) -> MemoryServer:
         """Accept connections at ``address``."""
         return self._network.listen(self._owner, self._context, address, factory)
 

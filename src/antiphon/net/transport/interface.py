@@ -14,7 +14,7 @@ from enum import StrEnum
 from typing import Protocol, TypeVar
 
 from antiphon.core.errors import UsageError
-from antiphon.net.address import Address
+from antiphon.net.transport.address import Address
 
 P = TypeVar("P", bound=asyncio.BaseProtocol)
 
@@ -29,7 +29,7 @@ class Promise(StrEnum):
     REFUSAL = "tells that nobody listens from getting no answer"
 
 
-class Listener(Protocol):
+class Server(Protocol):
     """An address at which connections are accepted."""
 
     @property
@@ -51,7 +51,7 @@ class Transport(Protocol):
     def promises(self) -> frozenset[Promise]:
         """What its connections promise."""
 
-    async def listen(self, address: Address, factory: Callable[[], P]) -> Listener:
+    async def listen(self, address: Address, factory: Callable[[], P]) -> Server:
         """Accept connections at ``address``, each with a protocol of its own.
 
         A port of 0 stands for any that is free. Raises OSError if the address cannot be had.

@@ -10,11 +10,11 @@ very port that it dials. That is nobody listening too, and must not pass for som
 import asyncio
 from collections.abc import Callable
 
-from antiphon.net.address import Address
+from antiphon.net.transport.address import Address
 from antiphon.net.transport.interface import P, Promise
 
 
-class TcpListener:
+class TcpServer:
     """A listening socket."""
 
     def __init__(self, server: asyncio.Server, host: str) -> None:
@@ -34,14 +34,14 @@ class TcpTransport:
     name = "TCP"
     promises = frozenset(Promise)
 
-    async def listen(self, address: Address, factory: Callable[[], P]) -> TcpListener:
+    async def listen(self, address: Address, factory: Callable[[], P]) -> TcpServer:
         """Accept connections at ``address``."""
         loop = asyncio.get_running_loop()
         try:
             server = await loop.create_server(factory, address.host, address.port)
         except UnicodeError as error:  # from names that cannot be a host's
             raise OSError(str(error)) from None
-        return TcpListener(server, address.host)
+        return TcpServer(server, address.host)
 
     async def connect(
         self, address: Address, factory: Callable[[], P]

@@ -1,7 +1,7 @@
 """The mesh: sessions of one life of this process with all others that concern it.
 
 Law: of two processes the junior one (later in the view) dials, so each pair has one connection.
-When it is lost the junior dials again; the senior only asks (``asking``), to learn whether anybody
+When it is lost the junior dials again; the senior only asks (``probe``), to learn whether anybody
 is there. Nothing is lost meanwhile (``session``), and the views do not change for it.
 
 A process is dead for certain, and its mesh says so at once, if nobody listens where it did, or
@@ -25,15 +25,15 @@ from antiphon.core.errors import PeerError
 from antiphon.core.frames import Ack, Bye, Frame, Hello, encode_ack, encode_bye, encode_hello
 from antiphon.core.greeting import Greeting
 from antiphon.core.ids import ProcessId
-from antiphon.net.address import parse_address
-from antiphon.net.asking import Answer
-from antiphon.net.credentials import Credentials
-from antiphon.net.framing import with_length
-from antiphon.net.link import Link
-from antiphon.net.lobby import Lobby
-from antiphon.net.peer import Peer
-from antiphon.net.slow_link import SlowLink
+from antiphon.net.session.credentials import Credentials
+from antiphon.net.session.lobby import Lobby
+from antiphon.net.session.peer import Peer, PeerLink
+from antiphon.net.session.probe import Answer
+from antiphon.net.transport.address import parse_address
 from antiphon.net.transport.environment import Environment
+from antiphon.net.transport.framing import with_length
+from antiphon.net.transport.link import Link
+from antiphon.net.transport.slow_link import SlowLink
 
 GREETING_S = 5.0
 """How long a connection may take to say who it is."""
@@ -58,7 +58,7 @@ _FIRST_CALL_S = 1.0
 _log = logging.getLogger("antiphon")
 
 
-class Owner(Protocol):
+class MeshOwner(Protocol):
     """What a mesh needs of the life that it serves."""
 
     process: ProcessId
@@ -101,11 +101,11 @@ class Owner(Protocol):
 class Mesh:
     """The peers of one life."""
 
-    def __init__(self, owner: Owner) -> None:
+    def __init__(self, owner: MeshOwner) -> None:
         """Start with nobody."""
         self._owner = owner
         self._tasks: dict[asyncio.Task[None], None] = {}
-        self._closing: dict[Link, None] = {}
+        self._closing: dict[PeerLink, None] = {}
         self._slow_count = 0
         self.credentials = Credentials(owner, owner.environment)
         self.lobby = Lobby(self)
@@ -184,7 +184,7 @@ class Mesh:
         if peer.link is not None:
             self._close(peer.link)
 
-    def _close(self, link: Link) -> None:
+    def _close(self, link: PeerLink) -> None:
         link.peer = None
         link.close()
         if not link.lost.done():
@@ -235,7 +235,7 @@ class Mesh:
         address = parse_address(peer.process.address)
         async with asyncio.timeout(GREETING_S):
             _, link = await owner.environment.transport.connect(
-                address, lambda: Link(self, self.slow())
+                address, lambda: Link[Peer](self, self.slow())
             )
         link.dialled = peer
         try:
@@ -317,7 +317,7 @@ class Mesh:
 
     # What links call.
 
-    def on_greeting(self, link: Link, hello: Hello) -> None:
+    def on_greeting(self, link: PeerLink, hello: Hello) -> None:
         """A peer that was dialled answers."""
         peer, greeting, owner = link.dialled, hello.greeting, self._owner
         assert peer is not None, "who dials here is received elsewhere"
@@ -334,7 +334,7 @@ class Mesh:
             self.credentials.believe(peer, link, greeting)
             self.take_up(peer, link, greeting)
 
-    def take_up(self, peer: Peer, link: Link, greeting: Greeting) -> None:
+    def take_up(self, peer: Peer, link: PeerLink, greeting: Greeting) -> None:
         """Go on with a session, or begin it, over a link whose greeting has been accepted."""
         peer.start, peer.heard_us = greeting.start, self._owner.environment.now_us()
         if peer.is_guest:
@@ -347,7 +347,7 @@ class Mesh:
         self.note_writable()
         self._owner.on_room()
 
-    def on_foreign_greeting(self, link: Link) -> None:
+    def on_foreign_greeting(self, link: PeerLink) -> None:
         """Nothing: the frame is refused for its version."""
 
     def on_frame(self, peer: Peer, frame: Frame, byte_count: int) -> None:
@@ -395,7 +395,7 @@ class Mesh:
         """Somebody has caught up."""
         self.note_writable()
 
-    def on_lost(self, link: Link, why: str) -> None:
+    def on_lost(self, link: PeerLink, why: str) -> None:
         """A link is gone: a session waits for the next one, unless its peer is at fault."""
         self._closing.pop(link, None)
         peer = link.peer

@@ -10,15 +10,12 @@ drained: the node makes senders wait (``await`` is the back-pressure).
 
 import asyncio
 from contextlib import suppress
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import Generic, Protocol, TypeVar, cast
 
 from antiphon.core.errors import PeerError
 from antiphon.core.frames import Frame, Hello, decode_frame, has_other_version
-from antiphon.net.framing import FrameBuffer, with_length
-from antiphon.net.slow_link import SlowLink
-
-if TYPE_CHECKING:
-    from antiphon.net.peer import Peer
+from antiphon.net.transport.framing import FrameBuffer, with_length
+from antiphon.net.transport.slow_link import SlowLink
 
 WRITE_BYTES_MAX = 2 * 1024 * 1024
 """Bytes waiting for a slow peer before senders wait."""
@@ -26,19 +23,23 @@ WRITE_BYTES_MAX = 2 * 1024 * 1024
 _WRITE_BYTES_LOW = WRITE_BYTES_MAX // 4
 
 
-class Owner(Protocol):
+Peer = TypeVar("Peer")
+"""What an owner knows of the process at the other end; a link only hands it back."""
+
+
+class LinkOwner(Protocol[Peer]):
     """What a link needs of who made it."""
 
-    def on_greeting(self, link: "Link", hello: Hello) -> None:
+    def on_greeting(self, link: "Link[Peer]", hello: Hello) -> None:
         """The other side has said who it is; raise PeerError to refuse it."""
 
-    def on_foreign_greeting(self, link: "Link") -> None:
+    def on_foreign_greeting(self, link: "Link[Peer]") -> None:
         """The other side greets in another version."""
 
-    def on_frame(self, peer: "Peer", frame: Frame, byte_count: int) -> None:
+    def on_frame(self, peer: Peer, frame: Frame, byte_count: int) -> None:
         """A greeted peer sent a frame; raise PeerError if no correct process would."""
 
-    def on_read(self, peer: "Peer") -> None:
+    def on_read(self, peer: Peer) -> None:
         """Everything that had arrived from a peer has been passed on."""
 
     def on_full(self) -> None:
@@ -47,14 +48,14 @@ class Owner(Protocol):
     def on_room(self) -> None:
         """The link can be written to again."""
 
-    def on_lost(self, link: "Link", why: str) -> None:
+    def on_lost(self, link: "Link[Peer]", why: str) -> None:
         """The link is gone."""
 
 
-class Link(asyncio.BufferedProtocol):
+class Link(asyncio.BufferedProtocol, Generic[Peer]):
     """One connection, from greeting to loss."""
 
-    def __init__(self, owner: Owner, slow: SlowLink | None = None) -> None:
+    def __init__(self, owner: LinkOwner[Peer], slow: SlowLink | None = None) -> None:
         """Wait to be connected."""
         self.owner = owner
         """Whom it tells; whoever accepts a greeting may take over."""

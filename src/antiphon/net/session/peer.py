@@ -8,11 +8,15 @@ import asyncio
 from collections.abc import Callable
 
 from antiphon.core.ids import ProcessId
-from antiphon.net.link import Link
-from antiphon.net.session import Again, Session
+from antiphon.net.session.session import Again, Session
+from antiphon.net.transport.link import Link
 
 KEPT_BYTES_MAX = 16 * 1024 * 1024
 """Bytes kept for a peer that does not acknowledge them before senders wait."""
+
+
+PeerLink = Link["Peer"]
+"""A link that knows whose it is."""
 
 
 class Peer:
@@ -32,7 +36,7 @@ class Peer:
         """What shows that a greeting is of who the session is with; empty before the first one."""
         self.offered = b""
         """The secret in a first greeting that has not been answered yet."""
-        self._link: Link | None = None
+        self._link: PeerLink | None = None
         self.is_senior = is_senior
         """Whether this process dials it, and not the other way round."""
         self.has_left = False
@@ -56,7 +60,7 @@ class Peer:
         self.task: asyncio.Task[None] | None = None
 
     @property
-    def link(self) -> Link | None:
+    def link(self) -> PeerLink | None:
         """The connection in use."""
         return self._link
 
@@ -88,7 +92,7 @@ class Peer:
         if self._link is not None:
             self._link.write(stream_bytes)
 
-    def attach(self, link: Link, received: int) -> None:
+    def attach(self, link: PeerLink, received: int) -> None:
         """Go on over a new link, to a peer that has ``received`` so many frames."""
         again = self.session.resume(received)
         old, self._link = self._link, link

@@ -1,11 +1,15 @@
-"""Who a process is in one life, and what it says of itself to others."""
+"""Who a process is in one life, and what it says of itself to others.
 
+Digests say in four bytes what processes must have been given alike.
+"""
+
+import zlib
 from dataclasses import dataclass
 
+from antiphon.core.frames import VERSION
 from antiphon.core.greeting import Greeting
 from antiphon.core.ids import ProcessId
 from antiphon.core.views import View
-from antiphon.net.domain import domain_digest, founding_digest
 from antiphon.stack.settings import Settings
 
 
@@ -77,3 +81,16 @@ class Identity:
                 "entering, or at none"
             )
         return "its group speaks another protocol: run the same version everywhere"
+
+
+def domain_digest(group: str, flush: str, *, with_state: bool, with_commit: bool = False) -> int:
+    """Return what tells this domain from others: it is on every frame."""
+    said = ["antiphon", str(VERSION), "vector", group, flush, "state" if with_state else ""]
+    said += ["commit"] if with_commit else []
+    return zlib.crc32("\n".join(said).encode())
+
+
+def founding_digest(members: tuple[ProcessId, ...]) -> int:
+    """Return what tells the founding members from others: names and addresses, in order."""
+    said = [f"{member.name} {member.address}" for member in members]
+    return zlib.crc32("\n".join(["founding", *said]).encode())

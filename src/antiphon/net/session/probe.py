@@ -1,4 +1,4 @@
-"""Asking: a short connection that only exchanges greetings.
+"""A probe: a short connection that only exchanges greetings.
 
 Law: an answer tells whether somebody listens there, who it is, since which start, and what it
 knows of the asker. Nothing else follows from it, and nothing is left open behind it. Nobody
@@ -14,8 +14,8 @@ from antiphon.core.control import Out, Standing
 from antiphon.core.errors import PeerError, UsageError
 from antiphon.core.frames import Control, Hello, decode_frame
 from antiphon.core.greeting import Greeting
-from antiphon.net.address import parse_address
-from antiphon.net.framing import GREETING_BYTES_MAX, with_length
+from antiphon.net.transport.address import parse_address
+from antiphon.net.transport.framing import GREETING_BYTES_MAX, with_length
 from antiphon.net.transport.interface import Transport
 
 _LENGTH = struct.Struct("<I")
@@ -37,7 +37,7 @@ class Answer(NamedTuple):
     """If the asker is no member any more: that; of a member: how it stands itself."""
 
 
-async def ask(transport: Transport, address: str, hello: bytes, timeout_s: float) -> Answer:
+async def probe(transport: Transport, address: str, hello: bytes, timeout_s: float) -> Answer:
     """Greet whoever listens at ``address``; return the answer.
 
     Raises OSError if there is no connection (TimeoutError included), PeerError if what is said is

@@ -1,4 +1,4 @@
-"""The door: where other processes come in.
+"""The listener: where other processes come in.
 
 Law: whoever connects has to greet, soon and briefly, and gets an answer. What follows depends on
 who it is: a member, or who may be one, goes on with its session; a joiner begins one; whoever
@@ -14,21 +14,22 @@ import asyncio
 import errno
 import logging
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import Protocol
 
+from antiphon.core.control import Out, Standing
 from antiphon.core.errors import PeerError, UsageError
 from antiphon.core.frames import Frame, Hello, encode_control, encode_hello
 from antiphon.core.greeting import Greeting
-from antiphon.net import mesh as mesh_module
-from antiphon.net.address import Address
-from antiphon.net.asking import is_address
-from antiphon.net.link import Link
-from antiphon.net.peer import Peer
+from antiphon.core.ids import ProcessId
+from antiphon.net.session import mesh as mesh_module
+from antiphon.net.session.identity import Identity
+from antiphon.net.session.mesh import Mesh
+from antiphon.net.session.peer import Peer, PeerLink
+from antiphon.net.session.probe import is_address
+from antiphon.net.transport.address import Address
 from antiphon.net.transport.environment import Environment
-from antiphon.net.transport.interface import Listener
-
-if TYPE_CHECKING:
-    from antiphon.net.life import Life
+from antiphon.net.transport.interface import Server
+from antiphon.net.transport.link import Link
 
 STRANGERS_MAX = 128
 """Connections at a time that have no session, or none yet."""
@@ -43,17 +44,43 @@ _ANSWERED = "it has its answer"
 _log = logging.getLogger("antiphon")
 
 
-class Door:
+class Host(Protocol):
+    """What a listener needs of the life that visitors come to see."""
+
+    process: ProcessId
+    start: int
+    domain: int
+    founding: int
+    identity: Identity
+    mesh: Mesh
+    is_over: bool
+
+    @property
+    def is_founding(self) -> bool:
+        """Whether the group is still to begin."""
+
+    @property
+    def view_number(self) -> int:
+        """The number of the last view agreed on, as far as this process knows; 0 outside."""
+
+    def greeting(self, other: ProcessId) -> Greeting:
+        """Return what to say to ``other``."""
+
+    def answer(self, asker: Greeting, *, has_channel: bool) -> Out | Standing | None:
+        """Return what to tell who asks, beside the greeting."""
+
+
+class Listener:
     """Listens, and receives who comes."""
 
     def __init__(self, environment: Environment, *, insecure: bool) -> None:
         """Stay closed."""
         self._environment = environment
         self._insecure = insecure
-        self._listener: Listener | None = None
-        self._links: dict[Link, None] = {}
-        self._confirming: dict[Link, asyncio.Task[None]] = {}
-        self.life: Life | None = None
+        self._server: Server | None = None
+        self._links: dict[PeerLink, None] = {}
+        self._confirming: dict[PeerLink, asyncio.Task[None]] = {}
+        self.life: Host | None = None
         """Whom the visitors come to see."""
         self.turned_away: str | None = None
         """Why the last one was turned away for being given another group."""
@@ -61,18 +88,18 @@ class Door:
     async def open(self, address: Address, name: str) -> Address:
         """Listen; return where, for a port of 0 is any that is free."""
         try:
-            self._listener = await self._environment.transport.listen(address, self._accept)
+            self._server = await self._environment.transport.listen(address, self._accept)
         except OSError as error:
             is_in_use = error.errno == errno.EADDRINUSE
             what = "is in use" if is_in_use else f"cannot be used ({error})"
             message = f"{address} {what}: give {name} another address"
             raise UsageError(message) from None
-        return self._listener.address
+        return self._server.address
 
     async def close(self) -> None:
         """Listen no longer, and send away who has not greeted yet."""
-        if self._listener is not None:
-            self._listener.close()
+        if self._server is not None:
+            self._server.close()
         links = list(self._links)
         confirming = list(self._confirming.values())
         for task in confirming:
@@ -83,9 +110,9 @@ class Door:
         if links:
             await asyncio.wait([link.lost for link in links])
 
-    def _accept(self) -> Link:
+    def _accept(self) -> PeerLink:
         self._make_room()
-        link = Link(self, self.life.mesh.slow() if self.life is not None else None)
+        link = Link[Peer](self, self.life.mesh.slow() if self.life is not None else None)
         self._links[link] = None
         loop = asyncio.get_running_loop()
         timer = loop.call_later(mesh_module.GREETING_S, link.drop, "it never greeted")
@@ -103,7 +130,7 @@ class Door:
 
     # What links call.
 
-    def on_greeting(self, link: Link, hello: Hello) -> None:
+    def on_greeting(self, link: PeerLink, hello: Hello) -> None:
         """Answer a greeting, and let in who belongs here."""
         life, greeting = self.life, hello.greeting
         if life is None:
@@ -134,7 +161,7 @@ class Door:
             self._confirming[link] = task
             task.add_done_callback(lambda _: self._confirming.pop(link, None))
 
-    async def _confirm(self, link: Link, life: "Life", greeting: Greeting) -> None:
+    async def _confirm(self, link: PeerLink, life: Host, greeting: Greeting) -> None:
         """Let in a process that greets for the first time, if it is the one that it says."""
         is_confirmed = await life.mesh.credentials.confirm(greeting)
         if link.is_dropped or life is not self.life or life.is_over:
@@ -152,11 +179,11 @@ class Door:
         except PeerError as error:
             link.drop(str(error))
 
-    def _refuse(self, link: Link, life: "Life", greeting: Greeting, problem: str) -> None:
+    def _refuse(self, link: PeerLink, life: Host, greeting: Greeting, problem: str) -> None:
         self._answer(link, life, greeting)
         link.drop(problem)
 
-    def _let_in(self, link: Link, life: "Life", greeting: Greeting) -> None:
+    def _let_in(self, link: PeerLink, life: Host, greeting: Greeting) -> None:
         peer = life.mesh.peers.get(greeting.process)
         if peer is None:
             peer = life.mesh.add_guest(greeting.process)
@@ -169,7 +196,7 @@ class Door:
         self._links.pop(link)
         life.mesh.take_up(peer, link, greeting)
 
-    def _problem(self, life: "Life", greeting: Greeting, peer: Peer | None) -> str | None:
+    def _problem(self, life: Host, greeting: Greeting, peer: Peer | None) -> str | None:
         """Return why a process cannot have a session here."""
         name = greeting.process.name
         if greeting.process == life.process:
@@ -185,7 +212,7 @@ class Door:
         return self._problem_of_peer(life, greeting, peer)
 
     @staticmethod
-    def _problem_of_peer(life: "Life", greeting: Greeting, peer: Peer) -> str | None:
+    def _problem_of_peer(life: Host, greeting: Greeting, peer: Peer) -> str | None:
         name = greeting.process.name
         if greeting.to not in {0, life.start} or peer.is_condemned:
             return f"{name} and this process have nothing to go on with"
@@ -201,7 +228,7 @@ class Door:
         return f"another start of {name} is known"
 
     @staticmethod
-    def _problem_of_stranger(life: "Life", greeting: Greeting) -> str | None:
+    def _problem_of_stranger(life: Host, greeting: Greeting) -> str | None:
         name = greeting.process.name
         if life.is_founding:
             return f"{name} is none of the founding members"
@@ -212,7 +239,7 @@ class Door:
         return None
 
     def _answer_asker(
-        self, link: Link, life: "Life", greeting: Greeting, peer: Peer | None
+        self, link: PeerLink, life: Host, greeting: Greeting, peer: Peer | None
     ) -> None:
         is_its = peer is not None and peer.start == greeting.start
         is_other_start = peer is not None and peer.start not in {0, greeting.start}
@@ -234,19 +261,19 @@ class Door:
 
     @staticmethod
     def _answer(
-        link: Link, life: "Life", greeting: Greeting, to: int = 0, received: int = 0
+        link: PeerLink, life: Host, greeting: Greeting, to: int = 0, received: int = 0
     ) -> None:
         peer = life.mesh.peers.get(greeting.process)
         said = life.mesh.credentials.answer(greeting, peer, to=to, received=received)
         link.write_frame(encode_hello(life.domain, said))
 
-    def on_foreign_greeting(self, link: Link) -> None:
+    def on_foreign_greeting(self, link: PeerLink) -> None:
         """Answer in our version, so that the other side can say what is wrong."""
         if self.life is not None:
             nobody = self.life.process
             link.write_frame(encode_hello(self.life.domain, self.life.greeting(nobody)))
 
-    def on_lost(self, link: Link, why: str) -> None:
+    def on_lost(self, link: PeerLink, why: str) -> None:
         """Forget who was turned away, or has got its answer."""
         self._links.pop(link, None)
         if link in self._confirming:

@@ -14,10 +14,9 @@ from antiphon.core.errors import PeerError
 from antiphon.core.frames import encode_hello
 from antiphon.core.greeting import Greeting
 from antiphon.core.ids import ProcessId
-from antiphon.net.asking import Answer, ask
-from antiphon.net.link import Link
-from antiphon.net.peer import Peer
-from antiphon.net.proof import ANSWER, ASK, DIAL, draw_secret, is_proven, proven
+from antiphon.net.session.peer import Peer, PeerLink
+from antiphon.net.session.probe import Answer, probe
+from antiphon.net.session.proof import ANSWER, ASK, DIAL, draw_secret, is_proven, proven
 from antiphon.net.transport.environment import Environment
 
 CONFIRM_S = 3.0
@@ -35,7 +34,7 @@ class Former(NamedTuple):
     """Which life of this process the other one knew."""
 
 
-class Owner(Protocol):
+class CredentialsOwner(Protocol):
     """The life whose credentials they are."""
 
     process: ProcessId
@@ -50,7 +49,7 @@ class Owner(Protocol):
 class Credentials:
     """Of one life."""
 
-    def __init__(self, owner: Owner, environment: Environment) -> None:
+    def __init__(self, owner: CredentialsOwner, environment: Environment) -> None:
         """Know nobody."""
         self._owner = owner
         self._environment = environment
@@ -59,7 +58,7 @@ class Credentials:
 
     # Who dials.
 
-    def to_dial(self, peer: Peer, link: Link) -> Greeting:
+    def to_dial(self, peer: Peer, link: PeerLink) -> Greeting:
         """Return the greeting for a peer that has been dialled."""
         greeting = self._owner.greeting(peer.process, peer.start, peer.session.received)
         if not peer.secret:
@@ -68,7 +67,7 @@ class Credentials:
         link.nonce = draw_secret(self._environment)
         return proven(peer.secret, DIAL, replace(greeting, nonce=link.nonce), peer.process)
 
-    def believe(self, peer: Peer, link: Link, greeting: Greeting) -> None:
+    def believe(self, peer: Peer, link: PeerLink, greeting: Greeting) -> None:
         """Refuse the answer of one that is not the process with which the session is."""
         if peer.secret:
             is_its = is_proven(peer.secret, ANSWER, greeting, self._owner.process)
@@ -92,7 +91,7 @@ class Credentials:
         if secret:
             question = proven(secret, ASK, question, process)
         hello = encode_hello(owner.domain, question)
-        answer = await ask(self._environment.transport, process.address, hello, timeout_s)
+        answer = await probe(self._environment.transport, process.address, hello, timeout_s)
         said = answer.greeting
         return answer, said.nonce == nonce and is_proven(secret, ANSWER, said, owner.process)
 
