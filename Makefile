@@ -58,7 +58,7 @@ with-java: setup
 
 lock: setup  ## recompile the pins from pyproject.toml; ARGS=--upgrade takes the newest versions
 	@$(COMPILE) --group setup --output-file requirements/setup.txt
-	@$(COMPILE) --extra fast --extra spark --extra bench --extra dev pyproject.toml \
+	@$(COMPILE) --extra cli --extra fast --extra spark --extra bench --extra dev pyproject.toml \
 		--output-file requirements/dev.txt
 	@$(COMPILE) --group java --output-file requirements/java.txt
 

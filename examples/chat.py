@@ -15,8 +15,9 @@ async def show(group: antiphon.Group) -> None:
     """Print what the others say, and who comes and goes."""
     async for event in group:
         match event:
-            case antiphon.View(_, members, primary=False):
-                print(f"-- cut off: {' '.join(members)} must wait for the others, and cannot speak")
+            case antiphon.View(_, members, primary=False, missing=missing):
+                who = " ".join(members)
+                print(f"-- cut off: {who} must wait for {' '.join(missing)}, and cannot speak")
             case antiphon.View(number, members, joined, left, failed):
                 news = [("joined", joined), ("left", left), ("failed", failed)]
                 said = [f"{' '.join(who)} {what}" for what, who in news if who]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
-from antiphon.pipeline.session import spark_session
+from antiphon.pipeline.session.spark import spark_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -46,7 +46,7 @@ LONG = (
     "membership/test_crash_points.py",
     "mutants/",
     "sim/test_exploration.py",
-    "sim/test_oracle_definitions.py",
+    "oracle/test_definitions.py",
     "sim/test_shrinking.py",
     "sim/test_world.py",
     "test_readme.py",

@@ -28,7 +28,7 @@ def test_import_loads_nothing_heavy() -> None:
 
 def test_import_of_the_pipeline_loads_no_spark() -> None:
     """The session helper waits with PySpark until a session is asked for."""
-    assert loaded_after("import antiphon.pipeline.session") == []
+    assert loaded_after("import antiphon.pipeline.session.spark") == []
 
 
 def test_heavy_package_would_be_seen() -> None:

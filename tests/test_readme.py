@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.cli.command import antiphon
 
-from antiphon.sim.event_graph import ACTS_MAX, MULTICASTS_MAX
+from antiphon.oracle.event_graph import ACTS_MAX, MULTICASTS_MAX
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")

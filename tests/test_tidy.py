@@ -21,7 +21,7 @@ FUNCTION_LINES_MAX = 70
 Rule = Callable[[str, str], Iterator[str]]
 
 SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-PURE = re.compile(r"src/antiphon/(core|membership|ordering|stack|toolkit)/")
+PURE = re.compile(r"src/antiphon/(core|membership|oracle|ordering|stack|toolkit)/")
 IMPURE_MODULES = frozenset(
     next(
         contract["forbidden_modules"]
@@ -174,80 +174,6 @@ def test_module_imported_only_by_a_dead_one_is_dead() -> None:
         "antiphon.rot": "",
     }
     assert unreached(modules, ["from antiphon import shown"]) == ["antiphon.rot", "antiphon.stale"]
-
-
-KNOWN_KNOTS = frozenset(
-    {
-        ("antiphon.net.intake", "antiphon.net.life", "antiphon.net.paying"),
-        (
-            "antiphon.net.calling",
-            "antiphon.net.entering",
-            "antiphon.net.group",
-            "antiphon.net.node",
-            "antiphon.net.sending",
-        ),
-        ("antiphon.sim.application", "antiphon.sim.life"),
-    }
-)
-"""Import knots that are to be undone: none of them may grow, and one that is gone is taken out."""
-
-
-def test_no_modules_import_each_other_in_a_ring() -> None:
-    """Imports for type checkers and inside functions count: who reads one must read the other."""
-    modules = {module_name(file): read(file) for file in project_files((".py",), "src/antiphon")}
-    found = frozenset(knots(modules))
-    said = "\n".join(", ".join(knot) for knot in found ^ KNOWN_KNOTS)
-    assert found == KNOWN_KNOTS, f"modules import each other in a ring, or no longer do:\n{said}"
-
-
-def test_knot_is_found_though_only_type_checkers_see_it() -> None:
-    """A ring of three, one of its imports under TYPE_CHECKING; whoever imports it is no part."""
-    ring = {
-        "a.x": "from a.y import Y",
-        "a.y": "from a import z",
-        "a.z": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import a.x",
-        "a.w": "import a.x",
-        "a": "",
-    }
-    assert list(knots(ring)) == [("a.x", "a.y", "a.z")]
-
-
-def knots(modules: Mapping[str, str]) -> Iterator[tuple[str, ...]]:
-    """Yield the largest sets of modules of which each leads to every other."""
-    leads = {
-        name: {
-            imported
-            for node in ast.walk(ast.parse(text))
-            for imported in imported_modules(node, modules)
-            if imported != name
-        }
-        for name, text in modules.items()
-    }
-    reached: dict[str, set[str]] = {}
-    for name in modules:
-        waiting, seen = list(leads[name]), set[str]()
-        while waiting:
-            if (other := waiting.pop()) not in seen:
-                seen.add(other)
-                waiting += leads[other]
-        reached[name] = seen
-    told: set[str] = set()
-    for name in sorted(modules):
-        if name in reached[name] and name not in told:
-            knot = tuple(sorted(other for other in reached[name] if name in reached[other]))
-            told.update(knot)
-            yield knot
-
-
-def imported_modules(node: ast.AST, modules: Mapping[str, str]) -> Iterator[str]:
-    """Yield the modules that an import statement loads by name."""
-    if isinstance(node, ast.Import):
-        yield from (alias.name for alias in node.names if alias.name in modules)
-    elif isinstance(node, ast.ImportFrom) and node.module:
-        for alias in node.names:
-            full = f"{node.module}.{alias.name}"
-            if full in modules or node.module in modules:
-                yield full if full in modules else node.module
 
 
 def project_files(endings: tuple[str, ...], *folders: str) -> list[Path]:

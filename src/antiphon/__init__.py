@@ -2,8 +2,8 @@
 
 Read in this order: ``core`` (vocabulary), ``ordering`` and ``membership`` (the protocols, as pure
 machines), ``stack`` (a process, composed), ``toolkit`` (on top of it), ``net`` (the real network),
-``sim`` (the simulated one), ``trace`` (what a run leaves behind), ``pipeline`` (judging it, on
-Spark), ``cli``.
+``sim`` (the simulated one), ``trace`` (what a run leaves behind), ``oracle`` (judging it, plainly),
+``pipeline`` (judging it, on Spark), ``cli``.
 
 This file lists the whole public interface. A name is loaded when it is first used, so that
 importing the package costs nothing to programs, such as a Spark task, that need only a part.
@@ -96,6 +96,11 @@ _PLACES = {
     "run": "antiphon.net.joining",
 }
 """Where the names are that are loaded when they are first used."""
+
+
+def __dir__() -> list[str]:
+    """List the public interface too, loaded or not: for ``dir`` and for tab completion."""
+    return sorted({*globals(), *__all__})
 
 
 def __getattr__(name: str) -> object:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.cli.command import antiphon
 
-from antiphon.sim.oracle import judge
+from antiphon.oracle import judge
 from antiphon.trace.reader import read_rows
 from antiphon.trace.verdict import Property, Status
 

@@ -1,4 +1,4 @@
-"""After a plain ``pip install antiphon``: no Spark, and everything that is recommended works."""
+"""After ``pip install antiphon[cli]``: no Spark, and everything that is recommended works."""
 
 import json
 import os

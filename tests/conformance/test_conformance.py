@@ -12,7 +12,7 @@ from tests.conformance import arms
 from tests.conformance.arms import MEMBER_COUNT, NAMES
 from tests.conformance.singer import HOPS, total
 
-from antiphon.sim.oracle import judge
+from antiphon.oracle import judge
 from antiphon.trace import words
 from antiphon.trace.reader import read_rows
 from antiphon.trace.schema import Event

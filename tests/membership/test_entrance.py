@@ -91,9 +91,40 @@ def test_everybody_out_or_blocked_is_no_reason_to_give_up() -> None:
         for place in asked(search.look(now_us, HALF)):
             found = Found(A, None) if place == "a:1" else member(B, blocked=True)
             search.hear(place, found, now_us, HALF)
-    assert "cannot go on" in search.say()
+    assert search.say().startswith("the members that answer (b at b:1) cannot go on")
+    assert "again" not in search.say()
     search.hear("b:1", member(B), 1_000_000, HALF)
     assert Knock(B, 2) in run(search, 1_100_000, 1_000_000)
+
+
+def test_lost_majority_is_said_with_those_who_do_not_answer() -> None:
+    """Who answers, where nobody does, and what it takes; not that trying again would help."""
+    search = search_of("a:1", "b:1", "c:1")
+    search.hear("b:1", member(B, blocked=True), 1_000, HALF)
+    for place in ("a:1", "c:1"):
+        search.miss(place, 1_000, HALF)
+    said = search.say()
+    assert "(b at b:1) cannot go on" in said
+    assert "nobody answers at a:1, c:1" in said
+    assert "only with a majority of that view" in said
+    assert "again" not in said
+
+
+def test_process_does_not_ask_itself() -> None:
+    """Whoever it asks may name its place, where an earlier life of it was."""
+    search = Search(["a:1", "c:1"], TIMING, 0, here="c:1")
+    search.hear("a:1", member(A, blocked=True, places=("b:1", "c:1")), 0, HALF)
+    assert search.places == ["a:1", "b:1"]
+
+
+def test_trying_again_is_advised_where_it_can_help() -> None:
+    """Where a member has not got round to it, and where those who answer are on their way in."""
+    search = search_of("a:1")
+    search.hear("a:1", Found(A, None), 1_000, HALF)
+    assert search.say() == "nobody who answers is in the group: try again when one of them is"
+    search.hear("a:1", member(A), 2_000, HALF)
+    run(search, 300_000, 2_000)
+    assert search.say() == "a at a:1 has not taken this process in: try again, with more time"
 
 
 def test_blocked_member_that_has_taken_the_process_in_is_a_contact() -> None:

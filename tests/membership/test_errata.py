@@ -15,8 +15,8 @@ from tests.mutants.planted import MUTANTS, planted
 from tests.mutants.registry import UNMET
 
 from antiphon.membership.all_to_all_flush import AllToAllFlush
+from antiphon.oracle import judge
 from antiphon.sim.exploration import examine
-from antiphon.sim.oracle import judge
 from antiphon.sim.scenario import Scenario, parse_scenario
 from antiphon.sim.world import World
 from antiphon.stack.settings import FLUSHES

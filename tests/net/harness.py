@@ -16,7 +16,7 @@ from antiphon import Group, Message, Timing
 from antiphon.net.joining import make_node
 from antiphon.net.node import Node
 from antiphon.net.transport.ports import free_ports
-from antiphon.sim.oracle import judge
+from antiphon.oracle import judge
 from antiphon.trace.reader import read_rows
 from antiphon.trace.schema import Event
 from antiphon.trace.verdict import Verdict

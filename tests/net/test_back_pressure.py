@@ -246,7 +246,7 @@ def test_sender_that_waits_for_room_is_released_by_a_stop(loop_factory: LoopFact
             group.stream.reader = asyncio.current_task()  # who has read and does something else
             sending = asyncio.ensure_future(send())
             await until(lambda: group.stream._on_room, "the sender waits for room")
-        with pytest.raises(UsageError, match="not running"):
+        with pytest.raises(UsageError, match="is not in group choir now"):
             await sending
 
     play(loop_factory, scene())

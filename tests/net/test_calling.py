@@ -318,7 +318,7 @@ def test_unfit_calls_are_refused_at_once(loop_factory: LoopFactory) -> None:
                 await alice.call(bytes(CALL_BYTES_MAX + 1))
             with pytest.raises(UsageError, match="a message is bytes"):
                 await alice.call("x")  # type: ignore[arg-type]
-        with pytest.raises(UsageError, match="not running"):
+        with pytest.raises(UsageError, match="is not in group choir now"):
             await alice.call(b"x")
 
     play(loop_factory, scene())

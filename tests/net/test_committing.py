@@ -368,7 +368,7 @@ def test_wrong_use_is_refused_at_once(loop_factory: LoopFactory) -> None:
     async def scene() -> None:
         found = house(TRIO[:1])
         alice = found.committers["alice"]
-        with pytest.raises(UsageError, match="begin inside `async with`"):
+        with pytest.raises(UsageError, match="has not entered group choir: write `async with"):
             await alice.begin(b"x")
         with pytest.raises(UsageError, match="group choir has a Committer already: use that one"):
             Committer(found.nodes["alice"].group)

@@ -14,7 +14,7 @@ from tests.net.harness import free_addresses
 from tests.net.processes import running
 from tests.net.wires import Wires, wired
 
-from antiphon.sim.oracle import judge
+from antiphon.oracle import judge
 from antiphon.trace.reader import read_rows
 from antiphon.trace.run_folder import RunFolder
 from antiphon.trace.verdict import Status

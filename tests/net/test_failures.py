@@ -369,9 +369,11 @@ def test_minority_is_blocked_and_says_so(loop_factory: LoopFactory, tmp_path: Pa
             await asyncio.sleep(0.1)
             assert not sending.done()
             await alice.stop()
-            with pytest.raises(UsageError, match="not running"):
+            with pytest.raises(UsageError, match="is not in group choir now"):
                 await sending
-        assert _views(await reading)[-1] == View(1, ("alice",), primary=False)
+        assert _views(await reading)[-1] == View(
+            1, ("alice",), primary=False, missing=("bob", "carol")
+        )
 
     play(loop_factory, scene())
     rows = rows_of(tmp_path, "alice")

@@ -50,12 +50,12 @@ from antiphon.core.frames import (
 from antiphon.core.ids import GroupName, ProcessId, ViewNumber
 from antiphon.core.views import View
 from antiphon.net.joining import make_node
+from antiphon.net.session import dialler
 from antiphon.net.session import lobby as lobby_module
-from antiphon.net.session import mesh as mesh_module
+from antiphon.net.session.credentials import ANSWER, DIAL, is_proven, proven
 from antiphon.net.session.listener import STRANGERS_MAX
 from antiphon.net.session.lobby import GUESTS_MAX, HELD_BYTES_MAX, Lobby
 from antiphon.net.session.peer import Peer
-from antiphon.net.session.proof import ANSWER, DIAL, is_proven, proven
 from antiphon.net.transport.framing import GREETING_BYTES_MAX, GUEST_BYTES_MAX, with_length
 
 pytestmark = pytest.mark.net
@@ -77,7 +77,7 @@ def test_idle_connections_take_little_and_the_oldest_go(
     loop_factory: LoopFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Five hundred that say nothing: a hundred-odd stay, with a greeting's room each."""
-    monkeypatch.setattr(mesh_module, "GREETING_S", 60.0)
+    monkeypatch.setattr(dialler, "GREETING_S", 60.0)
 
     async def scene() -> None:
         async with choir() as nodes:
@@ -133,7 +133,7 @@ def test_crowd_of_one_host_keeps_no_other_host_out(
     loop_factory: LoopFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If there are too many, the oldest of the host that has most goes, not the oldest of all."""
-    monkeypatch.setattr(mesh_module, "GREETING_S", 60.0)
+    monkeypatch.setattr(dialler, "GREETING_S", 60.0)
 
     async def scene() -> None:
         async with choir() as nodes:

@@ -8,7 +8,7 @@ from tests.net.full_disk import LIMIT_BYTES
 from tests.net.harness import DEADLINE_S, LoopFactory
 from tests.net.processes import start
 
-from antiphon.sim.oracle import judge
+from antiphon.oracle import judge
 from antiphon.trace.reader import read_rows
 from antiphon.trace.verdict import Property, Status
 

@@ -310,5 +310,5 @@ def test_group_of_one_talks_to_itself(loop_factory: LoopFactory, tmp_path: Path)
 def test_view_asked_for_too_early_is_a_usage_error() -> None:
     """Before the group has been entered there is none, and a sentence says what to do."""
     group = join("solo", me="alice", at="127.0.0.1:0")
-    with pytest.raises(UsageError, match="enter `async with` first"):
+    with pytest.raises(UsageError, match="has not entered group solo: write `async with"):
         _ = group.view

@@ -25,7 +25,7 @@ from antiphon import UsageError, join
 from antiphon.core.frames import VERSION
 from antiphon.net.joining import make_node
 from antiphon.net.node import Node
-from antiphon.net.session import mesh
+from antiphon.net.session import dialler
 
 pytestmark = pytest.mark.net
 
@@ -325,7 +325,7 @@ def test_strangers_do_not_keep_a_group_from_starting(
     loop_factory: LoopFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Silent, wrong and hasty connections during the start are refused, and the group opens."""
-    monkeypatch.setattr(mesh, "GREETING_S", 0.05)
+    monkeypatch.setattr(dialler, "GREETING_S", 0.05)
 
     async def scene() -> None:
         addresses = free_addresses()

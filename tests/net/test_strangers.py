@@ -11,7 +11,7 @@ from tests.net.raw_peer import RawPeer, carol, control, farewell, greeting, run,
 from antiphon.core.control import Out
 from antiphon.core.frames import FRAME_BYTES_MAX, VERSION, Hello, decode_frame
 from antiphon.core.ids import ProcessId
-from antiphon.net.session import mesh
+from antiphon.net.session import dialler
 from antiphon.net.transport.framing import with_length
 from antiphon.trace.schema import LEFT
 
@@ -81,7 +81,7 @@ def test_silent_stranger_is_turned_away_in_time(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """Whoever does not finish a greeting in time is disconnected; the members go on."""
-    monkeypatch.setattr(mesh, "GREETING_S", 0.05)
+    monkeypatch.setattr(dialler, "GREETING_S", 0.05)
     caplog.set_level(logging.INFO, "antiphon")
 
     async def scene() -> None:
@@ -102,7 +102,7 @@ def test_member_that_greeted_in_time_is_never_dropped_for_it(
     loop_factory: LoopFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The limit on greetings ends with the greeting: quiet members stay connected."""
-    monkeypatch.setattr(mesh, "GREETING_S", 0.05)
+    monkeypatch.setattr(dialler, "GREETING_S", 0.05)
 
     async def scene() -> None:
         async with choir() as nodes:

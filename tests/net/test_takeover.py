@@ -42,10 +42,17 @@ from antiphon.core.greeting import Greeting
 from antiphon.core.ids import ProcessId
 from antiphon.net.node import Node
 from antiphon.net.session import credentials, listener
-from antiphon.net.session.credentials import Credentials
+from antiphon.net.session.credentials import (
+    ANSWER,
+    ASK,
+    DIAL,
+    Credentials,
+    draw_secret,
+    is_proven,
+    proven,
+)
 from antiphon.net.session.peer import Peer, PeerLink
 from antiphon.net.session.probe import probe
-from antiphon.net.session.proof import ANSWER, ASK, DIAL, draw_secret, is_proven, proven
 from antiphon.net.transport.environment import SYSTEM
 from antiphon.net.transport.framing import with_length
 from antiphon.net.transport.link import Link

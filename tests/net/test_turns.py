@@ -231,7 +231,7 @@ def test_multicast_of_another_order_ends_when_its_process_stops(loop_factory: Lo
         await asyncio.sleep(0.1)
         assert not sending.done()
         await alice.stop()
-        with pytest.raises(UsageError, match="not running"):
+        with pytest.raises(UsageError, match="is not in group choir now"):
             await asyncio.wait_for(sending, DEADLINE_S / 2)
 
     play(loop_factory, scene())

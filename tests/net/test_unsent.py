@@ -176,7 +176,7 @@ def test_answer_of_a_reader_that_lags_behind_is_not_sent_in_the_next_life(
         await group.send("alice", b"answer to one")
         with pytest.raises(DefiniteCallError, match="has ended"):
             await group.call(b"question in return")
-        with pytest.raises(UsageError, match="try again"):
+        with pytest.raises(UsageError, match="do that after the next view"):
             await committers[2].begin(b"together")
         carol.may_read.set()
         await until(lambda: carol.kinds.count("View") == 2, "carol has come to the new life")

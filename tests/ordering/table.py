@@ -23,8 +23,8 @@ from antiphon.membership.effects import (
     SendLetter,
     SendRun,
 )
-from antiphon.sim.letter_checks import find_broken_letter
-from antiphon.sim.oracle import judge
+from antiphon.oracle import judge
+from antiphon.oracle.letter_checks import find_broken_letter
 from antiphon.stack.member import Member
 from antiphon.stack.settings import Settings
 from antiphon.trace.rows import Rows

@@ -14,9 +14,9 @@ import msgspec
 import pytest
 from tests.pipeline.trace_generator import random_trace
 
-from antiphon.pipeline.grain import Grain
+from antiphon.oracle import judge
+from antiphon.pipeline.survey.grain import Grain
 from antiphon.pipeline.verify import verify_all
-from antiphon.sim.oracle import judge
 from antiphon.trace.schema import Event
 from antiphon.trace.verdict import Property, Status, Verdict
 

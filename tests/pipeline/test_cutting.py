@@ -6,21 +6,23 @@ from random import Random
 import numpy as np
 import pytest
 
-from antiphon.pipeline.cutting import (
-    IN_FIFO_ORDER,
-    IN_TOTAL_ORDER,
-    MULTICAST,
+from antiphon.pipeline.checks.cutting import (
     PIECE_LINES,
-    UNIFORM,
-    WIDTH_MAX,
     Cut,
-    Layout,
     Pieces,
     cut,
     cut_at_buckets,
     delivered_early,
 )
-from antiphon.pipeline.position import NEVER, STRIDE
+from antiphon.pipeline.ingest.position import NEVER, STRIDE
+from antiphon.pipeline.survey.layout import (
+    IN_FIFO_ORDER,
+    IN_TOTAL_ORDER,
+    MULTICAST,
+    UNIFORM,
+    WIDTH_MAX,
+    Layout,
+)
 
 Row = tuple[int, int, bool, int, int, int, int]
 """Sender, process, whether it is a multicast, first, count, position, after."""

@@ -15,7 +15,7 @@ from types import ModuleType
 import pytest
 
 from antiphon.core.errors import UsageError
-from antiphon.pipeline import java
+from antiphon.pipeline.session import java
 
 NEEDED_BY_SPARK = ("bash", "cat", "dirname", "env", "head", "ps", "sed", "sh", "uname")
 
@@ -188,7 +188,7 @@ def test_spark_without_any_java_says_what_to_install(tmp_path: Path) -> None:
 
 
 TINY_JOB = """
-from antiphon.pipeline.session import spark_session
+from antiphon.pipeline.session.spark import spark_session
 
 def double(batches):
     for frame in batches:

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 import pytest
-from tests.sim.known_groups import ASKED, CASES, Case
+from tests.oracle.known_groups import ASKED, CASES, Case
 from tests.trace.hand_written import write_rows
 
+from antiphon.oracle import judge
 from antiphon.pipeline.verify import verify
-from antiphon.sim.oracle import judge
 from antiphon.trace.reader import read_rows
 from antiphon.trace.verdict import Status
 

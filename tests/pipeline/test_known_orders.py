@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 import pytest
-from tests.sim.known_orders import (
+from tests.oracle.known_orders import (
     ASKED,
     CASES,
     COMMIT,
@@ -19,9 +19,9 @@ from tests.sim.known_orders import (
 )
 from tests.trace.hand_written import decide, deliver, multicast, write_rows
 
-from antiphon.pipeline.grain import Grain
+from antiphon.oracle import judge
+from antiphon.pipeline.survey.grain import Grain
 from antiphon.pipeline.verify import verify, verify_all
-from antiphon.sim.oracle import judge
 from antiphon.trace.reader import read_rows
 from antiphon.trace.verdict import Status
 

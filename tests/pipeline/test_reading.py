@@ -17,13 +17,13 @@ from tests.trace.hand_written import (
     write_rows,
 )
 
-from antiphon.pipeline import reading
-from antiphon.pipeline.ballots import BALLOT_LINES, Ballot, Pile
-from antiphon.pipeline.chunks import unpacked
-from antiphon.pipeline.cutting import Numbers
-from antiphon.pipeline.position import STRIDE
-from antiphon.pipeline.reading import LINES, Report, ViewRow, read_source
-from antiphon.pipeline.sources import find_sources
+from antiphon.pipeline.ingest import reading
+from antiphon.pipeline.ingest.ballots import BALLOT_LINES, Ballot, Pile
+from antiphon.pipeline.ingest.chunks import unpacked
+from antiphon.pipeline.ingest.position import STRIDE
+from antiphon.pipeline.ingest.reading import LINES, Report, ViewRow, read_source
+from antiphon.pipeline.ingest.sources import find_sources
+from antiphon.pipeline.survey.layout import Numbers
 from antiphon.trace.schema import LEFT, Event
 
 

@@ -4,9 +4,9 @@ from random import Random
 
 import numpy as np
 
-from antiphon.pipeline.cutting import Numbers
-from antiphon.pipeline.position import NEVER, STRIDE
-from antiphon.pipeline.running import Runner, nothing, pasts
+from antiphon.pipeline.checks.running import Runner, nothing, pasts
+from antiphon.pipeline.ingest.position import NEVER, STRIDE
+from antiphon.pipeline.survey.layout import Numbers
 
 KINDS = ("fifo", "causal", "orphan")
 

@@ -5,12 +5,12 @@ from pathlib import Path
 import msgspec
 from tests.trace.hand_written import crash, deliver, multicast, start, stop, view, write_rows
 
-from antiphon.pipeline.cutting import STRAND_LINES
-from antiphon.pipeline.grain import Grain
-from antiphon.pipeline.position import NEVER, STRIDE
-from antiphon.pipeline.reading import Report, read_source
-from antiphon.pipeline.scopes import Survey, strand_tables, survey
-from antiphon.pipeline.sources import find_sources
+from antiphon.pipeline.ingest.position import NEVER, STRIDE
+from antiphon.pipeline.ingest.reading import Report, read_source
+from antiphon.pipeline.ingest.sources import find_sources
+from antiphon.pipeline.survey.grain import Grain
+from antiphon.pipeline.survey.layout import STRAND_LINES
+from antiphon.pipeline.survey.scopes import Survey, strand_tables, survey
 from antiphon.trace.schema import LEFT, Event
 
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from antiphon.core.errors import UsageError
-from antiphon.pipeline import session
-from antiphon.pipeline.session import spark_session
+from antiphon.pipeline.session import spark as session
+from antiphon.pipeline.session.spark import spark_session
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -103,7 +103,7 @@ esac
         encoding="utf-8",
     )
     program.chmod(0o700)
-    code = "from antiphon.pipeline.session import spark_session; spark_session('dies')"
+    code = "from antiphon.pipeline.session.spark import spark_session; spark_session('dies')"
     done = subprocess.run(
         [sys.executable, "-c", code],
         check=False,

@@ -14,10 +14,10 @@ import msgspec
 import pytest
 
 from antiphon.core.runs import Order
+from antiphon.oracle import judge
 from antiphon.pipeline.verify import verify_all
 from antiphon.sim.cluster import Options, simulate
 from antiphon.sim.network import NetworkOptions
-from antiphon.sim.oracle import judge
 from antiphon.sim.random_scenario import random_scenario
 from antiphon.sim.workload import WorkloadOptions
 from antiphon.sim.world import World

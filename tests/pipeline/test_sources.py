@@ -6,7 +6,7 @@ import pytest
 from tests.trace.hand_written import multicast, write_rows
 
 from antiphon.core.errors import TraceError, UsageError
-from antiphon.pipeline.sources import Source, deal, find_sources
+from antiphon.pipeline.ingest.sources import Source, deal, find_sources
 from antiphon.trace.segments import Segment
 
 

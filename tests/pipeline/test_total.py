@@ -4,9 +4,9 @@ from random import Random
 
 import numpy as np
 
-from antiphon.pipeline.cutting import Layout
-from antiphon.pipeline.position import NEVER
-from antiphon.pipeline.total import held_positions, is_early, is_late
+from antiphon.pipeline.checks.total import held_positions, is_early, is_late
+from antiphon.pipeline.ingest.position import NEVER
+from antiphon.pipeline.survey.layout import Layout
 
 
 def test_what_a_process_is_not_held_to_counts_as_not_delivered() -> None:

@@ -5,7 +5,7 @@ from random import Random
 from tests.pipeline.trace_generator import random_trace, right_trace
 from tests.pipeline.view_worlds import changing_views
 
-from antiphon.sim.oracle import judge
+from antiphon.oracle import judge
 from antiphon.trace.rules import problem_of
 from antiphon.trace.verdict import Property, Status
 

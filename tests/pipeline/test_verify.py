@@ -7,7 +7,7 @@ import pytest
 from tests.trace.hand_written import crash, deliver, multicast, start, stop, view, write_rows
 
 from antiphon.core.errors import TraceError
-from antiphon.pipeline.grain import Grain
+from antiphon.pipeline.survey.grain import Grain
 from antiphon.pipeline.verify import STEPS, verify, verify_all
 from antiphon.trace import words
 from antiphon.trace.schema import LEFT, Event
@@ -300,7 +300,7 @@ def test_leaver_may_install_the_view_without_itself_and_nobody_else_may(
 
 def test_rows_can_be_had_with_their_names(spark: "SparkSession", tmp_path: Path) -> None:
     """The table for people has a line per row of the trace, with its file and line."""
-    from antiphon.pipeline.ingest import find_sources, ingest, named
+    from antiphon.pipeline.ingest.loading import find_sources, ingest, named
 
     path = write_rows(tmp_path / "t.ndjson", [start("A"), multicast("A", 4, 2, group="g")])
     trace = ingest(spark, find_sources([path]))

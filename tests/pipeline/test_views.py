@@ -5,9 +5,9 @@ from pathlib import Path
 from tests.pipeline.test_scopes import reports_of
 from tests.trace.hand_written import deliver, multicast, view
 
-from antiphon.pipeline.position import NEVER, STRIDE
-from antiphon.pipeline.reading import Report
-from antiphon.pipeline.views import Views, unsettled
+from antiphon.pipeline.ingest.position import NEVER, STRIDE
+from antiphon.pipeline.ingest.reading import Report
+from antiphon.pipeline.survey.views import Views, unsettled
 from antiphon.trace.schema import Event
 
 OWNER = ("t", "g", "A")

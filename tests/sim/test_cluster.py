@@ -4,9 +4,9 @@ import msgspec
 import pytest
 
 from antiphon.core.runs import Order
+from antiphon.oracle import judge
 from antiphon.sim.cluster import Cluster, Options, process_names, simulate
 from antiphon.sim.network import NetworkOptions
-from antiphon.sim.oracle import judge
 from antiphon.sim.scheduler import Scheduler
 from antiphon.sim.workload import WorkloadOptions
 from antiphon.trace import words

@@ -230,6 +230,24 @@ def test_what_fails_in_the_background_fails_the_test() -> None:
         pass
 
 
+def test_task_that_fails_unseen_fails_the_test() -> None:
+    """A task whose exception nobody has looked at is told when the cluster ends; others are not."""
+
+    async def fail() -> None:
+        message = "on purpose"
+        raise ValueError(message)
+
+    cluster = Cluster()
+    seen, unseen = (cluster.process("alice").start(fail()) for _ in range(2))
+    cluster.advance(1)
+    with pytest.raises(ValueError, match="on purpose"):
+        cluster.wait_for(seen)
+    with pytest.raises(AssertionError, match="has failed: ValueError"):
+        cluster.check()
+    assert unseen.exception()
+    cluster.close()
+
+
 def test_what_never_comes_is_a_timeout_in_virtual_time() -> None:
     """A condition that does not come true is given up, by the cluster's clock."""
     with Cluster() as cluster:

@@ -211,7 +211,9 @@ def test_exclusion_before_the_request_went_out_is_definite() -> None:
     number, _ = calls.begin(b"do", Wanted.ALL)
     end = concluded(calls.abandon("excluded", {number}))
     assert isinstance(end.error, DefiniteCallError)
-    assert str(end.error) == "the request never went out (excluded): call again"
+    assert str(end.error) == (
+        "the request never went out, so nobody has done what was asked (excluded)"
+    )
     calls.begin(b"do", Wanted.ALL)
     assert isinstance(concluded(calls.abandon("excluded")).error, IndefiniteCallError)
 

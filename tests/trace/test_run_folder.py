@@ -10,7 +10,7 @@ import pytest
 from tests.trace.hand_written import deliver, multicast
 
 from antiphon.core.errors import TraceError, UsageError
-from antiphon.sim.oracle import judge
+from antiphon.oracle import judge
 from antiphon.trace.reader import read_rows
 from antiphon.trace.run_folder import RunFolder
 from antiphon.trace.verdict import Verdict

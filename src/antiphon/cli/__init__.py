@@ -11,6 +11,9 @@ import signal
 import sys
 import traceback
 
+_LIBRARIES = ("click", "rich", "typer")
+"""What only the command line needs, and a plain installation does not have."""
+
 BUG = 70
 """The exit status for what should not have happened (EX_SOFTWARE)."""
 
@@ -19,10 +22,18 @@ def main() -> None:
     """Run the command line; the console script's entry point."""
     try:
         _run()
-    except Exception:  # noqa: BLE001 - whatever it is
+    except Exception as error:  # noqa: BLE001 - whatever it is
+        if isinstance(error, ModuleNotFoundError) and _is_terminal_library(error.name):
+            needed = "the command line needs pip install 'antiphon[cli]'"
+            sys.stderr.write(f"antiphon: {error.name} is not installed: {needed}\n")
+            sys.exit(2)
         traceback.print_exc()
         sys.stderr.write("antiphon: this is a bug in Antiphon: please report it\n")
         sys.exit(BUG)
+
+
+def _is_terminal_library(module: str | None) -> bool:
+    return module is not None and module.partition(".")[0] in _LIBRARIES
 
 
 def _run() -> None:

@@ -22,7 +22,7 @@ from antiphon.cli.screen import output, print_json, progress_output, verdict_scr
 from antiphon.cli.verify import Engine, judge, ready_engine, verify_command
 from antiphon.core.errors import AntiphonError, UsageError
 from antiphon.net.transport.ports import free_ports
-from antiphon.sim.event_graph import MULTICASTS_MAX
+from antiphon.oracle.event_graph import MULTICASTS_MAX
 from antiphon.trace.run_folder import RunFolder
 from antiphon.trace.verdict import Verdict
 
@@ -93,8 +93,8 @@ def _chosen(engine: Engine | None, messages: int) -> Engine:
     """Return who is to judge; complain now, not when all is sung, if nobody can."""
     chosen = engine or ready_engine()
     if chosen is Engine.SPARK:
-        from antiphon.pipeline.java import find_java_home
-        from antiphon.pipeline.session import require_spark
+        from antiphon.pipeline.session.java import find_java_home
+        from antiphon.pipeline.session.spark import require_spark
 
         require_spark()
         find_java_home()

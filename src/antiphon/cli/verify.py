@@ -10,7 +10,7 @@ import typer
 
 from antiphon.cli.interrupt import ended_by_interrupt
 from antiphon.cli.screen import output, print_json, progress_bar, verdict_screen
-from antiphon.sim.event_graph import MULTICASTS_MAX
+from antiphon.oracle.event_graph import MULTICASTS_MAX
 from antiphon.trace.run_folder import RunFolder
 from antiphon.trace.verdict import Verdict
 
@@ -64,7 +64,7 @@ def verify(
 
 def ready_engine() -> Engine:
     """Return who can judge here: Spark, or the oracle if Spark or a Java for it is missing."""
-    from antiphon.pipeline.session import is_spark_ready
+    from antiphon.pipeline.session.spark import is_spark_ready
 
     return Engine.SPARK if is_spark_ready() else Engine.ORACLE
 
@@ -83,13 +83,13 @@ def judge(path: Path, engine: Engine = Engine.SPARK, cores: int | None = None) -
     """Return the verdict on the trace at ``path``."""
     if engine is Engine.ORACLE:
         # The imports are here because each engine needs what the other does not.
-        from antiphon.sim import oracle
+        from antiphon.oracle import judge
         from antiphon.trace.reader import read_rows
 
         name = path.stem if path.is_file() else path.resolve().name
-        return oracle.judge(read_rows(path), run=name)
-    from antiphon.pipeline.session import abandon, require_spark, spark_session
-    from antiphon.pipeline.sources import find_sources
+        return judge(read_rows(path), run=name)
+    from antiphon.pipeline.ingest.sources import find_sources
+    from antiphon.pipeline.session.spark import abandon, require_spark, spark_session
 
     find_sources([path])  # says at once what is missing, before Java starts
     require_spark()

@@ -25,7 +25,12 @@ Stamp = tuple[tuple[int, int], ...]
 
 
 class Order(IntEnum):
-    """The order asked for on the send call; the value is what the wire carries."""
+    """The order asked for on the send call; the value is what the wire carries.
+
+    - ``FIFO``: after the sender's own earlier messages.
+    - ``CAUSAL``: besides, after everything that the sender had delivered before.
+    - ``TOTAL``: besides, in one sequence with all other total messages, the same at every member.
+    """
 
     FIFO = 0
     CAUSAL = 1

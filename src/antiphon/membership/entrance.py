@@ -98,10 +98,20 @@ class Search:
     """One search for the way into a group."""
 
     def __init__(
-        self, places: list[str], timing: Timing, now_us: int, *, last_number: int = 0
+        self,
+        places: list[str],
+        timing: Timing,
+        now_us: int,
+        *,
+        last_number: int = 0,
+        here: str = "",
     ) -> None:
-        """Know these places; the process has lived ``last_number`` times, as far as it knows."""
+        """Know these places; the process has lived ``last_number`` times, as far as it knows.
+
+        It is not asked itself, at the place where it listens (``here``).
+        """
         self._timing = timing
+        self._here = here
         self._places: dict[str, _Place] = {}
         self._number = last_number
         self._is_living = False
@@ -160,23 +170,39 @@ class Search:
         return 2 * self._timing.timeout_us + 10 * self._timing.heartbeat_us
 
     def say(self) -> str:
-        """Say what keeps the process out, as far as it is known; empty if nobody is heard."""
+        """Say what keeps the process out, as far as it is known; empty if nobody is heard.
+
+        With what can be done about it: trying again is said to help only where it can.
+        """
         if self._contact is not None:
-            return f"{self._contact} at {self._contact.address} has not taken this process in"
+            at = f"{self._contact} at {self._contact.address}"
+            return f"{at} has not taken this process in: try again, with more time"
         foreign = [place.why_foreign for place in self._places.values() if place.why_foreign]
         if foreign:
             return foreign[0]
         found = [place.found for place in self._places.values() if place.found is not None]
-        if any(one.standing is not None for one in found):
-            return "the members that answer cannot go on: too few of them reach each other"
-        return "nobody who answers is in the group" if found else ""
+        if members := [one for one in found if one.standing is not None]:
+            return self._say_blocked(members)
+        return "nobody who answers is in the group: try again when one of them is" if found else ""
+
+    def _say_blocked(self, members: list[Found]) -> str:
+        """Say that the group has lost its majority, as far as those who answer can tell."""
+        answering = ", ".join(f"{one.process} at {one.process.address}" for one in members)
+        silent = [at for at, place in self._places.items() if place.found is None]
+        nobody = f", and nobody answers at {', '.join(silent)}" if silent else ""
+        return (
+            f"the members that answer ({answering}) cannot go on: they reach too few of their last "
+            f"view{nobody}: the group goes on only with a majority of that view, of the processes "
+            "that they were, not of ones started anew"
+        )
 
     # What happens.
 
     def learn(self, places: list[str], now_us: int) -> None:
         """Know these places too."""
         for place in places:
-            if place not in self._places and len(self._places) < PLACES_MAX:
+            is_new = place not in self._places and place != self._here
+            if is_new and len(self._places) < PLACES_MAX:
                 self._places[place] = _Place(now_us, self._pause_us)
 
     def hear(self, at: str, found: Found, now_us: int, dice: float) -> None:

@@ -26,8 +26,9 @@ it takes nothing is condemned too, but may be pardoned (``probing``).
 Fault model: asynchronous; clocks need only run forward. Cost: no message of its own.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
+from antiphon.core.errors import UsageError
 from antiphon.core.ids import ProcessId
 
 _SMALL_GROUP = 32
@@ -50,15 +51,33 @@ _BEATS_MISSED = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timing:
-    """How often processes let hear of themselves, and how long silence is borne."""
+    """How often processes let hear of themselves, and how long silence is borne.
+
+    All in microseconds, as whole numbers above 0: ``Timing(timeout_us=5_000_000)`` is 5 seconds.
+
+    - ``heartbeat_us``: a process is heard at least this often, and looks at its timers this often;
+      in groups of more than 32 members more rarely, in proportion.
+    - ``timeout_us``: within this time of its last sign of life a process that stopped is
+      suspected, where gaps between signs of life are short. The floor of the timeout: silences
+      shorter than this less a heartbeat are never suspicious. Five heartbeats may be missed,
+      however short it is.
+    - ``timeout_us_max``: the ceiling of the timeout, which grows with the gaps that were seen and
+      with suspicions that turned out to be wrong.
+    """
 
     heartbeat_us: int = 100_000
-    """A process is heard at least this often, and looks at its timers this often."""
     timeout_us: int = 1_500_000
-    """Within this time of its last sign of life a process that stopped is suspected. The floor:
-    silences shorter than this less a heartbeat are never suspicious."""
     timeout_us_max: int = 30_000_000
-    """The ceiling of the adaptive timeout."""
+
+    def __post_init__(self) -> None:
+        """Refuse what is no time."""
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if type(value) is not int or value <= 0:
+                message = (
+                    f"{field.name} is a whole number of microseconds, above 0, not {value!r:.100}"
+                )
+                raise UsageError(message)
 
 
 class _Peer:

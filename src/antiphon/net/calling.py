@@ -18,7 +18,9 @@ from antiphon.core.records import PAYLOAD_BYTES_MAX
 from antiphon.core.runs import PORT_CALLS, Order
 from antiphon.core.views import View
 from antiphon.net.blame import is_ours, say
+from antiphon.net.buffers import Payload
 from antiphon.net.request import Request
+from antiphon.net.stream import say_blocked
 from antiphon.toolkit.calls import (
     Calls,
     Conclude,
@@ -40,7 +42,7 @@ _CALLS_PER_YIELD = 64
 TIMEOUT_S_MAX = 1e9
 """More seconds than this are no limit."""
 
-Handler = Callable[[str, bytes], bytes | Awaitable[bytes]]
+Handler = Callable[[str, bytes], Payload | Awaitable[Payload]]
 """Given who asks and what, returns the answer, now or later; or raises, to refuse."""
 
 _log = logging.getLogger("antiphon")
@@ -86,8 +88,7 @@ class Calling:
         if node.sending.is_void(life):
             raise DefiniteCallError(_ENDED, Replies((), {}))
         if self._calls is None:
-            message = f"{node.name} is in no view of group {node.group.name} now: call again later"
-            raise UsageError(message)
+            raise UsageError(node.say_outside())
         deadline_us = None if timeout_s is None else begin_us + round(timeout_s * 1e6)
         number, request = self._calls.begin(payload, wanted, deadline_us)
         if not number:
@@ -112,7 +113,10 @@ class Calling:
             async with asyncio.timeout(timeout_s):
                 await node.flush_and_wait(node.group.stream)
         except TimeoutError:
-            message = "the request never went out, for the group lets nothing out now: call again"
+            why = "a member is slow, or the next view is being agreed on: call again"
+            if node.view is not None and not node.view.primary:
+                why = f"{node.name} is blocked: {say_blocked(node.view)}"
+            message = f"the request never went out, for {why}"
             raise DefiniteCallError(message, Replies((), {})) from None
         node.raise_error()
 
@@ -160,7 +164,7 @@ class Calling:
         request.answer(answer)
         return None
 
-    async def _answer_later(self, answer: Awaitable[bytes], request: Request) -> None:
+    async def _answer_later(self, answer: Awaitable[Payload], request: Request) -> None:
         try:
             request.answer(await answer)
         except BaseException as error:

@@ -26,6 +26,8 @@ from antiphon.core.records import PAYLOAD_BYTES_MAX
 from antiphon.core.runs import PORT_COMMIT, Order
 from antiphon.core.views import View
 from antiphon.net.blame import is_ours, say
+from antiphon.net.buffers import Payload, frozen
+from antiphon.net.checking import check_resource, refuse
 from antiphon.toolkit.commit import (
     AskVote,
     Commit,
@@ -65,12 +67,16 @@ T = TypeVar("T")
 
 
 class Ending(NamedTuple):
-    """How a transaction ended."""
+    """How a transaction ended.
+
+    - ``transaction``: its name, which no other transaction has, also after restarts.
+    - ``is_committed``: whether it was committed, by all; if not, it was aborted by all.
+    - ``why``: why it was aborted; empty if it was committed.
+    """
 
     transaction: str
     is_committed: bool
     why: str
-    """Why it was aborted."""
 
 
 class Resource(Protocol):
@@ -108,6 +114,9 @@ class Committer:
         not voted ``vote_s`` seconds after its coordinator, the most senior member, heard of it.
         Only the coordinator's own ``vote_s`` counts: give all members the same.
         """
+        if not hasattr(group, "_node"):
+            refuse("the group of a Committer", "what antiphon.join returns", group)
+        check_resource(resource)
         self._node = group._node  # noqa: SLF001 - a tool of the same house
         if self._node._is_started:  # noqa: SLF001 - it has told others that it has none
             message = f"group {group.name} has been entered: create the committer before that"
@@ -129,13 +138,14 @@ class Committer:
 
     # The application's part.
 
-    async def begin(self, body: bytes, needs: Iterable[str] = ()) -> Ending:
+    async def begin(self, body: Payload, needs: Iterable[str] = ()) -> Ending:
         """Have all members of the group commit to ``body``, or none; return when it is done here.
 
         It is aborted unless all whom it ``needs`` are members: names, in whatever life, or single
         later lives such as ``alice~2``.
         Raises :class:`InDoubtError` if this process drops out of the group before it knows.
         """
+        body = frozen(body)
         self._node.raise_error()
         life = self._node.sending.read_life
         if self._node.must_wait(self._node.group.stream) and self._machine is not None:
@@ -143,8 +153,7 @@ class Committer:
             self._node.raise_error()
         machine = self._machine
         if machine is None or self._node.sending.is_void(life):
-            message = "this process is in no view now: begin inside `async with`, or try again"
-            raise UsageError(message)
+            raise UsageError(self._node.say_outside())
         if type(body) is not bytes:
             message = f"the body of a transaction is bytes, not {type(body).__name__}: encode it"
             raise UsageError(message)
@@ -210,7 +219,10 @@ class Committer:
         waiting, self._waiting = self._waiting, {}
         for transaction, ending in waiting.items():
             if not ending.done():
-                message = f"the outcome of {transaction} is not known here ({why}): join again"
+                message = (
+                    f"the outcome of {transaction} is not known here ({why}): the resource is told "
+                    "it when this process is a member again, if a member is left that knows it"
+                )
                 ending.set_exception(InDoubtError(message))
 
     # Doing what the machine says.

@@ -11,6 +11,15 @@ from antiphon.core.errors import UsageError
 from antiphon.core.ids import GroupName, ProcessId, ViewNumber, check_name
 from antiphon.core.records import MEMBERS_MAX
 from antiphon.core.views import View
+from antiphon.net.checking import (
+    check_flags,
+    check_members,
+    check_names,
+    check_place,
+    check_seconds,
+    check_seeds,
+    check_state,
+)
 from antiphon.net.state_keeper import State
 from antiphon.net.transport.address import Address, check_insecure, parse_address
 from antiphon.net.transport.environment import SYSTEM, Environment
@@ -41,6 +50,13 @@ class Config:
     environment: Environment = SYSTEM
     """Network, clock, dice and journal."""
 
+    def __post_init__(self) -> None:
+        """Refuse what is of the wrong kind."""
+        check_state(self.state)
+        check_flags(insecure=self.insecure, rejoin=self.rejoin)
+        check_seconds("connect_s", self.connect_s)
+        check_seconds("drain_s", self.drain_s, is_zero_fine=True)
+
 
 def founding_view(group: str, me: str, members: Mapping[str, str]) -> tuple[View, Address]:
     """Return the first view of a group that is founded together, and this process's address."""
@@ -65,8 +81,10 @@ def configure(
     insecure: bool,
 ) -> tuple[View | None, Address, tuple[str, ...]]:
     """Return the founding view, the own address and the seeds; refuse what makes no sense."""
+    check_names(group=group, me=me)
     check_name(group, "group name")
     check_name(me, "member name")
+    check_seeds(seeds)
     if (members is None) == (at is None):
         message = "give members, with an address for each, or at, the address of this process"
         raise UsageError(message)
@@ -74,15 +92,14 @@ def configure(
         if seeds:
             message = "founding members need no seeds: give members, or at and seeds"
             raise UsageError(message)
+        check_members(members)
         view, address = founding_view(group, me, members)
         known = {member.name: parse_address(member.address) for member in view.members}
         check_insecure(known, insecure=insecure)
         return view, address, ()
     assert at is not None, "one of the two is given"
+    check_place("at", at)
     address = parse_address(at, port_min=0)
-    if isinstance(seeds, str):
-        message = f"seeds is a list of addresses, such as [{seeds!r}]"
-        raise UsageError(message)
     places = {f"seed {seed}": parse_address(seed) for seed in seeds}
     check_insecure({me: address} | places, insecure=insecure)
     if address.host in _EVERYWHERE:

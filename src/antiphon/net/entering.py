@@ -194,7 +194,7 @@ class Entrance:
     def _say_unanswered(self, seeds: list[str]) -> str:
         said = self._search.say() if self._search is not None else ""
         if said:
-            return f"after {self._connect_s:g} s {said}: try again"
+            return f"after {self._connect_s:g} s {said}"
         places = " or ".join(seeds)
         return (
             f"after {self._connect_s:g} s no member answers at {places}: "
@@ -205,10 +205,8 @@ class Entrance:
         """Do what the search says until this process is in a view."""
         node = self._node
         here = str(node.address)
-        known = [place for place in places if place != here]
-        search = Search(
-            known, self._config.settings.timing, self._now_us(), last_number=last_number
-        )
+        timing = self._config.settings.timing
+        search = Search(places, timing, self._now_us(), last_number=last_number, here=here)
         self._search = search
         try:
             while True:

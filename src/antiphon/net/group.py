@@ -19,12 +19,14 @@ import asyncio
 from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator
 from functools import partial
 from inspect import iscoroutinefunction
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, cast
 
 from antiphon.core.errors import UsageError
 from antiphon.core.records import PAYLOAD_BYTES_MAX
 from antiphon.core.runs import PORT_APPLICATION, Order
+from antiphon.net.buffers import Payload, frozen
 from antiphon.net.calling import Calling, Handler
+from antiphon.net.checking import check_handler
 from antiphon.net.request import Request
 from antiphon.net.sending import Sending
 from antiphon.net.stream import Batch, Event, Letter, Message, Stream, Unsent, View
@@ -49,7 +51,15 @@ _WANTED = {str(wanted): wanted for wanted in Wanted}
 
 
 class Group:
-    """A member's handle on a group."""
+    """A member's handle on a group, as :func:`antiphon.join` returns it.
+
+    - ``name``: the name of the group.
+    - ``me``, ``address``: the name of this process, and where it listens.
+    - ``view``, ``members``: the current view, and the names in it.
+
+    What is sent is bytes; a ``bytearray`` or ``memoryview`` is copied when it is handed over, and
+    may change afterwards.
+    """
 
     def __init__(self, node: "Node", name: str) -> None:
         """Used by the node; applications call :func:`antiphon.join`."""
@@ -81,12 +91,14 @@ class Group:
 
     @property
     def view(self) -> View:
-        """The current view; the stream may not have been read as far as that."""
+        """The current view; the stream may not have been read as far as that.
+
+        Not ``primary`` as soon as this process knows that it is blocked, or out of the group.
+        """
         view = self._node.view
         if view is None:
-            message = f"{self.me} has not joined group {self.name} yet: enter `async with` first"
-            raise UsageError(message)
-        return view
+            raise UsageError(self._node.say_outside())
+        return view if self._node.is_in else view._replace(primary=False)
 
     @property
     def members(self) -> tuple[str, ...]:
@@ -114,6 +126,16 @@ class Group:
         """Leave the group."""
         await self._node.stop()
 
+    if not TYPE_CHECKING:  # type checkers are to complain of it as well
+
+        def __await__(self) -> None:
+            """Refuse ``await antiphon.join(...)``: say what to write."""
+            message = (
+                f"group {self.name} is not awaited but entered: write "
+                "`async with antiphon.join(...) as group:`"
+            )
+            raise UsageError(message)
+
     def __aiter__(self) -> AsyncIterator[Event]:
         """Read everything in one stream, messages one by one, until the process has left.
 
@@ -134,25 +156,25 @@ class Group:
         """
         return self.stream.batches()
 
-    async def cbcast(self, payload: bytes) -> None:
+    async def cbcast(self, payload: Payload) -> None:
         """Multicast one message in causal order (ISIS 5.1)."""
         if (waiting := self._collect(payload, _CAUSAL)) is not None:
             await waiting
 
-    async def cbcast_many(self, payloads: Iterable[bytes]) -> None:
+    async def cbcast_many(self, payloads: Iterable[Payload]) -> None:
         """Multicast messages in causal order, as runs: much faster for many small ones."""
         await self.multicast_many(payloads)
 
-    async def abcast(self, payload: bytes) -> None:
+    async def abcast(self, payload: Payload) -> None:
         """Multicast one message in total order, which extends causal order (ISIS 5.2)."""
         await self.multicast(payload, Order.TOTAL)
 
-    async def abcast_many(self, payloads: Iterable[bytes]) -> None:
+    async def abcast_many(self, payloads: Iterable[Payload]) -> None:
         """Multicast messages in total order, as runs."""
         await self.multicast_many(payloads, Order.TOTAL)
 
     async def multicast(
-        self, payload: bytes, order: Order = Order.CAUSAL, *, uniform: bool = False
+        self, payload: Payload, order: Order = Order.CAUSAL, *, uniform: bool = False
     ) -> None:
         """Multicast one message in the given order.
 
@@ -163,7 +185,7 @@ class Group:
             await waiting
 
     async def multicast_many(
-        self, payloads: Iterable[bytes], order: Order = Order.CAUSAL, *, uniform: bool = False
+        self, payloads: Iterable[Payload], order: Order = Order.CAUSAL, *, uniform: bool = False
     ) -> None:
         """Multicast messages in the given order, as runs; none of them if one is unfit."""
         await self._collect_many(payloads, self._how(order, uniform=uniform))
@@ -174,7 +196,7 @@ class Group:
             self._node.config.settings.check(order, uniform=uniform)
         return _HOW[order, bool(uniform)]
 
-    async def send(self, to: str, payload: bytes) -> None:
+    async def send(self, to: str, payload: Payload) -> None:
         """Send a message to one member, in causal order with all multicasts (ISIS 7.2).
 
         It costs two messages, however large the group. Until the other has it, nothing else of
@@ -184,7 +206,7 @@ class Group:
         nobody says whether it was read (``call``, to know). Raises :class:`UsageError` if ``to`` is
         not in the current view; if it goes while the letter waits, the letter is dropped.
         """
-        _checked_size([payload])
+        ([letter], _) = _checked([payload])
         process = self._node.member_named(to)
         if to == self.me:
             message = "a process needs no letter to itself: send it to another member"
@@ -198,13 +220,13 @@ class Group:
         elif self._is_turn_over():
             await asyncio.sleep(0)
         if self.sending.is_void(life):
-            self.sending.drop(WaitingLetter(process, payload, PORT_APPLICATION))
+            self.sending.drop(WaitingLetter(process, letter, PORT_APPLICATION))
         else:
-            self._node.post_letter(process, payload, PORT_APPLICATION)
+            self._node.post_letter(process, letter, PORT_APPLICATION)
 
     async def call(
         self,
-        payload: bytes,
+        payload: Payload,
         replies: str = "all",
         *,
         timeout_s: float | None = 10.0,
@@ -220,11 +242,10 @@ class Group:
         wait for room. Cancelling takes back a request that still waits to go out. Raises
         :class:`BackPressureError` if too many calls are open, or nobody reads a full stream.
         """
-        if type(payload) is not bytes or len(payload) > PAYLOAD_BYTES_MAX:
-            raise UsageError(_say_unfit(payload))
+        ([request], _) = _checked([payload])
         if type(order) is not Order:
             self._node.config.settings.check(order, uniform=False)
-        return await self.calling.call(payload, _wanted(replies), timeout_s, order)
+        return await self.calling.call(request, _wanted(replies), timeout_s, order)
 
     def answer_calls(self, handler: Handler) -> None:
         """Have ``handler`` answer the calls of others, where the stream's reader comes to them.
@@ -233,13 +254,11 @@ class Group:
         caller. A plain function is faster than a coroutine. Without a handler, the reader finds
         each call as a :class:`Request` in the stream.
         """
-        if not callable(handler):
-            message = f"a handler is a function of who calls and what, not {handler!r}"
-            raise UsageError(message)
+        check_handler(handler)
         self.stream.on_request = partial(self.calling.answer, handler)
         self.stream.is_answered_now = not iscoroutinefunction(handler)
 
-    def _collect(self, payload: bytes, how: How) -> Coroutine[None, None, None] | None:
+    def _collect(self, payload: Payload, how: How) -> Coroutine[None, None, None] | None:
         """Add a message to the run being collected; return what its sender has to wait for.
 
         Nearly always nothing: then a message costs one append.
@@ -258,14 +277,15 @@ class Group:
             return self._node.flush_and_wait(self.stream)
         return None
 
-    async def _collect_many(self, payloads: Iterable[bytes], how: How) -> None:
+    async def _collect_many(self, payloads: Iterable[Payload], how: How) -> None:
         try:
-            batch = list(payloads)
+            given = list(payloads)
         except TypeError:
             message = f"messages are given as a list, or anything to go through, not {payloads!r}"
             raise UsageError(message) from None
+        batch, size = _checked(given)
         life = self.sending.read_life
-        for part, byte_count in _cut(batch, _checked_size(batch)):
+        for part, byte_count in _cut(batch, size):
             if not self.pending or how is not self.pending_how:
                 await self._begin_run(how)
             if self.pending and self._pending_bytes + byte_count > PAYLOAD_BYTES_MAX:
@@ -313,17 +333,21 @@ def _wanted(replies: str) -> Wanted:
         raise UsageError(message) from None
 
 
-def _checked_size(batch: list[bytes]) -> int:
-    """Return the size of all messages; refuse a batch with one that is unfit.
+def _checked(given: list[Payload]) -> tuple[list[bytes], int]:
+    """Return all messages as bytes, and their size; refuse a batch with one that is unfit.
 
-    Written for batches of thousands: few passes, none of them in Python.
+    Written for batches of thousands of bytes: few passes, none of them in Python.
     """
-    if set(map(type, batch)) - {bytes}:
-        raise UsageError(_say_unfit(next(item for item in batch if type(item) is not bytes)))
+    batch = cast("list[bytes]", given)
+    if set(map(type, given)) - {bytes}:
+        batch = [frozen(item) for item in given]
+        for item in batch:
+            if type(item) is not bytes:
+                raise UsageError(_say_unfit(item))
     byte_count = sum(map(len, batch))
     if byte_count > PAYLOAD_BYTES_MAX and len(longest := max(batch, key=len)) > PAYLOAD_BYTES_MAX:
         raise UsageError(_say_unfit(longest))
-    return byte_count
+    return batch, byte_count
 
 
 def _cut(batch: list[bytes], byte_count: int) -> Iterator[tuple[list[bytes], int]]:

@@ -1,12 +1,13 @@
 """Joining a group in one call, and running a program on the fastest event loop at hand."""
 
 import asyncio
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any, TypeVar
 
 from antiphon.membership.failure_detector import Timing
+from antiphon.net.checking import check_timing, check_trace, check_words
 from antiphon.net.config import Config, configure
 from antiphon.net.group import Group
 from antiphon.net.node import Node
@@ -36,6 +37,8 @@ def join(
     insecure: bool = False,
 ) -> Group:
     """Return a handle on a group, to be used with ``async with``: entering joins, leaving leaves.
+
+    ``group`` is the group's name; ``me`` is the name of this process, which no other member has.
 
     Three ways in. With ``members``, which maps the name of every founding member to its
     ``host:port``, all of them found the group together; all must be given the same. With ``at``,
@@ -83,6 +86,9 @@ def make_node(
     **others: Any,  # noqa: ANN401 - the rest of Config
 ) -> Node:
     """Return what is behind a handle on a group: for programs that look into it."""
+    check_words(flush=flush, token=token)
+    check_timing(timing)
+    check_trace(trace)
     founding, address, known = configure(group, me, members, at, seeds, insecure=insecure)
     settings = Settings(flush=flush, timing=timing if timing is not None else Timing(), token=token)
     environment = current_environment()
@@ -96,10 +102,18 @@ def make_node(
 
 
 def run(main: Coroutine[Any, Any, T]) -> T:
-    """Run ``main`` like :func:`asyncio.run`, on uvloop where it is installed."""
+    """Run ``main``, a coroutine, like :func:`asyncio.run`; on uvloop where it is installed."""
+    # Whatever ``main`` raises must not appear to come of a missing uvloop: so the search for it
+    # is over, its exception handled, before anything runs.
+    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        return runner.run(main)
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """Return what makes the fastest event loop at hand; None for asyncio's own."""
     try:
         import uvloop  # noqa: PLC0415 - optional, and slow to import
     except ImportError:
-        return asyncio.run(main)
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(main)
+        return None
+    factory: Callable[[], asyncio.AbstractEventLoop] = uvloop.new_event_loop
+    return factory

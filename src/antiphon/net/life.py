@@ -12,7 +12,6 @@ a time, and does what the machine returns, in order:
 An excluded process can come back only as another life.
 """
 
-import asyncio
 import logging
 from collections import deque
 from collections.abc import Sequence
@@ -40,6 +39,7 @@ from antiphon.membership.effects import (
     SendRun,
     SuspectProcess,
 )
+from antiphon.net.heartbeat import Heartbeat
 from antiphon.net.intake import Intake
 from antiphon.net.life_owner import Owner
 from antiphon.net.outlet import Outlet
@@ -112,7 +112,7 @@ class Life:
         self.outlet = Outlet(self.mesh, self.domain, self.is_behind)
         self._known: View | None = None
         self._views: dict[int, View] = {}
-        self._timer: asyncio.TimerHandle | None = None
+        self._heartbeat = Heartbeat(str(self.process), identity.settings.timing, self._tick)
         self._effects: deque[Effect] = deque()
         self._is_working = False
         self._payer = Payer(self)
@@ -217,7 +217,7 @@ class Life:
         self.member = Member(
             self.process, self.identity.founding_view, self.identity.settings, self.now_us()
         )
-        self._tick_later()
+        self._heartbeat.begin()
         self.do(self.member.take_effects())
 
     def ask_to_join(self, contact: ProcessId) -> None:
@@ -234,8 +234,7 @@ class Life:
         """Stop for good; ``detail`` says how, in the journal."""
         self.is_over = True
         self._payer.stop()
-        if self._timer is not None:
-            self._timer.cancel()
+        self._heartbeat.stop()
         if self.keeper is not None:
             self.keeper.close()
         try:
@@ -380,8 +379,7 @@ class Life:
 
     def _end(self, end: LeaveGroup) -> None:
         self.is_over = True
-        if self._timer is not None:
-            self._timer.cancel()
+        self._heartbeat.stop()
         self._owner.on_over(end)
 
     def deliver(self, runs: list[Run]) -> None:
@@ -400,12 +398,7 @@ class Life:
 
     # Time.
 
-    def _tick_later(self) -> None:
-        delay_s = self.identity.settings.timing.heartbeat_us / 1e6
-        self._timer = asyncio.get_running_loop().call_later(delay_s, self._tick)
-
     def _tick(self) -> None:
-        self._tick_later()
         self._beat()
         self.mesh.sweep()
         self._owner.on_tick()

@@ -47,7 +47,7 @@ from antiphon.net.session.peer import Peer
 from antiphon.net.session.probe import Answer
 from antiphon.net.stall import Stall
 from antiphon.net.stream import Letter as StreamLetter
-from antiphon.net.stream import Stream, View, as_event
+from antiphon.net.stream import Stream, View, as_blocked, as_event, say_blocked
 from antiphon.stack.member import Member
 from antiphon.trace.schema import LEFT
 
@@ -62,6 +62,7 @@ class Node:
         self.config = config
         self.group = Group(self, config.group)
         self.group.stream.on_view_read = self._on_view_read
+        self.group.stream.check_entered = self._check_entered
         self.sending = sending = self.group.sending
         """What is to be sent, life after life; the rest of this house asks the node."""
         self.flush = self.group.stream.prepare = sending.flush
@@ -118,6 +119,13 @@ class Node:
     def turned_away(self) -> str | None:
         """Why somebody was turned away for being given another group."""
         return self._listener.turned_away
+
+    @property
+    def is_in(self) -> bool:
+        """Whether this process is a member of the current view, as far as it knows."""
+        view, life = self.view, self._life
+        is_living = life is not None and not life.is_over and self._error is None
+        return is_living and view is not None and self.name in view.members
 
     def stability(self) -> dict[str, int]:
         """Return, for each member, how many of its messages are known to be stable."""
@@ -258,14 +266,27 @@ class Node:
         if self._error is not None:
             raise self._error
         if not self._is_running:
-            message = f"{self.name} is not running: do that inside `async with`"
-            raise UsageError(message)
+            raise UsageError(self.say_outside())
         if self.group.stream.is_full and not self.group.stream.has_reader:
             message = (
                 f"nobody reads group {self.group.name}, and what it delivered fills the "
                 "buffer: read it (`async for event in group`) in a task of its own"
             )
             raise BackPressureError(message)
+
+    def say_outside(self) -> str:
+        """Say that this process is not in its group yet, now or any more, and what to do."""
+        who, group = self.name, self.group.name
+        if self._is_running:
+            return f"{who} is between two lives in group {group}: do that after the next view"
+        if self._is_started:
+            return f"{who} is not in group {group} now: do that inside `async with`"
+        advice = "write `async with antiphon.join(...) as group:` and do that inside"
+        return f"{who} has not entered group {group}: {advice}"
+
+    def _check_entered(self) -> None:
+        if not self._is_started:
+            raise UsageError(self.say_outside())
 
     def _flush_soon(self) -> None:
         if not self._is_flush_due:
@@ -384,11 +405,15 @@ class Node:
 
     def on_block(self, reachable: tuple[ProcessId, ...] | None) -> None:
         """The group is blocked here; or, if None, goes on."""
-        member = self.life.member
-        if self.view is None or member is None or member.view is None:
+        member, latest = self.life.member, self.life.latest
+        if self.view is None or member is None or member.view is None or latest is None:
             return
-        members = reachable if reachable is not None else member.view.members
-        self.view = View(self.view.number, tuple(map(str, members)), primary=reachable is None)
+        if reachable is None:
+            self.view = View(self.view.number, tuple(map(str, member.view.members)))
+        else:
+            self.view = as_blocked(latest, self.view.number, reachable)
+            said = say_blocked(self.view)
+            _log.warning("%s is blocked in group %s: %s", self.name, self.config.group, said)
         self.group.stream.append_event(self.view)
         self.flush()
         self.changed.set()
@@ -434,7 +459,8 @@ class Node:
         """The life has ended."""
         self.ending = end
         self.changed.set()
-        error = ExcludedError(f"{self.name} is out of the group: {end.why}: join again")
+        advice = "it comes back by itself" if self.config.rejoin else "join again"
+        error = ExcludedError(f"{self.name} is out of the group: {end.why}: {advice}")
         self._end_services(error if end.why else None)
         if not end.why or not self._is_running or self._coming_back is not None:
             return

@@ -6,9 +6,16 @@ what came before. It is answered once; what comes after that is ignored.
 
 from collections.abc import Callable
 
+from antiphon.net.buffers import Payload, frozen
+
 
 class Request:
-    """What another member asks."""
+    """What another member asks.
+
+    - ``sender``: the name of the member that asks.
+    - ``payload``: what it asks.
+    - ``is_open``: whether it waits for an answer of this process.
+    """
 
     __slots__ = ("_reply", "payload", "sender")
 
@@ -25,12 +32,13 @@ class Request:
         """Whether the asker waits for an answer of this process."""
         return self._reply is not None
 
-    def answer(self, payload: bytes) -> None:
-        """Answer."""
-        if type(payload) is bytes:
+    def answer(self, payload: Payload) -> None:
+        """Answer; with bytes, or a buffer, of which a copy is sent."""
+        said = payload if type(payload) is bytes else frozen(payload)
+        if type(said) is bytes:
             reply, self._reply = self._reply, None
             if reply is not None:
-                reply(payload, "")
+                reply(said, "")
         else:
             self.refuse(f"its answer is not bytes, but {type(payload).__name__}: encode it first")
 

@@ -9,10 +9,11 @@ up; it never drops anything.
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import NamedTuple, cast
 
 from antiphon.core.errors import AntiphonError, UsageError
+from antiphon.core.ids import ProcessId
 from antiphon.core.payloads import PackedPayloads
 from antiphon.core.runs import Run
 from antiphon.core.views import View as AgreedView
@@ -31,18 +32,26 @@ _TURN_S = 0.01
 
 
 class Message(NamedTuple):
-    """One delivered message."""
+    """One delivered message.
+
+    - ``sender``: the name of the member that multicast it.
+    - ``number``: its number among the sender's messages in this view of the group, from 1.
+    - ``payload``: what was multicast.
+    """
 
     sender: str
-    """Who multicast it."""
     number: int
-    """Its number among the sender's messages in this view of the group, from 1."""
     payload: bytes
-    """What was multicast."""
 
 
 class Batch(NamedTuple):
-    """Consecutive delivered messages of one sender: message ``first``, ``first + 1``, ..."""
+    """Consecutive delivered messages of one sender.
+
+    - ``sender``: the name of the member that multicast them.
+    - ``first``: the number of the first of them among the sender's messages in this view of the
+      group, from 1; the others have ``first + 1``, ``first + 2``, ...
+    - ``payloads``: what was multicast, in that order.
+    """
 
     sender: str
     first: int
@@ -50,18 +59,29 @@ class Batch(NamedTuple):
 
 
 class View(NamedTuple):
-    """Who is in the group, from here on in the stream."""
+    """Who is in the group, from here on in the stream.
+
+    - ``number``: views are numbered from 1; the same number is the same view at every member.
+    - ``members``: names in order of seniority; where the group is blocked (see ``primary``), those
+      that can still be reached.
+    - ``joined``, ``left``, ``failed``: who was not in the view before and is in this one, who was
+      and left, who was and is taken for dead.
+    - ``primary``: False if too few members can be reached to go on. Nothing is multicast until a
+      view, this or another one, is primary again. ``group.view`` also says False between two
+      lives and once this process is out of the group, whatever the others do: fit for a health
+      check.
+    - ``missing``: where the group is blocked, the names of the members of its last view that were
+      out of reach when it was blocked. It goes on when enough of them are reached again, as
+      the processes that they were: one that is started anew counts only once it has been taken in.
+    """
 
     number: int
-    """Views are numbered from 1; the same number is the same view at every member."""
     members: tuple[str, ...]
-    """In order of seniority; where the group is blocked, those that can still be reached."""
     joined: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
     failed: tuple[str, ...] = ()
     primary: bool = True
-    """False: too few members can be reached to go on. Nothing is multicast until a view, this or
-    another one, is primary again."""
+    missing: tuple[str, ...] = ()
 
 
 def as_event(view: AgreedView) -> View:
@@ -75,8 +95,28 @@ def as_event(view: AgreedView) -> View:
     )
 
 
+def as_blocked(latest: AgreedView, number: int, reached: Sequence[ProcessId]) -> View:
+    """Return view ``number`` as one reads it that reaches only these members of the ``latest``."""
+    missing = [who for who in latest.members if who not in reached]
+    return View(
+        number, tuple(map(str, reached)), primary=False, missing=tuple(map(str, missing))
+    )  # fmt: skip
+
+
+def say_blocked(view: View) -> str:
+    """Say of a blocked view why the group cannot go on, and when it does."""
+    return (
+        f"of the group's last view it reaches only {', '.join(view.members)} and not "
+        f"{', '.join(view.missing)}, and the group goes on only with a majority of that view"
+    )
+
+
 class Letter(NamedTuple):
-    """A message to this process alone."""
+    """A message to this process alone.
+
+    - ``sender``: the name of the member that sent it.
+    - ``payload``: what was sent.
+    """
 
     sender: str
     payload: bytes
@@ -87,12 +127,13 @@ class Unsent(NamedTuple):
 
     It comes after everything that the ended life delivered, before the first view of the next
     one or the end of the stream. Send again what still makes sense.
+
+    - ``payloads``: the messages, in the order in which they were sent.
+    - ``to``: for each of them, the name of the member that a letter was for; "" for a multicast.
     """
 
     payloads: tuple[bytes, ...]
-    """In the order in which they were sent."""
     to: tuple[str, ...]
-    """For each of them, whom a letter was for; empty for a multicast."""
 
 
 class Beginning(NamedTuple):
@@ -133,6 +174,8 @@ class Stream:
         self._error: AntiphonError | None = None
         self._on_room: list[Callable[[], None]] = []
         self._is_held = False
+        self.check_entered: Callable[[], None] = lambda: None
+        """Called before a reader waits; raises if the group was not entered."""
         self.on_view_read: Callable[[int], None] = lambda _number: None
         """Called when the reader comes to a view: it has read everything before."""
         self.on_beginning: Callable[[int], Unsent] = lambda _life: Unsent((), ())
@@ -353,6 +396,7 @@ class Stream:
         return self._head is not None or bool(self._unread)
 
     async def _sleep(self) -> None:
+        self.check_entered()
         if self._waiter is not None:
             message = "two tasks wait for the same group: read it in one, and let that one share"
             raise UsageError(message)

@@ -2,17 +2,25 @@
 
 Law: a property is violated iff there is a finding against it that nothing excuses; what a
 verdict leaves out is said in its reason; without any delivery there is nothing to judge.
-Definitions in docs/properties.md; the oracle says the same in the same words.
+Definitions in docs/properties.md; words in ``antiphon.trace.words``.
 """
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from antiphon.pipeline.commit import Outcome, commit_verdict
-from antiphon.pipeline.findings import EXAMPLES_MAX, PROPERTY_OF, Finding, Findings, What
-from antiphon.pipeline.scopes import Scope, Survey
+from antiphon.pipeline.checks.commit import Outcome, WrongDecision
+from antiphon.pipeline.checks.findings import PROPERTY_OF, Finding, Findings, What
+from antiphon.pipeline.survey.scopes import Scope, Survey
 from antiphon.trace import words
-from antiphon.trace.verdict import Property, PropertyVerdict, Status, Verdict, Violation
+from antiphon.trace.verdict import (
+    EXAMPLES_MAX,
+    Property,
+    PropertyVerdict,
+    Verdict,
+    Violation,
+    concluded,
+    unknown,
+)
 
 ENGINE = "spark"
 
@@ -21,6 +29,7 @@ _ABOUT_CAUSES = (Property.CAUSAL, Property.NO_ORPHAN, Property.TOTAL_CAUSAL)
 """What rests on which message is before which, and is judged within each group only."""
 
 Explained = dict[Finding, Violation]
+ExplainDecision = Callable[[WrongDecision], Violation]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +77,12 @@ def case_of_all(name: str, survey: Survey, findings: Sequence[Findings]) -> Case
     return Case(name, sorted(survey.records), survey.scopes, list(findings), survey)
 
 
-def conclude(case: Case, explained: Explained, outcomes: dict[str, Outcome]) -> Verdict:
+def conclude(
+    case: Case,
+    explained: Explained,
+    outcomes: dict[str, Outcome],
+    explain_decision: ExplainDecision,
+) -> Verdict:
     """Return the verdict."""
     parts = [part for scope in case.scopes for part in scope.parts.values()]
     records = [record for run in case.runs for record in case.survey.records[run].values()]
@@ -76,7 +90,7 @@ def conclude(case: Case, explained: Explained, outcomes: dict[str, Outcome]) -> 
     surplus = sum(item.count for item in case.of(What.MULTICAST_AGAIN))
     judge = _judged(case, explained) if delivery_count else _nothing_to_judge
     verdicts = {which: judge(which) for which in Property}
-    verdicts[Property.COMMIT] = commit_verdict(case.runs, outcomes)
+    verdicts[Property.COMMIT] = _commit(case, outcomes, explain_decision)
     return Verdict(
         run=case.name,
         engine=ENGINE,
@@ -88,9 +102,21 @@ def conclude(case: Case, explained: Explained, outcomes: dict[str, Outcome]) -> 
     )
 
 
+def _commit(
+    case: Case, outcomes: dict[str, Outcome], explain_decision: ExplainDecision
+) -> PropertyVerdict:
+    found = [outcomes[run] for run in case.runs if run in outcomes]
+    if not found:
+        return unknown(Property.COMMIT, words.NO_DECISION)
+    examples = [example for item in found for example in item.examples]
+    examples.sort(key=lambda item: (item.decision.process, item.decision.position, item.run))
+    violations = map(explain_decision, examples[:EXAMPLES_MAX])
+    return concluded(Property.COMMIT, sum(item.count for item in found), violations)
+
+
 def _judged(case: Case, explained: Explained) -> Callable[[Property], PropertyVerdict]:
     across = _in_several_groups(case)
-    causes = words.together(_left_out_of_orders(case), _in_fifo_order(case), across)
+    causes = words.together(_left_out_of_orders(case), _in_fifo_order(case))
     reasons = {
         Property.FIFO: _left_out_of_orders(case),
         Property.CAUSAL: causes,
@@ -101,7 +127,7 @@ def _judged(case: Case, explained: Explained) -> Callable[[Property], PropertyVe
         Property.SELF_DELIVERY: _senders_not_held(case),
         Property.LIVENESS: _members_not_held(case),
         Property.TOTAL: _held_to_uniform(case),
-        Property.TOTAL_CAUSAL: words.together(_left_out_of_orders(case), across),
+        Property.TOTAL_CAUSAL: _left_out_of_orders(case),
         Property.UNIFORM: _not_held_to_uniform(case),
     }
     not_applicable = _not_applicable(case)
@@ -109,18 +135,15 @@ def _judged(case: Case, explained: Explained) -> Callable[[Property], PropertyVe
     def judge(which: Property) -> PropertyVerdict:
         found = [item for item in case.findings if PROPERTY_OF[item.what] is which]
         if which in not_applicable:
-            return PropertyVerdict(which, Status.UNKNOWN, reason=not_applicable[which])
+            return unknown(which, not_applicable[which])
         if found and all(item.what is What.IN_DOUBT for item in found):
-            return PropertyVerdict(which, Status.UNKNOWN, reason=_in_doubt(case))
-        if across and which in _ABOUT_CAUSES and not found:
-            reason = words.together(reasons[which], words.GROUPS_APART)
-            return PropertyVerdict(which, Status.UNKNOWN, reason=reason)
-        return PropertyVerdict(
-            property=which,
-            status=Status.VIOLATED if found else Status.HOLDS,
-            violation_count=sum(item.count for item in found),
-            reason=reasons.get(which, ""),
-            violations=tuple(explained[finding] for finding in case.examples(which)),
+            return unknown(which, _in_doubt(case))
+        return concluded(
+            which,
+            sum(item.count for item in found),
+            [explained[finding] for finding in case.examples(which)],
+            reasons.get(which, ""),
+            across if which in _ABOUT_CAUSES else "",
         )
 
     return judge
@@ -138,7 +161,7 @@ def _not_applicable(case: Case) -> dict[Property, str]:
 
 
 def _nothing_to_judge(which: Property) -> PropertyVerdict:
-    return PropertyVerdict(which, Status.UNKNOWN, reason=words.NO_DELIVERY)
+    return unknown(which, words.NO_DELIVERY)
 
 
 def _in_doubt(case: Case) -> str:

@@ -7,24 +7,26 @@ judged by the same few jobs, be it one run or thousands.
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 
-from antiphon.pipeline.borders import astray, suspects, wrong_views
-from antiphon.pipeline.commit import judge_decisions
+from antiphon.pipeline.checks.borders import astray, suspects, wrong_views
+from antiphon.pipeline.checks.commit import judge_decisions
+from antiphon.pipeline.checks.findings import Findings, What, collected, together, totals
+from antiphon.pipeline.checks.matrix import pieces, position_matrix
+from antiphon.pipeline.checks.orders import block_length, block_starts, disorders, is_long, timeline
+from antiphon.pipeline.checks.promises import creations, duplicates, early_deliveries, omissions
+from antiphon.pipeline.checks.total import block_ends, disagreements, sequence, yardsticks
+from antiphon.pipeline.checks.total import suspects as total_suspects
 from antiphon.pipeline.conclude import Case, conclude
-from antiphon.pipeline.cutting import Layout
-from antiphon.pipeline.explain import explain
-from antiphon.pipeline.findings import Findings, What, collected, together, totals
-from antiphon.pipeline.grain import Grain
-from antiphon.pipeline.ingest import Trace
-from antiphon.pipeline.matrix import pieces, position_matrix
-from antiphon.pipeline.orders import block_length, block_starts, disorders, is_long, timeline
-from antiphon.pipeline.promises import creations, duplicates, early_deliveries, omissions
-from antiphon.pipeline.scopes import Survey, strand_tables, survey
-from antiphon.pipeline.total import block_ends, disagreements, sequence, yardsticks
-from antiphon.pipeline.total import suspects as total_suspects
+from antiphon.pipeline.explanations.decisions import explain_wrong_decision
+from antiphon.pipeline.explanations.explain import explain
+from antiphon.pipeline.ingest.loading import Trace
+from antiphon.pipeline.survey.grain import Grain
+from antiphon.pipeline.survey.layout import Layout
+from antiphon.pipeline.survey.scopes import Survey, strand_tables, survey
 from antiphon.trace.verdict import Property, Verdict
 
 Cases = Callable[[Survey, list[Findings]], list[Case]]
@@ -62,7 +64,7 @@ def judge(
         broken += [astray(trace.packs, strands, of_suspects)] if of_suspects else []
         findings += collected(totals(together(broken)))
         findings += wrong_views(found)
-        outcomes = judge_decisions(trace, found)
+        outcomes = judge_decisions(trace)
         begin("explain")
         cases = cases_of(found, findings)
         examples = [
@@ -71,7 +73,8 @@ def judge(
         explained = (
             explain(spark, trace, found, strands, layouts, matrix, examples) if examples else {}
         )
-        return [conclude(case, explained, outcomes) for case in cases]
+        explain_decision = partial(explain_wrong_decision, found, trace.files)
+        return [conclude(case, explained, outcomes, explain_decision) for case in cases]
 
 
 def _find_disorders(

@@ -10,13 +10,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from antiphon.pipeline.grain import Grain
+from antiphon.pipeline.survey.grain import Grain
 from antiphon.trace.verdict import Verdict
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from antiphon.pipeline.ingest import Trace
+    from antiphon.pipeline.ingest.loading import Trace
 
 OnStep = Callable[[str, int, int], None]
 """Told which step begins, how many are done, and of how many; in the end the name is empty."""
@@ -34,7 +34,7 @@ def verify(
     Should it hold rows of several runs, these are told apart, but share the verdict.
     """
     from antiphon.pipeline.conclude import case_of_all
-    from antiphon.pipeline.ingest import find_sources, ingest
+    from antiphon.pipeline.ingest.loading import find_sources, ingest
     from antiphon.pipeline.judging import judge
 
     sources = find_sources([path])
@@ -64,7 +64,7 @@ def verify_all(
     grain: Grain = _GRAIN,
 ) -> dict[str, Verdict]:
     """Return the verdict on every run found at these paths, judged all together."""
-    from antiphon.pipeline.ingest import find_sources, ingest
+    from antiphon.pipeline.ingest.loading import find_sources, ingest
 
     sources = find_sources(paths)
     steps = _Steps(on_step)

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from antiphon.core.errors import AntiphonError
+from antiphon.oracle import judge
+from antiphon.oracle.letter_checks import find_broken_letter
 from antiphon.sim.answer_checks import find_unasked_answer
 from antiphon.sim.coverage import Pair
-from antiphon.sim.letter_checks import find_broken_letter
 from antiphon.sim.life import Life
-from antiphon.sim.oracle import judge
 from antiphon.sim.random_scenario import random_scenario
 from antiphon.sim.rest import STATES_DIFFER
 from antiphon.sim.scenario import Scenario

@@ -30,7 +30,7 @@ from antiphon.net.group import Group
 from antiphon.net.joining import join
 from antiphon.net.stream import Event as StreamEvent
 from antiphon.net.transport.environment import Environment, set_environment
-from antiphon.sim.oracle import judge
+from antiphon.oracle import judge
 from antiphon.testing.event_loop import OWNER, Owner, VirtualEventLoop
 from antiphon.testing.journal import Journals
 from antiphon.testing.network import Network
@@ -145,9 +145,11 @@ class Cluster:
         traceback: TracebackType | None,
     ) -> None:
         """End every process where it stands; raise what went wrong in the background."""
-        self.close()
-        if error is None:
-            self.raise_failures()
+        try:
+            if error is None:
+                self.raise_failures()
+        finally:
+            self.close()
 
     def close(self) -> None:
         """End every process where it stands."""
@@ -156,9 +158,14 @@ class Cluster:
             self.loop.kill(process.owner)
         self.loop.close(*(process.owner for process in processes))
 
+    def failures(self) -> list[dict[str, Any]]:
+        """Return what callbacks and tasks raised that nobody took."""
+        processes = [*self._former, *self._processes.values()]
+        return self.loop.collect_failures(*(process.owner for process in processes))
+
     def raise_failures(self) -> None:
         """Raise what a callback or a task raised that nobody took."""
-        for said in self.loop.failures:
+        for said in self.failures():
             message = f"in the background: {said.get('message')}: {said.get('exception')!r}"
             raise AssertionError(message) from said.get("exception")
 

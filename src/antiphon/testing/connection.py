@@ -86,7 +86,8 @@ class End(asyncio.Transport):
         self._is_reading = True
         self._has_unread = False
         self._in_flight = 0
-        self._packets: deque[tuple[int, bytes | Sign]] = deque()
+        self.packets: deque[tuple[int, bytes | Sign]] = deque()
+        """What is on its way from here, and when it arrives."""
         self._is_timed = False
 
     # What protocols call.
@@ -150,7 +151,7 @@ class End(asyncio.Transport):
         self._push()
         if self._buffered > self._high and not self._is_full:
             self._is_full = True
-            self._tell("pause_writing")
+            self.get_protocol().pause_writing()
 
     def write_eof(self) -> None:
         """Send everything, then the end of the stream."""
@@ -196,27 +197,24 @@ class End(asyncio.Transport):
         self._network.forget(self)
         if self.owner.is_dead:
             self._context = Context()  # what still arrives is the system's business from now on
-            self.peer.rewake()
+            self.peer.wake(is_dead=True)
         elif self._protocol is not None:
             self._loop.call_soon(self._protocol.connection_lost, error, context=self._context)
 
-    def drop_packets(self) -> None:
-        """Lose what is on its way from here."""
-        self._packets.clear()
+    def wake(self, *, is_dead: bool = False) -> None:
+        """Look again whether something can arrive at the other end, be its process dead by now."""
+        self._is_timed = self._is_timed and not is_dead
+        if self.packets and not self._is_timed:
+            self._time(self.packets[0][0])
 
-    def send_sign(self, sign: Sign) -> None:
-        """Let the other end know that this one is gone."""
-        self._send(sign)
-
-    def wake(self) -> None:
-        """Look again whether something can arrive at the other end."""
-        if self._packets and not self._is_timed:
-            self._time(self._packets[0][0])
-
-    def rewake(self) -> None:
-        """What was to arrive at a process that is dead now arrives at its system."""
-        self._is_timed = False
-        self.wake()
+    def send(self, piece: bytes | Sign) -> None:
+        """Let something be on its way, unless the connection leads nowhere."""
+        if self.is_black_hole:
+            return
+        at_us = self._loop.now_us + self._network.draw_delay_us(self.owner, self.peer.owner)
+        self.packets.append((at_us, piece))  # behind what was sent before, however late that is
+        if not self._is_timed:
+            self._time(at_us)
 
     # Sending.
 
@@ -231,19 +229,11 @@ class End(asyncio.Transport):
                 self._buffered -= len(piece)
                 self._in_flight += len(piece)
                 for part in self._network.cut(piece):
-                    self._send(part)
+                    self.send(part)
             else:
-                self._send(piece)
+                self.send(piece)
         if self._is_closing and not self._buffer and not self.is_gone:
             self._depart(None)
-
-    def _send(self, piece: bytes | Sign) -> None:
-        if self.is_black_hole:
-            return
-        at_us = self._loop.now_us + self._network.draw_delay_us(self.owner, self.peer.owner)
-        self._packets.append((at_us, piece))  # behind what was sent before, however late that is
-        if not self._is_timed:
-            self._time(at_us)
 
     def _time(self, at_us: int) -> None:
         self._is_timed = True
@@ -253,7 +243,7 @@ class End(asyncio.Transport):
     def _arrive(self) -> None:
         """Pass to the other end what has arrived; runs in the other process."""
         self._is_timed = False
-        packets, peer, now_us = self._packets, self.peer, self._loop.now_us
+        packets, peer, now_us = self.packets, self.peer, self._loop.now_us
         if self.is_stalled or not self._network.is_open(self.owner, peer.owner):
             self._network.hold(self)  # until the path is opened
             return
@@ -273,7 +263,7 @@ class End(asyncio.Transport):
         self._push()
         if self._is_full and self._buffered <= self._low and not self.is_gone:
             self._is_full = False
-            self._tell("resume_writing")
+            self.get_protocol().resume_writing()
 
     # Receiving.
 
@@ -286,7 +276,7 @@ class End(asyncio.Transport):
             self.lose(ConnectionResetError(errno.ECONNRESET, "Connection reset by peer"))
         elif self.is_gone:
             if isinstance(piece, bytes) and not self.peer.is_gone:
-                self._send(Sign.RST)
+                self.send(Sign.RST)
         elif self._is_closing:
             self._has_unread = True
         elif piece is Sign.FIN:
@@ -321,13 +311,10 @@ class End(asyncio.Transport):
             self._loop.call_exception_handler(said)
             self.abort()
 
-    def _tell(self, what: str) -> None:
-        getattr(self._protocol, what)()
-
     def _depart(self, error: Exception | None) -> None:
         """Be gone, and let the other end know as the system does: by a reset if it was unread."""
         if not self.peer.is_gone:
-            arrived = self.peer._packets  # noqa: SLF001 - the two ends are one thing
+            arrived = self.peer.packets
             is_unread = self._has_unread or (arrived and arrived[0][0] <= self._loop.now_us)
-            self._send(Sign.RST if is_unread else Sign.FIN)
+            self.send(Sign.RST if is_unread else Sign.FIN)
         self.lose(error)

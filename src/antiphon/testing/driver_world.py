@@ -16,7 +16,7 @@ import msgspec
 from antiphon.core.errors import AntiphonError, UsageError
 from antiphon.core.views import View
 from antiphon.net.group import Group
-from antiphon.sim.oracle import judge
+from antiphon.oracle import judge
 from antiphon.testing.cluster import Cluster, Process
 from antiphon.testing.driver_application import Application
 from antiphon.testing.driver_scenario import DriverScenario, Step
@@ -352,8 +352,8 @@ def examine_driver(scenario: DriverScenario) -> tuple[DriverFinding | None, list
         said = world.run()
         rest_us = None if said or world.is_hopeless() else cluster.calendar_us
         events = cluster.journals.events(at_rest_us=rest_us, restless=world.castaways())
-        if cluster.loop.failures:
-            failure = cluster.loop.failures[0]
+        if failures := cluster.failures():
+            failure = failures[0]
             wrong = "raised", f"{failure.get('message')}: {failure.get('exception')!r}"
         else:
             wrong = _broken(scenario, events) or (("stuck", said) if said else None)

@@ -282,6 +282,16 @@ class VirtualEventLoop(asyncio.AbstractEventLoop):
         """Keep what nobody took; the test decides what follows."""
         self.failures.append(context)
 
+    def collect_failures(self, *owners: Owner) -> list[dict[str, Any]]:
+        """Return what was raised and nobody took: in callbacks, and in tasks that have ended."""
+        for task in [*self._tasks, *(task for owner in owners for task in owner.tasks)]:
+            # Whether nobody has looked: asyncio tells when it forgets the task, which is too late.
+            is_unseen = task.done() and not task.cancelled() and task._log_traceback  # noqa: SLF001
+            if is_unseen:
+                said = {"message": f"{task.get_coro()} has failed", "exception": task.exception()}
+                self.failures.append(said)
+        return self.failures
+
     def default_exception_handler(self, context: dict[str, Any]) -> None:
         """Keep it likewise."""
         self.failures.append(context)

@@ -249,13 +249,13 @@ class Network:
     def cut_connection(self, end: End) -> None:
         """Reset a connection at both ends, and lose what was on its way."""
         for one in (end, end.peer):
-            one.drop_packets()
+            one.packets.clear()
             one.lose(_reset())
 
     def half_open(self, end: End, *, is_silent: bool) -> None:
         """Let ``end`` be gone, and the other not know; if silent, never, whatever it sends."""
         end.peer.is_black_hole = is_silent
-        end.drop_packets()
+        end.packets.clear()
         end.lose(_reset())
 
     def stall(self, end: End) -> None:
@@ -274,7 +274,7 @@ class Network:
                 if silently:
                     end.peer.is_black_hole = True
                 elif not end.peer.is_gone:
-                    end.send_sign(self._random.choice((Sign.FIN, Sign.RST)))
+                    end.send(self._random.choice((Sign.FIN, Sign.RST)))
                 end.lose(None)
 
 

@@ -58,23 +58,23 @@ class Wanted(StrEnum):
 
 
 class Answered(Struct, frozen=True):
-    """Its handler returned this."""
+    """The member's handler returned an answer: ``payload``."""
 
     payload: bytes
 
 
 class Refused(Struct, frozen=True):
-    """Its handler raised an exception: its type and text."""
+    """The member's handler raised an exception: ``why`` is its type and text."""
 
     why: str
 
 
 class Failed(Struct, frozen=True):
-    """It left the view before it answered; the handler may have run or not."""
+    """The member left the view before it answered; its handler may have run or not."""
 
 
 class TimedOut(Struct, frozen=True):
-    """It did not answer in time; the handler may have run or not."""
+    """The member did not answer in time; its handler may have run or not."""
 
 
 Ending = Answered | Refused | Failed | TimedOut
@@ -83,10 +83,15 @@ Ending = Answered | Refused | Failed | TimedOut
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Replies(Mapping[str, Ending]):
-    """What became of each member, by name; who is missing was not waited for."""
+    """What became of each member, by name; who is missing was not waited for.
+
+    A mapping: ``replies["bob"]`` is an Answered, Refused, Failed or TimedOut.
+
+    - ``asked``: the names of the members that the request went to.
+    - ``endings``: the mapping itself, as a dict, in the order in which the endings came.
+    """
 
     asked: tuple[str, ...]
-    """The members that the request went to."""
     endings: dict[str, Ending]
 
     def __getitem__(self, name: str) -> Ending:
@@ -346,7 +351,7 @@ class Calls:
         if asked is not None and call.answered_count >= call.needed:
             return Conclude(number, replies, None)
         if is_void:
-            never = f"the request never went out ({why}): call again"
+            never = f"the request never went out, so nobody has done what was asked ({why})"
             return Conclude(number, replies, DefiniteCallError(never, replies))
         if asked == ():
             alone = "nobody else is in the group: wait for members to join"

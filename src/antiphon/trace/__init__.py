@@ -8,6 +8,7 @@ segments      which files make up a trace
 reader        rows from files, checked, with the place each came from
 continuity    whether the rows of a process are all there, from one span per file
 verdict       what checking a trace yields
+explanations  what is wrong, event by event
 words         and in which words
 column_table  the documentation's table, made from the schema
 """

@@ -5,9 +5,15 @@ Law: ``holds`` is claimed only of what was judged, ``violated`` always comes wit
 else is ``unknown`` with its reason. The oracle and the Spark verifier both fill these in.
 """
 
+from collections.abc import Iterable
 from enum import StrEnum
 
 import msgspec
+
+from antiphon.trace import words
+
+EXAMPLES_MAX = 3
+"""Violations of a property that are explained."""
 
 
 class Status(StrEnum):
@@ -111,3 +117,31 @@ class Verdict(msgspec.Struct, frozen=True):
     def of(self, which: Property) -> PropertyVerdict:
         """Return the verdict on one property."""
         return next(item for item in self.properties if item.property is which)
+
+
+def concluded(
+    which: Property,
+    count: int,
+    violations: Iterable[Violation],
+    left_out: str = "",
+    across: str = "",
+) -> PropertyVerdict:
+    """Return the verdict on a property of which so many violations were found.
+
+    ``left_out`` says what was not judged; ``across`` why something may be wrong across groups,
+    where causes were looked for within each group only: then it is not known to hold.
+    """
+    if across and not count:
+        return unknown(which, words.together(left_out, across, words.GROUPS_APART))
+    return PropertyVerdict(
+        property=which,
+        status=Status.VIOLATED if count else Status.HOLDS,
+        violation_count=count,
+        reason=words.together(left_out, across),
+        violations=tuple(violations),
+    )
+
+
+def unknown(which: Property, reason: str) -> PropertyVerdict:
+    """Return the verdict on what the trace cannot tell."""
+    return PropertyVerdict(which, Status.UNKNOWN, reason=reason)

@@ -1,7 +1,8 @@
 """The words in which a verdict is given, whoever gives it.
 
-Law: nothing is decided here. The oracle and the Spark verifier judge apart and speak alike, so
-that a test can hold their verdicts equal word for word.
+Law: nothing is decided here. The oracle and the Spark verifier judge apart; what they say is said
+here and in ``explanations``, once for both, so that a test can hold their verdicts equal word for
+word.
 """
 
 from collections.abc import Iterable, Sequence
@@ -153,6 +154,56 @@ def in_wrong_view(said: str, group: str, view: int, current: int | None) -> str:
     return f"{said}, of {view_of(group, view)}, {when}"
 
 
+def multicast(process: str, message: str) -> str:
+    """Say that a process multicast a message."""
+    return f"{process} multicast {message}"
+
+
+def delivered(process: str, message: str) -> str:
+    """Say that a process delivered a message."""
+    return f"{process} delivered {message}"
+
+
+def again(said: str) -> str:
+    """Say that something was done once more."""
+    return f"{said} again"
+
+
+def second_time(said: str) -> str:
+    """Say that something was done twice."""
+    return f"{said} a second time"
+
+
+def never_multicast(said: str, sender: str) -> str:
+    """Say that something was done to a message that was not multicast."""
+    return f"{said}, which {sender} never multicast"
+
+
+def before_multicast(said: str) -> str:
+    """Say that a process delivered its own message too early."""
+    return f"{said} before multicasting it"
+
+
+def but_other(said: str, other: str, *, is_never: bool) -> str:
+    """Say that a delivery came before, or without, another."""
+    return f"{said}, but {other} {_when(is_never=is_never)}"
+
+
+def before_other(said: str, other: str, how: str, *, is_never: bool) -> str:
+    """Say that a delivery came before, or without, another, and why that one had to come first."""
+    return f"{said}, but {_when(is_never=is_never)} {other}, which {how}"
+
+
+def known_by_multicast(sender: str) -> str:
+    """Say that a sender had multicast something itself before."""
+    return f"{sender} had multicast earlier"
+
+
+def known_by_delivery(sender: str) -> str:
+    """Say that a sender had delivered something before."""
+    return f"{sender} had delivered before multicasting it"
+
+
 def in_two_orders(process: str, message: str, earlier: str, other: str) -> str:
     """Say that two processes delivered two messages in different orders."""
     return (
@@ -208,6 +259,26 @@ def never(process: str, message: str) -> str:
     return f"{process} never delivered {message}"
 
 
+def delivered_by(said: str, process: str) -> str:
+    """Say, of a message that somebody never delivered, who did."""
+    return f"{said}, which {process} delivered"
+
+
+def both_went_on(said: str, process: str, view: int) -> str:
+    """Say, of a message that one process never delivered, that another did; both went on."""
+    return f"{delivered_by(said, process)}, and both went on to view {view}"
+
+
+def multicast_by(said: str, process: str) -> str:
+    """Say, of a message that somebody never delivered, who multicast it."""
+    return f"{said}, which {process} multicast"
+
+
+def multicast_by_itself(said: str) -> str:
+    """Say that the message that a process never delivered is its own."""
+    return f"{said}, which it had multicast itself"
+
+
 def at_end(text: str) -> str:
     """Say until when."""
     return f"{text} up to the end of its record"
@@ -216,6 +287,10 @@ def at_end(text: str) -> str:
 def went_on(process: str, view: int, message: str) -> str:
     """Say that a process left a view without a message."""
     return f"{process} installed view {view} without having delivered {message}"
+
+
+def _when(*, is_never: bool) -> str:
+    return "never" if is_never else "only later"
 
 
 def _shown(names: Sequence[str]) -> str:

@@ -2,22 +2,30 @@
 
 Law: a process is who listens at its address; nobody else can while it lives. So a first greeting is
 believed when the process, asked there, knows the secret that it offers; an answer to a first
-greeting, because it comes from there. Once a session has begun, only its secret counts (``proof``).
+greeting, because it comes from there. Once a session has begun, only its secret counts.
 Whoever shows nothing is told nothing that it could use, and nothing is done for it.
+
+A session has a secret, drawn by who dials first and told once, in its first greeting, to who
+listens where the other process does. It is never said again: later greetings carry a code over
+all that they say and for whom (HMAC, RFC 2104), which only who knows the secret can make or check.
+An answer covers the number that the question has drawn, so no earlier answer fits.
 """
 
+import hmac
 from typing import NamedTuple, Protocol
 
 from msgspec.structs import replace
 
 from antiphon.core.errors import PeerError
 from antiphon.core.frames import encode_hello
-from antiphon.core.greeting import Greeting
+from antiphon.core.greeting import SECRET_BYTES, Greeting, encode_greeting
 from antiphon.core.ids import ProcessId
 from antiphon.net.session.peer import Peer, PeerLink
 from antiphon.net.session.probe import Answer, probe
-from antiphon.net.session.proof import ANSWER, ASK, DIAL, draw_secret, is_proven, proven
 from antiphon.net.transport.environment import Environment
+
+DIAL, ASK, ANSWER = b"dial", b"ask", b"answer"
+"""What a greeting is for; a proof for one purpose is none for another."""
 
 CONFIRM_S = 3.0
 """How long a process may take to confirm that it has dialled."""
@@ -158,3 +166,26 @@ class Credentials:
         """Hand over what was shared with former peers: another life begins."""
         taken, self._past = self._past, {}
         return taken
+
+
+def draw_secret(environment: Environment) -> bytes:
+    """Draw what nobody can guess."""
+    return environment.draw(SECRET_BYTES)
+
+
+def proven(secret: bytes, purpose: bytes, greeting: Greeting, hearer: ProcessId) -> Greeting:
+    """Return ``greeting`` with the proof that its speaker knows ``secret``."""
+    return replace(greeting, proof=_code(secret, purpose, greeting, hearer))
+
+
+def is_proven(secret: bytes | None, purpose: bytes, greeting: Greeting, hearer: ProcessId) -> bool:
+    """Tell whether the speaker of ``greeting`` knows ``secret``, if there is one."""
+    if not secret or not greeting.proof:
+        return False
+    return hmac.compare_digest(greeting.proof, _code(secret, purpose, greeting, hearer))
+
+
+def _code(secret: bytes, purpose: bytes, greeting: Greeting, hearer: ProcessId) -> bytes:
+    bare = encode_greeting(replace(greeting, proof=b""))
+    said = b"\n".join([purpose, repr(hearer).encode(), bare])
+    return hmac.digest(secret, said, "sha256")[:SECRET_BYTES]

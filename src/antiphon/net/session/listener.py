@@ -21,7 +21,7 @@ from antiphon.core.errors import PeerError, UsageError
 from antiphon.core.frames import Frame, Hello, encode_control, encode_hello
 from antiphon.core.greeting import Greeting
 from antiphon.core.ids import ProcessId
-from antiphon.net.session import mesh as mesh_module
+from antiphon.net.session import dialler
 from antiphon.net.session.identity import Identity
 from antiphon.net.session.mesh import Mesh
 from antiphon.net.session.peer import Peer, PeerLink
@@ -115,7 +115,7 @@ class Listener:
         link = Link[Peer](self, self.life.mesh.slow() if self.life is not None else None)
         self._links[link] = None
         loop = asyncio.get_running_loop()
-        timer = loop.call_later(mesh_module.GREETING_S, link.drop, "it never greeted")
+        timer = loop.call_later(dialler.GREETING_S, link.drop, "it never greeted")
         link.settled.add_done_callback(lambda _: timer.cancel())
         return link
 

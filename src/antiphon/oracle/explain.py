@@ -1,0 +1,185 @@
+"""What the oracle found, event by event, handed over to be put into words.
+
+Law: which events link two messages is found here, in the event graph; what is said of them, and
+in which order, is in ``antiphon.trace.explanations``. Explaining decides nothing: the violation
+has been found already.
+"""
+
+from antiphon.oracle.event_graph import Act, Entry, Message, Scope
+from antiphon.trace import explanations, words
+from antiphon.trace.explanations import (
+    BallotEvent,
+    Ending,
+    Explanation,
+    MessageEvent,
+    ViewEvent,
+)
+from antiphon.trace.verdict import Link, MessageId, Property, Violation
+
+
+def explain_order(which: Property, scope: Scope, wrong: Act, missing: int) -> Violation:
+    """Explain a delivery that came before, or without, one of the messages ``missing``."""
+    known = _latest_of(scope, wrong.message, missing)
+    earlier = scope.multicasts[known.message]
+    is_own = known.is_multicast or (
+        known.process == earlier.process and earlier.position < known.position
+    )
+    explanation = explanations.explain_order(
+        which,
+        _event(scope, wrong),
+        _event(scope, scope.multicasts[wrong.message]),
+        _event(scope, earlier),
+        None if is_own else _event(scope, known),
+        is_never=known.message not in scope.deliveries[wrong.process],
+    )
+    return _written(scope, explanation)
+
+
+def explain_duplicate(scope: Scope, first: Act, again: Act) -> Violation:
+    """Explain a second multicast, or delivery, of a message."""
+    explanation = explanations.explain_duplicate(_event(scope, first), _event(scope, again))
+    return _written(scope, explanation)
+
+
+def explain_creation(scope: Scope, wrong: Act) -> Violation:
+    """Explain the delivery of what nobody multicast, or of what was multicast only later."""
+    multicast = scope.multicasts.get(wrong.message)
+    explanation = explanations.explain_creation(
+        _event(scope, wrong), None if multicast is None else _event(scope, multicast)
+    )
+    return _written(scope, explanation)
+
+
+def explain_disagreement(scope: Scope, delivered: Act, end: Entry) -> Violation:
+    """Explain that a process, whose record closes with ``end``, never delivered a message."""
+    explanation = explanations.explain_disagreement(
+        _event(scope, delivered), _origin(scope, delivered), _ending(None, end)
+    )
+    return _written(scope, explanation)
+
+
+def explain_stall(scope: Scope, multicast: Act, end: Entry) -> Violation:
+    """Explain that a process never delivered a message of one that went on to the end, too."""
+    explanation = explanations.explain_stall(_event(scope, multicast), _ending(None, end))
+    return _written(scope, explanation)
+
+
+def explain_two_orders(scope: Scope, here: tuple[Act, Act], there: tuple[Act, Act]) -> Violation:
+    """Explain that one process delivered two messages in one order, another in the other."""
+    explanation = explanations.explain_two_orders(
+        (_event(scope, here[0]), _event(scope, here[1])),
+        (_event(scope, there[0]), _event(scope, there[1])),
+    )
+    return _written(scope, explanation)
+
+
+def explain_not_uniform(
+    scope: Scope, delivered: Act, successor: Entry | None, end: Entry
+) -> Violation:
+    """Explain that a process went on, or ended, without a uniform message somebody delivered."""
+    explanation = explanations.explain_not_uniform(
+        _event(scope, delivered), _origin(scope, delivered), _ending(successor, end)
+    )
+    return _written(scope, explanation)
+
+
+def explain_not_atomic(scope: Scope, delivered: Act, there: Entry, here: Entry) -> Violation:
+    """Explain that two processes left a view, ``there`` with a message and ``here`` without."""
+    explanation = explanations.explain_not_atomic(
+        _event(scope, delivered),
+        _origin(scope, delivered),
+        _installation(there),
+        _ending(here, here),
+    )
+    return _written(scope, explanation)
+
+
+def explain_own_missing(
+    scope: Scope, multicast: Act, successor: Entry | None, end: Entry
+) -> Violation:
+    """Explain that a process never delivered what it had multicast itself."""
+    explanation = explanations.explain_own_missing(
+        _event(scope, multicast), _ending(successor, end)
+    )
+    return _written(scope, explanation)
+
+
+def explain_wrong_view(scope: Scope, wrong: Act, current: Entry | None) -> Violation:
+    """Explain that a message of one view was multicast, or delivered, in another."""
+    multicast = None if wrong.is_multicast else scope.multicasts.get(wrong.message)
+    explanation = explanations.explain_wrong_view(
+        _event(scope, wrong),
+        None if multicast is None else _event(scope, multicast),
+        None if current is None else _installation(current),
+    )
+    return _written(scope, explanation)
+
+
+def explain_other_members(reference: Entry, wrong: Entry) -> Violation:
+    """Explain that a view has other members here than at the first process that installed it."""
+    explanation = explanations.explain_other_members(_installation(reference), _installation(wrong))
+    return explanation.written(wrong.run, _link)
+
+
+def explain_wrong_number(before: Entry, wrong: Entry) -> Violation:
+    """Explain that a view does not follow the one before it."""
+    explanation = explanations.explain_wrong_number(_installation(before), _installation(wrong))
+    return explanation.written(wrong.run, _link)
+
+
+def explain_not_listed(wrong: Entry) -> Violation:
+    """Explain that a process installed a view without being in it."""
+    return explanations.explain_not_listed(_installation(wrong)).written(wrong.run, _link)
+
+
+def explain_decision(reason: Entry, decision: Entry) -> Violation:
+    """Explain that a decision contradicts a vote, or another decision."""
+    row = decision.event
+    explanation = explanations.explain_decision(
+        words.transaction(row.sender, row.first), row.group, _ballot(decision), _ballot(reason)
+    )
+    return explanation.written(decision.run, _link)
+
+
+def _latest_of(scope: Scope, message: Message, wanted: int) -> Act:
+    """Return the last event before a message's multicast, at its sender, that is of ``wanted``."""
+    sender = scope.multicasts[message].process
+    before = scope.acts[sender][: scope.acts[sender].index(scope.multicasts[message])]
+    return next(act for act in reversed(before) if scope.bits.get(act.message, 0) & wanted)
+
+
+def _origin(scope: Scope, delivered: Act) -> MessageEvent[Entry] | None:
+    """Return the multicast of a message, unless it is the row of this delivery."""
+    multicast = scope.multicasts.get(delivered.message)
+    if multicast is None or multicast.event is delivered.event:
+        return None
+    return _event(scope, multicast)
+
+
+def _event(scope: Scope, act: Act) -> MessageEvent[Entry]:
+    message = MessageId(*act.message, scope.group, scope.view)
+    entry = Entry(act.position[0], scope.run, act.event, act.file, act.line)
+    return MessageEvent(act.process, message, act.is_multicast, entry)
+
+
+def _installation(entry: Entry) -> ViewEvent[Entry]:
+    row = entry.event
+    return ViewEvent(row.process, row.group, row.view, row.members or (), entry)
+
+
+def _ballot(entry: Entry) -> BallotEvent[Entry]:
+    row = entry.event
+    return BallotEvent(row.process, row.kind == "vote", row.detail, entry)
+
+
+def _ending(successor: Entry | None, last: Entry) -> Ending[Entry]:
+    went_on = None if successor is None else _installation(successor)
+    return Ending(last.event.process, went_on, last)
+
+
+def _written(scope: Scope, explanation: Explanation[Entry]) -> Violation:
+    return explanation.written(scope.run, _link)
+
+
+def _link(entry: Entry, text: str) -> Link:
+    return Link(entry.event.process, entry.event.index, text, entry.file, entry.line)

@@ -1,0 +1,230 @@
+"""The oracle: judges a trace by its explicit event graph, slowly and plainly.
+
+Law: the definitions of docs/properties.md, read off message by message, sharing no idea with
+the Spark verifier or the protocols: it exists to disagree with them. What is about views is in
+``view_checks``, what is about total order and uniform delivery in ``total_checks``, transactions
+are in ``commit_checks``. Causal order is judged by the whole "happened before" relation; its
+count is of deliveries that break it directly, and the two are never at odds (a chain breaks at
+some link first). Cost: 2,000 messages at 5 processes take about a tenth of a second; it grows
+with the square of the messages.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+
+from antiphon.oracle.commit_checks import judge_commit
+from antiphon.oracle.event_graph import (
+    Act,
+    History,
+    Message,
+    Scope,
+    causal_pasts,
+    direct_predecessors,
+    fifo_predecessors,
+    history_of,
+    in_several_groups,
+    left_out_of_orders,
+    out_of_order,
+    without_past,
+)
+from antiphon.oracle.explain import (
+    explain_creation,
+    explain_disagreement,
+    explain_duplicate,
+    explain_order,
+    explain_stall,
+)
+from antiphon.oracle.findings import Finding, concluded
+from antiphon.oracle.total_checks import judge_total, judge_total_causal, judge_uniform
+from antiphon.oracle.view_checks import (
+    judge_self_delivery,
+    judge_sending_view,
+    judge_view_atomic,
+    judge_views,
+)
+from antiphon.trace import words
+from antiphon.trace.schema import Event
+from antiphon.trace.verdict import Property, PropertyVerdict, Verdict, unknown
+
+
+def judge(rows: Iterable[Event | tuple[Event, str, int]], run: str = "") -> Verdict:
+    """Return the verdict on a trace, given as rows, with or without their files and lines.
+
+    Rows are as the reader gives them: checked, those of a process numbered or in local order.
+    Those of several runs are told apart, but share the verdict.
+    """
+    history = history_of(rows, run)
+    return Verdict(
+        run=run,
+        engine="oracle",
+        process_count=len(history.records),
+        event_count=sum(map(len, history.records.values())),
+        message_count=sum(len(scope.multicasts) for scope in history.scopes),
+        delivery_count=history.delivery_count,
+        properties=tuple(_judged(history, which) for which in Property),
+    )
+
+
+def _judged(history: History, which: Property) -> PropertyVerdict:
+    """Judge one property; but for transactions, there is nothing to judge without deliveries."""
+    if history.delivery_count or which is Property.COMMIT:
+        return _CHECKS[which](history)
+    return unknown(which, words.NO_DELIVERY)
+
+
+def _fifo(history: History) -> PropertyVerdict:
+    findings = [
+        ((act.process, act.position), partial(explain_order, Property.FIFO, scope, act, missing))
+        for scope in history.scopes
+        for act, missing in out_of_order(scope, fifo_predecessors(scope))
+    ]
+    return concluded(Property.FIFO, findings, left_out_of_orders(history))
+
+
+def _causal(history: History) -> PropertyVerdict:
+    findings: list[Finding] = []
+    for scope in history.scopes:
+        broken = list(out_of_order(scope, direct_predecessors(scope)))
+        is_violated = any(True for _ in out_of_order(scope, causal_pasts(scope)))
+        assert is_violated == bool(broken), "a chain of causes breaks at some link first"
+        findings += [
+            (
+                (act.process, act.position),
+                partial(explain_order, Property.CAUSAL, scope, act, missing),
+            )
+            for act, missing in broken
+        ]
+    return _concluded_on_causes(Property.CAUSAL, findings, history)
+
+
+def _no_duplicate(history: History) -> PropertyVerdict:
+    findings = [
+        ((again.process, again.position), partial(explain_duplicate, scope, first, again))
+        for scope in history.scopes
+        for first, again in scope.surplus
+    ]
+    return concluded(Property.NO_DUPLICATE, findings)
+
+
+def _no_creation(history: History) -> PropertyVerdict:
+    created = [(scope, act) for scope in history.scopes for act in _created(scope)]
+    in_doubt = [act for scope, act in created if _may_be_lost(history, scope, act)]
+    if created and len(in_doubt) == len(created):
+        reason = words.in_doubt(len(in_doubt), [act.message[0] for act in in_doubt])
+        return unknown(Property.NO_CREATION, reason)
+    findings = [
+        ((act.process, act.position), partial(explain_creation, scope, act))
+        for scope, act in created
+    ]
+    return concluded(Property.NO_CREATION, findings)
+
+
+def _agreement(history: History) -> PropertyVerdict:
+    findings: list[Finding] = []
+    for scope in history.scopes:
+        whole = _whole_members(history, scope)
+        delivered: dict[Message, Act] = {}
+        for member in whole:
+            delivered = scope.deliveries.get(member, {}) | delivered
+        findings += [
+            (
+                (member, (scope.group, scope.view, *message)),
+                partial(explain_disagreement, scope, act, history.end_of(scope, member)),
+            )
+            for member in whole
+            for message, act in delivered.items()
+            if message not in scope.deliveries.get(member, {})
+        ]
+    return concluded(Property.AGREEMENT, findings, _members_not_held(history))
+
+
+def _no_orphan(history: History) -> PropertyVerdict:
+    findings = [
+        (
+            (act.process, act.position),
+            partial(explain_order, Property.NO_ORPHAN, scope, act, missing),
+        )
+        for scope in history.scopes
+        for act, missing in without_past(scope, direct_predecessors(scope))
+    ]
+    return _concluded_on_causes(Property.NO_ORPHAN, findings, history)
+
+
+def _liveness(history: History) -> PropertyVerdict:
+    findings = [
+        (
+            (member, (scope.group, scope.view, *message)),
+            partial(explain_stall, scope, multicast, history.end_of(scope, member)),
+        )
+        for scope in history.scopes
+        for member in _whole_members(history, scope)
+        for message, multicast in scope.multicasts.items()
+        if (scope.run, multicast.process) in history.whole
+        and message not in scope.deliveries.get(member, {})
+    ]
+    return concluded(Property.LIVENESS, findings, _members_not_held(history))
+
+
+def _whole_members(history: History, scope: Scope) -> list[str]:
+    return [member for member in scope.members if (scope.run, member) in history.whole]
+
+
+def _members_not_held(history: History) -> str:
+    return words.not_held(
+        member
+        for scope in history.scopes
+        for member in scope.members
+        if (scope.run, member) not in history.whole
+    )
+
+
+def _created(scope: Scope) -> Iterator[Act]:
+    """Yield deliveries of what was not multicast, or by its own sender not yet."""
+    for process in sorted(scope.deliveries):
+        for message, act in scope.deliveries[process].items():
+            multicast = scope.multicasts.get(message)
+            if multicast is None or (
+                process == multicast.process and act.position < multicast.position
+            ):
+                yield act
+
+
+def _may_be_lost(history: History, scope: Scope, act: Act) -> bool:
+    """Whether the multicast of a message may have been in the lost end of its sender's record."""
+    sender, number = act.message
+    return (scope.run, sender) not in history.whole and number > scope.highest.get(sender, 0)
+
+
+def _concluded_on_causes(
+    which: Property, findings: Sequence[Finding], history: History
+) -> PropertyVerdict:
+    left_out = words.together(left_out_of_orders(history), _in_fifo_order(history))
+    return concluded(which, findings, left_out, in_several_groups(history))
+
+
+def _in_fifo_order(history: History) -> str:
+    is_fifo = (
+        entry.event.kind == "multicast" and entry.event.order == "fifo"
+        for record in history.records.values()
+        for entry in record
+    )
+    return words.IN_FIFO_ORDER if any(is_fifo) else ""
+
+
+_CHECKS: dict[Property, Callable[[History], PropertyVerdict]] = {
+    Property.FIFO: _fifo,
+    Property.CAUSAL: _causal,
+    Property.NO_DUPLICATE: _no_duplicate,
+    Property.NO_CREATION: _no_creation,
+    Property.AGREEMENT: _agreement,
+    Property.VIEWS: judge_views,
+    Property.SENDING_VIEW: judge_sending_view,
+    Property.VIEW_ATOMIC: judge_view_atomic,
+    Property.NO_ORPHAN: _no_orphan,
+    Property.SELF_DELIVERY: judge_self_delivery,
+    Property.LIVENESS: _liveness,
+    Property.TOTAL: judge_total,
+    Property.TOTAL_CAUSAL: judge_total_causal,
+    Property.UNIFORM: judge_uniform,
+    Property.COMMIT: judge_commit,
+}

@@ -1,0 +1,304 @@
+"""One file of a trace, turned into numbers where a task reads it.
+
+Law: names are left behind. All multicasts, or all deliveries from one sender, of a process in a
+scope and in one order are a strand; a file's strands are numbered, its rows say which they belong
+to, and a report after the rows says who that is and what else the file had to tell: which records
+it holds, how they end, which views they install. So rows are six integers each, and whatever is
+to be known about names and totals is known before the rows are looked at again. Votes and decisions
+go by themselves (``ballots``). Errors are part of the report: what cannot be read must reach the
+driver as the reader's sentence, not as a stack trace.
+
+Rows travel packed, thousands in one value: Spark then only carries them, and numpy takes them
+apart where they are needed. The lines of a packed matrix:
+
+    strand    number of the strand in the file
+    first     the messages
+    count
+    position  where in the process's order the first of them is (``position``)
+    after     a position before this one, with no multicast by the process in the scope between:
+              deliveries that share it have the same place in the process's causal past
+    line      line in the file
+"""
+
+from array import array
+from collections.abc import Iterator
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+
+from antiphon.core.errors import TraceError
+from antiphon.pipeline.ingest.ballots import Ballots, Pile
+from antiphon.pipeline.ingest.chunks import column
+from antiphon.pipeline.ingest.position import STRIDE, row_position
+from antiphon.pipeline.ingest.sources import Source
+from antiphon.trace.continuity import Span, Tally, Truncation
+from antiphon.trace.reader import read_segment
+from antiphon.trace.schema import LEFT, QUIESCENT, Event
+
+ROWS_PER_PACK = 16_384
+"""Just under a megabyte."""
+
+LINES = ("strand", "first", "count", "position", "after", "line")
+"""Of a packed matrix."""
+
+SQL_SCHEMA = "segment int, rows binary, ballots binary, report binary"
+_SCHEMA = pa.schema(
+    [("segment", pa.int32()), *((name, pa.binary()) for name in ("rows", "ballots", "report"))]
+)
+
+ScopeKey = tuple[str, str, int]
+"""Run, group, view."""
+
+_StrandKey = tuple[str, str, str, int, str, bool]
+"""Kind, sender, group, view, order, whether it is uniform."""
+
+
+class Strand(msgspec.Struct):
+    """The multicasts of a process in a scope, or its deliveries from one sender there."""
+
+    number: int
+    run: str
+    group: str
+    view: int
+    process: str
+    sender: str
+    is_multicast: bool
+    is_relaxed: bool = False
+    """Whether these are multicasts in fifo order, which are not held to causal order."""
+    is_total: bool = False
+    is_uniform: bool = False
+    """What else the rows ask for."""
+    row_count: int = 0
+    message_count: int = 0
+    highest: int = 0
+    """The highest number multicast."""
+    first_position: int = -1
+    last_position: int = -1
+    """Of the first row, and the last."""
+
+    @property
+    def scope(self) -> ScopeKey:
+        """Return what it is judged in."""
+        return self.run, self.group, self.view
+
+
+class RecordPart(msgspec.Struct):
+    """The rows of one process in one file."""
+
+    run: str
+    process: str
+    row_count: int = 0
+    has_start: bool = False
+    has_crash: bool = False
+    is_numbered: bool = False
+    is_at_rest: bool = False
+    """Whether the last row says that the process stopped when all was done, or left."""
+    has_left: bool = False
+    """Whether it says that the process left."""
+    is_stopped: bool = False
+    """Whether it says that the process stopped, for whatever reason."""
+    last_position: int = 0
+    last_line: int = 0
+
+
+class ViewRow(msgspec.Struct):
+    """A view as one process installed it."""
+
+    run: str
+    process: str
+    group: str
+    view: int
+    members: str
+    """In JSON: most of them are equal, and need not be taken apart."""
+    position: int
+    line: int
+
+    @property
+    def scope(self) -> ScopeKey:
+        """Return what it is about."""
+        return self.run, self.group, self.view
+
+
+class Report(msgspec.Struct):
+    """What there is to say about one file."""
+
+    number: int
+    strands: list[Strand]
+    records: list[RecordPart]
+    views: list[ViewRow]
+    piles: list[Pile]
+    spans: list[Span]
+    truncated: list[Truncation]
+    error: str
+
+
+def read_source(source: Source) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a file, packed, then the report on it."""
+    file, error = _File(source), ""
+    try:
+        for name, pack in file.packs():
+            yield _batch(source, **{name: pack})
+    except TraceError as refusal:
+        error = str(refusal)
+    yield _batch(source, report=msgspec.json.encode(file.report(error)))
+
+
+def _batch(
+    source: Source,
+    rows: bytes | None = None,
+    ballots: bytes | None = None,
+    report: bytes | None = None,
+) -> pa.RecordBatch:
+    number = column(np.array([source.number], dtype=np.int32))
+    values = [_binary(value) for value in (rows, ballots, report)]
+    return pa.RecordBatch.from_arrays([number, *values], schema=_SCHEMA)
+
+
+def _binary(value: bytes | None) -> pa.Array:
+    if value is None:
+        return pa.nulls(1, pa.binary())
+    buffers = [None, pa.py_buffer(array("i", [0, len(value)])), pa.py_buffer(value)]
+    return pa.Array.from_buffers(pa.binary(), 1, buffers)
+
+
+class _Record:
+    """What has been seen of one process so far."""
+
+    __slots__ = ("last", "last_line", "part", "strands")
+
+    def __init__(self, event: Event, run: str) -> None:
+        self.part = RecordPart(run, event.process)
+        self.last, self.last_line = event, 0
+        self.strands: dict[_StrandKey, tuple[Strand, list[int]]] = {}
+
+    def closed(self) -> RecordPart:
+        part, last = self.part, self.last
+        part.is_numbered = last.index >= 0
+        part.is_at_rest = last.kind == "stop" and last.detail in {QUIESCENT, LEFT}
+        part.is_stopped = last.kind == "stop"
+        part.has_left = part.is_stopped and last.detail == LEFT
+        part.last_position = row_position(last.index, self.last_line)
+        part.last_line = self.last_line
+        return part
+
+
+class _File:
+    """Reads one file, keeping track of what the report needs."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._tally = Tally()
+        self._records: dict[tuple[str, str], _Record] = {}
+        self._pasts: dict[tuple[str, str, str, int], list[int]] = {}
+        self._strands: list[Strand] = []
+        self._views: list[ViewRow] = []
+        self._ballots = Ballots()
+
+    def packs(self) -> Iterator[tuple[str, bytes]]:
+        """Yield what multicast and deliver rows say, and ballots. Every row of every trace passes.
+
+        Arrays of machine integers, not tuples: Python's garbage collector has nothing to do.
+        """
+        path, process, _, last = self._source.segment
+        pack = [array("q") for _ in LINES]
+        strands, firsts, counts, positions, afters, lines = pack
+        for line, event in read_segment(path, last=last, process=process, tally=self._tally):
+            record = self._records.get((event.run, event.process)) or self._begin_record(event)
+            record.last, record.last_line = event, line
+            record.part.row_count += 1
+            kind = event.kind
+            if kind == "deliver" or kind == "multicast":  # noqa: PLR1714  faster than a set
+                index, count = event.index, event.count
+                position = (index if index >= 0 else line) * STRIDE
+                key = (
+                    kind, event.sender, event.group, event.view, event.order, event.uniform,
+                )  # fmt: skip
+                strand, past = record.strands.get(key) or self._begin_strand(record, key, position)
+                strands.append(strand.number)
+                firsts.append(event.first)
+                counts.append(count)
+                positions.append(position)
+                afters.append(past[0])
+                lines.append(line)
+                strand.row_count += 1
+                strand.message_count += count
+                strand.last_position = position
+                if strand.is_multicast:
+                    strand.highest = max(strand.highest, event.first + count - 1)
+                    past[0] = position + STRIDE - 1
+                if len(lines) == ROWS_PER_PACK:
+                    yield "rows", b"".join(pack)
+                    for column_of_pack in pack:
+                        del column_of_pack[:]
+            elif kind != "receive":
+                self._note(record, event, line)
+                yield from self._packed_ballots(ROWS_PER_PACK)
+        if lines:
+            yield "rows", b"".join(pack)
+        yield from self._packed_ballots(1)
+
+    def _packed_ballots(self, at_least: int) -> Iterator[tuple[str, bytes]]:
+        if len(self._ballots) >= at_least:
+            yield "ballots", self._ballots.packed()
+
+    def report(self, error: str) -> Report:
+        """Say what there is to say, once the rows have been read."""
+        return Report(
+            number=self._source.number,
+            strands=self._strands,
+            records=[record.closed() for record in self._records.values()],
+            views=self._views,
+            piles=list(self._ballots.piles.values()),
+            spans=self._tally.spans,
+            truncated=self._tally.truncated,
+            error=error,
+        )
+
+    def _begin_record(self, event: Event) -> _Record:
+        record = _Record(event, event.run or self._source.run)
+        self._records[event.run, event.process] = record
+        return record
+
+    def _begin_strand(
+        self, record: _Record, key: _StrandKey, position: int
+    ) -> tuple[Strand, list[int]]:
+        kind, sender, group, view, order, is_uniform = key
+        run, process = record.part.run, record.part.process
+        strand = Strand(
+            number=len(self._strands),
+            run=run,
+            group=group,
+            view=view,
+            process=process,
+            sender=sender or process,
+            is_multicast=kind == "multicast",
+            is_relaxed=kind == "multicast" and order == "fifo",
+            is_total=order == "total",
+            is_uniform=is_uniform,
+            first_position=position,
+        )
+        past = self._pasts.setdefault((run, process, group, view), [position - 1])
+        self._strands.append(strand)
+        record.strands[key] = (strand, past)
+        return strand, past
+
+    def _note(self, record: _Record, event: Event, line: int) -> None:
+        """Take a row into account that is not about messages."""
+        if event.kind == "start":
+            record.part.has_start = True
+        elif event.kind == "crash":
+            record.part.has_crash = True
+        elif event.kind == "vote" or event.kind == "decide":  # noqa: PLR1714  as above
+            self._ballots.add(record.part.run, event, line)
+        elif event.kind == "view":
+            row = ViewRow(
+                run=record.part.run,
+                process=event.process,
+                group=event.group,
+                view=event.view,
+                members=msgspec.json.encode(event.members).decode(),
+                position=row_position(event.index, line),
+                line=line,
+            )
+            self._views.append(row)

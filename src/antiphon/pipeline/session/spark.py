@@ -1,0 +1,236 @@
+"""The Spark session: started quietly, on this machine only, with settings that say why.
+
+Law: nothing that Spark or Java print reaches the terminal (it goes to a log that an error names),
+nothing listens beyond loopback, nothing is left behind in the working folder, and the caller's
+environment is as it was. PySpark is imported on the first call, not before. Whoever starts a
+session stops it: ``with spark_session("verify") as spark``. Cost: 6 to 8 s for the first one of
+a process, about 1 s for later ones, which reuse the JVM.
+"""
+
+import atexit
+import contextlib
+import functools
+import os
+import shutil
+import signal
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from antiphon.core.errors import UsageError
+from antiphon.pipeline.session.java import find_java_home
+
+if TYPE_CHECKING:
+    from py4j.java_gateway import JavaGateway
+    from pyspark import SparkConf
+    from pyspark.sql import SparkSession
+
+LOOPBACK = "127.0.0.1"
+
+MEMORY_MB_MIN = 1024
+"""Spark refuses to start below about half of this."""
+
+MEMORY_MB_MAX = 16 * 1024
+"""Beyond this, one heap gains little: Spark spills what does not fit."""
+
+_QUOTE_LENGTH_MAX = 300
+
+_PACKAGES = ("numpy", "pyarrow", "pyspark")
+
+_CGROUP_LIMITS = (
+    Path("/sys/fs/cgroup/memory.max"),
+    Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
+)
+
+
+def require_spark() -> None:
+    """Say what to install if anything that the pipeline needs is missing."""
+    missing = [name for name in _PACKAGES if _is_missing(name)]
+    if missing:
+        message = (
+            f"Spark is not installed ({', '.join(missing)} missing): run: "
+            "pip install 'antiphon[spark,java]'; small traces need none of it: --engine oracle"
+        )
+        raise UsageError(message)
+
+
+def is_spark_ready() -> bool:
+    """Whether Spark can be started: its packages are here (none is imported), and a Java is."""
+    if any(find_spec(name) is None for name in _PACKAGES):
+        return False
+    try:
+        find_java_home()
+    except UsageError:
+        return False
+    return True
+
+
+def abandon() -> None:
+    """End Spark at once, whatever it is doing: for a process that is about to end itself."""
+    context = sys.modules.get("pyspark.core.context")
+    gateway = getattr(getattr(context, "SparkContext", None), "_gateway", None)
+    java = getattr(gateway, "proc", None)
+    if java is not None:
+        java.kill()
+        java.wait()
+    if _folder.cache_info().currsize:
+        shutil.rmtree(_folder(), ignore_errors=True)
+
+
+def _is_missing(name: str) -> bool:
+    try:
+        import_module(name)
+    except ImportError:
+        return True
+    return False
+
+
+def spark_session(
+    name: str,
+    cores: int | None = None,
+    memory_mb: int | None = None,
+    shuffle_partitions: int | None = None,
+    settings: Mapping[str, str] | None = None,
+) -> "SparkSession":
+    """Start Spark on this machine, or return the session that is already running.
+
+    ``cores`` defaults to all of them, ``memory_mb`` to half of the machine's memory (the other
+    half is for the Python workers), ``shuffle_partitions`` to twice the cores; ``settings`` adds
+    to Spark's settings, or overrides what is chosen here.
+    """
+    require_spark()
+    from pyspark import SparkConf, SparkContext
+    from pyspark.sql import SparkSession
+
+    running = SparkSession.getActiveSession()
+    if running is not None:
+        return running
+    conf = SparkConf().setAppName(name).setMaster(f"local[{cores or '*'}]")
+    conf.setAll(list(_settings(cores, memory_mb, shuffle_partitions).items()))
+    conf.setAll(list((settings or {}).items()))
+    # PySpark keeps one JVM for the life of a process, also after its session is stopped.
+    gateway = SparkContext._gateway or _launch(conf)  # noqa: SLF001
+    with _environment(PYSPARK_PYTHON=sys.executable), _same_interrupt():
+        SparkContext(conf=conf, gateway=gateway)
+    return SparkSession.builder.getOrCreate()
+
+
+def _settings(
+    cores: int | None, memory_mb: int | None, shuffle_partitions: int | None
+) -> dict[str, str]:
+    folder = _folder()
+    return {
+        # Half of what there is: Python workers and the page cache need the rest.
+        "spark.driver.memory": f"{memory_mb or _default_memory_mb()}m",
+        # The default of 200 is for clusters; here each partition costs a task on few cores.
+        "spark.sql.shuffle.partitions": str(shuffle_partitions or 2 * (cores or _core_count())),
+        # Rows cross between Java and Python in columns, not pickled one by one.
+        "spark.sql.execution.arrow.pyspark.enabled": "true",
+        # A report must not depend on where the machine stands.
+        "spark.sql.session.timeZone": "UTC",
+        # Blocks and shuffles are on this machine: no other one may connect.
+        "spark.driver.bindAddress": LOOPBACK,
+        "spark.driver.host": LOOPBACK,
+        # No web server on a port, no progress bar over ours, no warnings.
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.log.level": "ERROR",
+        # What Spark writes while it works goes away with the process.
+        "spark.local.dir": str(folder / "local"),
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+    }
+
+
+def _launch(conf: "SparkConf") -> "JavaGateway":
+    """Start the JVM with its complaints going to a log instead of the terminal."""
+    from pyspark.errors import PySparkRuntimeError
+    from pyspark.java_gateway import launch_gateway
+
+    log = _folder() / "java.log"
+    home = find_java_home()
+    environment = _environment(
+        JAVA_HOME=str(home),
+        PYSPARK_PYTHON=sys.executable,
+        # Else Spark looks up this machine's name, which may be slow, fail, or lead outside.
+        SPARK_LOCAL_IP=LOOPBACK,
+        # Another Spark on this machine is not the one that was installed with this package.
+        SPARK_HOME=None,
+    )
+    with environment, log.open("ab") as complaints:
+        try:
+            output = {"stdout": complaints, "stderr": complaints}
+            return launch_gateway(conf, popen_kwargs=output)
+        except PySparkRuntimeError as failure:
+            message = f"Spark could not start with the Java in {home}, which said: {_said(log)}"
+            raise UsageError(message) from failure
+
+
+@functools.cache
+def _folder() -> Path:
+    """Return this process's own folder for what Spark writes, removed when the process ends."""
+    try:
+        folder = tempfile.TemporaryDirectory(prefix="antiphon-spark-", ignore_cleanup_errors=True)
+    except OSError as failure:
+        message = f"Spark needs a temporary folder: set TMPDIR to one it can write to ({failure})."
+        raise UsageError(message) from failure
+    atexit.register(folder.cleanup)
+    return Path(folder.name)
+
+
+def _said(log: Path) -> str:
+    """Return what Java said, without what Spark's start script made of it."""
+    lines = log.read_text(encoding="utf-8", errors="replace").split("\n")
+    said = " ".join(line.strip() for line in lines if "spark-class: line" not in line).strip()
+    return said[:_QUOTE_LENGTH_MAX] or "nothing"
+
+
+@contextlib.contextmanager
+def _environment(**variables: str | None) -> Iterator[None]:
+    """Set (or, with None, remove) environment variables for a while."""
+    before = {name: os.environ.get(name) for name in variables}
+    try:
+        _set_environment(variables)
+        yield
+    finally:
+        _set_environment(before)
+
+
+@contextlib.contextmanager
+def _same_interrupt() -> Iterator[None]:
+    """Keep what Ctrl-C does: Spark's own way speaks to Java while it may be spoken to already."""
+    before = signal.getsignal(signal.SIGINT)
+    yield
+    if before is not None and threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, before)
+
+
+def _set_environment(variables: Mapping[str, str | None]) -> None:
+    for name, value in variables.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
+
+
+def _core_count() -> int:
+    """Count the cores as Spark's ``local[*]`` does."""
+    return os.cpu_count() or 1
+
+
+def _default_memory_mb() -> int:
+    half = _memory_bytes() // 2 // 1024**2
+    return max(MEMORY_MB_MIN, min(half, MEMORY_MB_MAX))
+
+
+def _memory_bytes() -> int:
+    """Return the machine's memory, or the container's share of it."""
+    limits = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
+    for file in _CGROUP_LIMITS:
+        with contextlib.suppress(OSError, ValueError):  # absent, or the word "max"
+            limits.append(int(file.read_text(encoding="ascii")))
+    return min(limits)

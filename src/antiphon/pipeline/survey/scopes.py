@@ -1,0 +1,265 @@
+"""What is judged together, and who is held to what.
+
+Law: everything is judged per scope, one view of one group of one run: nothing crosses it
+(docs/properties.md). A scope's processes are ranked by name; from here on ranks stand for names
+and numbers for scopes. Whether a record is whole is a matter of the run. All of this follows
+from the files' reports, on the driver: a line per strand must fit there, the rows need not.
+
+Buckets: a scope's messages are judged bucket by bucket, each small enough for a worker's memory.
+A sender's numbers are divided evenly among the buckets, whatever its rate, so that messages of
+one bucket are of about the same time: the orders' shuffle is small if they are, and larger, but
+no less right, if they are not.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from antiphon.pipeline.ingest.position import NEVER, STRIDE
+from antiphon.pipeline.ingest.reading import RecordPart, Report, ScopeKey, Strand
+from antiphon.pipeline.survey.grain import Grain
+from antiphon.pipeline.survey.layout import (
+    IN_FIFO_ORDER,
+    IN_TOTAL_ORDER,
+    MULTICAST,
+    UNIFORM,
+    WIDTH_MAX,
+    Layout,
+    Numbers,
+)
+from antiphon.pipeline.survey.views import Views
+
+
+@dataclass(slots=True)
+class Record:
+    """What one process of a run left behind."""
+
+    row_count: int
+    is_whole: bool
+    last: RecordPart
+    """Its last part, in the file with this number:"""
+    last_segment: int
+
+
+@dataclass(slots=True)
+class Part:
+    """What one process has to do with one scope."""
+
+    row_count: int = 0
+    """Multicast and deliver rows."""
+    delivery_count: int = 0
+    multicast_count: int = 0
+    fifo_count: int = 0
+    """Of these, in fifo order."""
+    highest: int = 0
+    """The highest number it multicast; 0: it multicast nothing."""
+    told_row_count: int = 0
+    """Rows of anyone about its messages."""
+    told_message_count: int = 0
+    last_multicast: int = -1
+    """Position of the row that it multicast last."""
+    delivers_own: bool = False
+    """Whether it records deliveries of its own messages, or would: some are total, or uniform."""
+    is_viewed: bool = False
+    """Whether a view row lists it."""
+    is_installed: bool = False
+    """Whether it has a view row itself."""
+    is_left_behind: bool = False
+    """Whether it has a view row of the next view."""
+    is_whole: bool = False
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether it was there to the end of the view."""
+        return self.is_whole or self.is_left_behind
+
+
+@dataclass(slots=True)
+class Scope:
+    """One view of one group of one run."""
+
+    number: int
+    key: ScopeKey
+    parts: dict[str, Part]
+    """By name, in order of rank."""
+    asks: set[tuple[bool, bool]] = field(default_factory=set)
+    """What its rows ask for: (total order, uniform delivery)."""
+    names: list[str] = field(default_factory=list)
+    """By rank."""
+    ranks: dict[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Rank the processes by name."""
+        self.names = sorted(self.parts)
+        self.ranks = {name: rank for rank, name in enumerate(self.names)}
+        self.parts = {name: self.parts[name] for name in self.names}
+
+    def members(self) -> list[str]:
+        """Return those listed in views, or else all that took part."""
+        viewed = [name for name, part in self.parts.items() if part.is_viewed]
+        return viewed or [name for name, part in self.parts.items() if part.row_count]
+
+    def movers(self) -> list[str]:
+        """Return the members that went on from this view to the next."""
+        return [
+            name
+            for name, part in self.parts.items()
+            if part.is_viewed and part.is_installed and part.is_left_behind
+        ]
+
+    @property
+    def asks_total(self) -> bool:
+        """Whether anything is in total order."""
+        return any(is_total for is_total, _ in self.asks)
+
+    @property
+    def asks_uniform(self) -> bool:
+        """Whether anything is uniform."""
+        return any(is_uniform for _, is_uniform in self.asks)
+
+    def layout(self) -> Layout:
+        """Return what workers must know."""
+        held = [name for name in self.members() if self.parts[name].is_whole]
+        parts = self.parts.values()
+        return Layout(
+            column_count=len(parts),
+            is_implied=[not part.delivers_own for part in parts],
+            held=[self.ranks[name] for name in held],
+            doubt_above=[NEVER if part.is_whole else part.highest for part in parts],
+            last_multicasts=[part.last_multicast for part in parts],
+            movers=[self.ranks[name] for name in self.movers()],
+            is_whole=[part.is_whole for part in parts],
+            is_bound=[part.is_bound for part in parts],
+        )
+
+    def widths(self, grain: Grain) -> list[int]:
+        """Return, by rank, how many of a sender's numbers go into one bucket."""
+        row_count = sum(part.row_count for part in self.parts.values())
+        buckets = 1 + row_count // grain.rows_per_bucket(len(self.parts))
+        return [_width(part, buckets, grain) for part in self.parts.values()]
+
+
+def _width(part: Part, buckets: int, grain: Grain) -> int:
+    """Return a bucket's share of what was multicast, but no less than an average row.
+
+    So cutting at the borders of buckets no more than doubles the rows, whatever was forged.
+    """
+    average = part.told_message_count // max(part.told_row_count, 1)
+    width = max(part.highest // buckets, average, grain.numbers_per_bucket_min - 1) + 1
+    return min(width, WIDTH_MAX)
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """Who and what there is in a trace."""
+
+    records: dict[str, dict[str, Record]]
+    """By run, then by process."""
+    scopes: list[Scope]
+    """By number; ordered by run, group and view."""
+    views: Views
+
+    def row_index(self, run: str, process: str, position: int) -> int:
+        """Return a row's index, or -1 if those of its process are not numbered."""
+        is_numbered = self.records[run][process].last.is_numbered
+        return position // STRIDE if is_numbered else -1
+
+
+def survey(reports: Sequence[Report]) -> Survey:
+    """Bring together what the reports say."""
+    records, views = _records(reports), Views(reports)
+    parts: dict[ScopeKey, dict[str, Part]] = {}
+    asks: dict[ScopeKey, set[tuple[bool, bool]]] = {}
+    for report in reports:
+        for strand in report.strands:
+            asks.setdefault(strand.scope, set()).add((strand.is_total, strand.is_uniform))
+            scope = parts.setdefault(strand.scope, {})
+            _add(scope.setdefault(strand.process, Part()), strand)
+            sender = scope.setdefault(strand.sender, Part())
+            sender.told_row_count += strand.row_count
+            sender.told_message_count += strand.message_count
+    for key, rosters in views.rosters.items():
+        scope = parts.setdefault(key, {})
+        for member in (member for roster in rosters for member in roster):
+            scope.setdefault(member, Part()).is_viewed = True
+    for key, scope in parts.items():
+        of_run = records[key[0]]
+        for name, part in scope.items():
+            part.is_whole = name in of_run and of_run[name].is_whole
+    _note_views(parts, views)
+    scopes = [
+        Scope(number, key, parts[key], asks.get(key, set()))
+        for number, key in enumerate(sorted(parts))
+    ]
+    return Survey(records, scopes, views)
+
+
+def _note_views(parts: dict[ScopeKey, dict[str, Part]], views: Views) -> None:
+    """Note who installed which view, and who went on from there."""
+    for (run, group, view), scope in parts.items():
+        for name in views.installed.get((run, group, view), {}):
+            scope.setdefault(name, Part()).is_installed = True
+        for name in views.installed.get((run, group, view + 1), {}):
+            if name in scope:
+                scope[name].is_left_behind = True
+
+
+def strand_tables(
+    reports: Iterable[Report], scopes: Iterable[Scope], grain: Grain
+) -> dict[int, Numbers]:
+    """Return, for each file, whose its strands are: a matrix with a line per ``STRAND_LINES``."""
+    by_key = {scope.key: scope for scope in scopes}
+    widths = {key: scope.widths(grain) for key, scope in by_key.items()}
+
+    def lines(strand: Strand) -> tuple[int, ...]:
+        scope = by_key[strand.scope]
+        sender = scope.ranks[strand.sender]
+        width = widths[strand.scope][sender]
+        return scope.number, sender, scope.ranks[strand.process], _bits(strand), width
+
+    return {
+        report.number: np.array([lines(strand) for strand in report.strands], dtype=np.int64).T
+        for report in reports
+    }
+
+
+def _bits(strand: Strand) -> int:
+    """Return what a strand is, as bits (``layout``)."""
+    bits = {
+        MULTICAST: strand.is_multicast,
+        IN_FIFO_ORDER: strand.is_relaxed,
+        IN_TOTAL_ORDER: strand.is_total,
+        UNIFORM: strand.is_uniform,
+    }
+    return sum(bit for bit, is_set in bits.items() if is_set)
+
+
+def _records(reports: Sequence[Report]) -> dict[str, dict[str, Record]]:
+    found: dict[tuple[str, str], list[tuple[RecordPart, int]]] = {}
+    for report in reports:
+        for part in report.records:
+            found.setdefault((part.run, part.process), []).append((part, report.number))
+    records: dict[str, dict[str, Record]] = {}
+    for (run, process), pairs in found.items():
+        last, segment = max(pairs, key=lambda pair: pair[0].last_position)
+        parts = [part for part, _ in pairs]
+        has_crash = any(part.has_crash for part in parts)
+        has_start = any(part.has_start for part in parts)
+        is_whole = not has_crash and (last.is_at_rest or not has_start)
+        row_count = sum(part.row_count for part in parts)
+        records.setdefault(run, {})[process] = Record(row_count, is_whole, last, segment)
+    return records
+
+
+def _add(part: Part, strand: Strand) -> None:
+    part.row_count += strand.row_count
+    if strand.is_multicast:
+        part.multicast_count += strand.message_count
+        part.fifo_count += strand.message_count if strand.is_relaxed else 0
+        part.highest = max(part.highest, strand.highest)
+        part.last_multicast = max(part.last_multicast, strand.last_position)
+        part.delivers_own |= strand.is_total or strand.is_uniform
+    else:
+        part.delivery_count += strand.message_count
+        part.delivers_own |= strand.sender == strand.process
