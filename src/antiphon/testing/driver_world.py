@@ -10,6 +10,7 @@ Not asked to recover: a world in which too few of the last view live for anybody
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import msgspec
 
@@ -65,6 +66,7 @@ class DriverWorld:
         self.cluster.network.delay_us = scenario.delay_us
         self.cluster.network.cut_chance = 0.15
         self.applications: dict[str, Application] = {}
+        self._places: dict[str, set[str]] = {}  # where each has been told of somebody
         self.verbs: dict[str, Callable[[Step], None]] = {
             "multicast": self._multicast, "call": self._call, "letter": self._letter,
             "stop reading": self._stop_reading, "cut": self._break, "half open": self._break,
@@ -99,8 +101,9 @@ class DriverWorld:
         loop = self.cluster.loop
         loop.call_at_us(loop.now_us + delay_us, work)
 
-    def _start(self, process: Process, **way_in: object) -> None:
+    def _start(self, process: Process, **way_in: Any) -> None:  # noqa: ANN401 - as antiphon.join
         scenario = self.scenario
+        self._places[process.name] = {*way_in.get("members", {}).values(), *way_in.get("seeds", ())}
         application = self.applications[process.name] = Application(process.name)
         try:
             group = process.handle(
@@ -279,20 +282,23 @@ class DriverWorld:
         here = {group.me for group in groups}
         return not newest.has_quorum([who for who in newest.members if str(who) in here])
 
-    def _is_castaway(self, group: Group) -> bool:
+    def _is_castaway(self, name: str, group: Group) -> bool:
         """Whether nobody is where members were that a process knows, to tell it more."""
-        latest = latest_view(group)
-        if latest is None or not is_cut_off(group):
+        known = self._places[name]
+        if (latest := latest_view(group)) is not None:
+            known.update(who.address for who in latest.members)
+        if not is_cut_off(group):
             return False
-        there = {self.cluster[app.name].address for app in self._living() if app.is_in}
-        return not any(who.address in there for who in latest.members if str(who) != group.me)
+        inside = [app for app in self._living() if app.is_in and app.group is not None]
+        there = [app.name for app in inside if app.group and not is_cut_off(app.group)]
+        return bool(there) and not any(self.cluster[other].address in known for other in there)
 
     def castaways(self) -> list[str]:
         """Return those that can find nobody any more."""
         return [
             app.name
             for app in self._living()
-            if app.is_in and app.group is not None and self._is_castaway(app.group)
+            if app.is_in and app.group is not None and self._is_castaway(app.name, app.group)
         ]
 
     def _unrest(self) -> str:
@@ -305,7 +311,7 @@ class DriverWorld:
             if not application.is_leaving.is_set():
                 if not application.is_in or group is None:
                     return f"{application.name} is not in yet"
-                if not self._is_castaway(group):
+                if not self._is_castaway(application.name, group):
                     inside.append((application, group))
         first = inside[0] if inside else None
         said = (self._unlike(*first, *one) for one in inside if first is not None)
