@@ -29,8 +29,8 @@ from tests.net.raw_peer import (
     RawSenior,
     control,
     founders,
-    founders_greeting,
-    greeting,
+    founders_handshake,
+    handshake,
     infiltrated,
     said,
 )
@@ -38,7 +38,7 @@ from tests.net.raw_peer import (
 from antiphon.core.control import Out
 from antiphon.core.errors import PeerError
 from antiphon.core.frames import Hello, decode_frame, encode_control, encode_hello
-from antiphon.core.greeting import Greeting
+from antiphon.core.handshake import Handshake
 from antiphon.core.ids import ProcessId
 from antiphon.net.node import Node
 from antiphon.net.session import credentials, listener
@@ -64,9 +64,9 @@ def _link(one: Node, other: Node) -> PeerLink | None:
     return one.life.mesh.peers[other.life.process].link
 
 
-async def _ask(address: str, **fields: Any) -> Greeting:
+async def _ask(address: str, **fields: Any) -> Handshake:
     asker = await RawPeer.connect(address)
-    await asker.send(greeting(is_asking=True, secret=b"", **fields))
+    await asker.send(handshake(is_asking=True, secret=b"", **fields))
     answer = said(await asker.hear_frame())
     await asker.close()
     return answer
@@ -74,7 +74,7 @@ async def _ask(address: str, **fields: Any) -> Greeting:
 
 @pytest.mark.net
 def test_asking_and_guessing_takes_nobodys_session(loop_factory: LoopFactory) -> None:
-    """Hundreds of greetings that get all numbers right, and garbage behind: nobody notices."""
+    """Hundreds of handshakes that get all numbers right, and garbage behind: nobody notices."""
 
     async def scene() -> None:
         async with choir() as nodes:
@@ -91,7 +91,7 @@ def test_asking_and_guessing_takes_nobodys_session(loop_factory: LoopFactory) ->
                 guess: dict[str, Any] = {"to": told.start, "received": received}
                 if received % 2:
                     guess |= {"nonce": draw_secret(SYSTEM), "proof": draw_secret(SYSTEM)}
-                await stranger.send(greeting(bobs, start=bob.life.start, view=1, **guess))
+                await stranger.send(handshake(bobs, start=bob.life.start, view=1, **guess))
                 await stranger.say(GARBAGE)
                 assert said(await stranger.hear_frame()).to == 0
                 await stranger.close()
@@ -115,14 +115,14 @@ def test_member_that_has_not_connected_yet_cannot_be_impersonated(
         first = asyncio.ensure_future(start_all(nodes[:CAROL]))
         for _ in range(20):
             impostor = await RawPeer.reach(addresses["alice"])
-            await impostor.send(founders_greeting(addresses))
+            await impostor.send(founders_handshake(addresses))
             assert said(await impostor.hear_frame()).to == 0
             await impostor.hear_end()
             await impostor.close()
         await nodes[CAROL].start()
         await first
         impostor = await RawPeer.connect(addresses["alice"])
-        await impostor.send(greeting(founders(addresses)[CAROL], view=1))
+        await impostor.send(handshake(founders(addresses)[CAROL], view=1))
         assert said(await impostor.hear_frame()).to == 0
         await impostor.close()
         await exchange(nodes)
@@ -170,7 +170,7 @@ def test_claims_are_looked_into_now_and_then(
             loop = asyncio.get_running_loop()
             began = loop.time()
             for number in range(200):
-                claim = greeting(bob.life.process, start=99, view=1, is_asking=bool(number % 2))
+                claim = handshake(bob.life.process, start=99, view=1, is_asking=bool(number % 2))
                 stranger = await RawPeer.connect(address_of(alice))
                 await stranger.send(claim)
                 await stranger.hear_end()
@@ -183,7 +183,7 @@ def test_claims_are_looked_into_now_and_then(
 
 
 @pytest.mark.net
-def test_first_greeting_whose_answer_was_lost_is_believed_again(
+def test_first_handshake_whose_answer_was_lost_is_believed_again(
     loop_factory: LoopFactory,
 ) -> None:
     """A joiner that never heard it is welcome dials anew, with another secret, which counts."""
@@ -215,11 +215,11 @@ class _Successor(RawSenior):
         self._dead = dead
         self.count = 0
 
-    def answer(self, greeting: Greeting) -> list[bytes]:
+    def answer(self, handshake: Handshake) -> list[bytes]:
         """Answer as the member would, but for the proof, which it cannot give."""
         self.count += 1
-        mine = Greeting("choir", "view-atomic", self._dead, CAROLS_START, 9)
-        mine = replace(mine, to=greeting.start, nonce=greeting.nonce, proof=draw_secret(SYSTEM))
+        mine = Handshake("choir", "view-atomic", self._dead, CAROLS_START, 9)
+        mine = replace(mine, to=handshake.start, nonce=handshake.nonce, proof=draw_secret(SYSTEM))
         return [encode_hello(DOMAIN, mine), control(Out(9))]
 
 
@@ -248,8 +248,8 @@ ALICE, BOB = ProcessId("alice", address="127.0.0.1:1"), ProcessId("bob", address
 KEY = draw_secret(SYSTEM)
 
 
-def _greeting(**fields: Any) -> Greeting:
-    return Greeting("choir", "view-atomic", BOB, 5, **fields)
+def _handshake(**fields: Any) -> Handshake:
+    return Handshake("choir", "view-atomic", BOB, 5, **fields)
 
 
 @pytest.mark.parametrize(
@@ -258,8 +258,8 @@ def _greeting(**fields: Any) -> Greeting:
     ids=lambda change: next(iter(change)),
 )
 def test_proof_covers_all_that_is_said(change: dict[str, Any]) -> None:
-    """A greeting is proven as it was said, by who knows the secret, to whom it was said."""
-    shown = proven(KEY, DIAL, _greeting(received=7, nonce=draw_secret(SYSTEM)), ALICE)
+    """A handshake is proven as it was said, by who knows the secret, to whom it was said."""
+    shown = proven(KEY, DIAL, _handshake(received=7, nonce=draw_secret(SYSTEM)), ALICE)
     assert is_proven(KEY, DIAL, shown, ALICE)
     assert not is_proven(KEY, DIAL, replace(shown, **change), ALICE)
     assert not is_proven(KEY, DIAL, replace(shown, nonce=draw_secret(SYSTEM)), ALICE)
@@ -270,8 +270,8 @@ def test_proof_covers_all_that_is_said(change: dict[str, Any]) -> None:
 
 def test_nothing_proves_nothing() -> None:
     """Without a secret, or without a proof, nothing is proven."""
-    assert not is_proven(b"", DIAL, proven(b"", DIAL, _greeting(), ALICE), ALICE)
-    assert not is_proven(KEY, DIAL, _greeting(), ALICE)
+    assert not is_proven(b"", DIAL, proven(b"", DIAL, _handshake(), ALICE), ALICE)
+    assert not is_proven(KEY, DIAL, _handshake(), ALICE)
 
 
 class _Life:
@@ -279,11 +279,11 @@ class _Life:
 
     process, domain = ALICE, DOMAIN
 
-    def greeting(
+    def handshake(
         self, other: ProcessId, to: int = 0, received: int = 0, *, is_asking: bool = False
-    ) -> Greeting:
+    ) -> Handshake:
         del other
-        return Greeting("choir", "view-atomic", ALICE, 1, 1, 0, to, received, 0, is_asking)
+        return Handshake("choir", "view-atomic", ALICE, 1, 1, 0, to, received, 0, is_asking)
 
 
 def test_answer_of_another_time_is_refused(loop_factory: LoopFactory) -> None:
@@ -297,13 +297,13 @@ def test_answer_of_another_time_is_refused(loop_factory: LoopFactory) -> None:
         )
         first = mine.to_dial(peer, link)
         assert first.secret
-        mine.believe(peer, link, _greeting(to=1))
+        mine.believe(peer, link, _handshake(to=1))
         assert peer.secret == first.secret
         again = mine.to_dial(peer, link)
         assert (again.secret, len(again.nonce), len(again.proof)) == (b"", 16, 16)
-        answer = proven(peer.secret, ANSWER, _greeting(to=1, nonce=again.nonce), ALICE)
+        answer = proven(peer.secret, ANSWER, _handshake(to=1, nonce=again.nonce), ALICE)
         mine.believe(peer, link, answer)
-        for old in (_greeting(to=1), _greeting(to=1, nonce=again.nonce), replace(answer, to=2)):
+        for old in (_handshake(to=1), _handshake(to=1, nonce=again.nonce), replace(answer, to=2)):
             with pytest.raises(PeerError, match="does not show"):
                 mine.believe(peer, link, old)
         mine.to_dial(peer, link)
@@ -343,7 +343,7 @@ def test_stranger_in_a_dead_members_place_cannot_say_that_the_group_has_gone_on(
             assert isinstance(hello, Hello)
             asked += 1
             zed = replace(
-                hello.greeting, process=ProcessId("bob", 2, 7, address), view=99, proof=b""
+                hello.handshake, process=ProcessId("bob", 2, 7, address), view=99, proof=b""
             )
             for frame in (encode_hello(hello.domain, zed), encode_control(hello.domain, Out(98))):
                 writer.write(with_length(frame))

@@ -65,7 +65,7 @@ def _forget_nothing(self: Session, received: int) -> list[bytes]:
     return []
 
 
-def _take_up_without_greeting(self: Mesh, link: PeerLink, why: str) -> None:
+def _take_up_without_handshake(self: Mesh, link: PeerLink, why: str) -> None:
     """Do not notice that a link is gone."""
 
 
@@ -73,7 +73,7 @@ def _take_up_without_greeting(self: Mesh, link: PeerLink, why: str) -> None:
     ("where", "what", "wrong"),
     [
         (Session, "resume", _forget_nothing),
-        (Mesh, "on_lost", _take_up_without_greeting),
+        (Mesh, "on_lost", _take_up_without_handshake),
         (Credentials, "is_resumed", lambda *_: False),
     ],
     ids=["nothing is repeated", "a lost link is not noticed", "no session is taken up"],

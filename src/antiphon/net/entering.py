@@ -117,20 +117,20 @@ class Entrance:
 
     def on_answer(self, life: Life, peer: Peer, answer: Answer) -> bool:
         """Look at what was found where a founding member should be; False: not that."""
-        greeting = answer.greeting
+        handshake = answer.handshake
         problem: str | None = None
         if answer.domain != life.domain:
-            problem = life.identity.difference(greeting)
-        elif greeting.process.name != peer.process.name:
-            name = greeting.process.name
+            problem = life.identity.difference(handshake)
+        elif handshake.process.name != peer.process.name:
+            name = handshake.process.name
             problem = f"{name} is at the other end of this connection: correct the addresses"
-        elif greeting.founding not in {0, life.founding}:
+        elif handshake.founding not in {0, life.founding}:
             problem = GIVEN_OTHERS
-        elif greeting.founding:
+        elif handshake.founding:
             return True  # it waits too, be it for an earlier start of this process
-        elif greeting.process != peer.process:
-            self._is_running_without_us = self._is_running_without_us or greeting.view > 0
-        elif greeting.knows_other or (greeting.view > 1 and not greeting.to):
+        elif handshake.process != peer.process:
+            self._is_running_without_us = self._is_running_without_us or handshake.view > 0
+        elif handshake.knows_other or (handshake.view > 1 and not handshake.to):
             self._is_running_without_us = True
         else:
             return True
@@ -304,28 +304,28 @@ class Entrance:
             why = f"{place} is no member of group {self._config.group}: {error}"
             search.refuse(place, why, self._now_us(), self._draw_fraction())
         else:
-            greeting, said = answer.greeting, answer.said
+            handshake, said = answer.handshake, answer.said
             if answer.domain != domain:
-                why = f"{place}: {asker.difference(greeting)}"
+                why = f"{place}: {asker.difference(handshake)}"
                 search.refuse(place, why, self._now_us(), self._draw_fraction())
             else:
                 standing = said if isinstance(said, Standing) else None
-                found = Found(greeting.process, standing, greeting.next_life)
+                found = Found(handshake.process, standing, handshake.next_life)
                 search.hear(place, found, self._now_us(), self._draw_fraction())
                 if isinstance(said, Out) and life is not None and life is self._life:
                     # Taken in and excluded again before it heard of either: another life, then.
-                    life.on_said(greeting.process, said)
+                    life.on_said(handshake.process, said)
         self._node.changed.set()
 
     def _question(self) -> tuple[int, bytes, Identity]:
         """Return the question, and what it rests on: of the life that knocks, if there is one."""
         life = self._life
         if life is not None and not life.is_over:
-            greeting = life.greeting(life.process, is_asking=True)
-            return life.domain, encode_hello(life.domain, greeting), life.identity
+            handshake = life.handshake(life.process, is_asking=True)
+            return life.domain, encode_hello(life.domain, handshake), life.identity
         me = ProcessId(self._config.me, 0, 0, str(self._node.address))
         asker = self._node.identity(me, self._draw_start(), None)
-        hello = encode_hello(asker.domain, asker.greeting(me, None, is_asking=True))
+        hello = encode_hello(asker.domain, asker.handshake(me, None, is_asking=True))
         return asker.domain, hello, asker
 
 

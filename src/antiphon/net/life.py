@@ -1,4 +1,4 @@
-"""A life: one process as a member of its group, from its first greeting to its last bye.
+"""A life: one process as a member of its group, from its first handshake to its last bye.
 
 Law: the life only carries. What it hears it hands to the machine (``stack.member``), one thing at
 a time, and does what the machine returns, in order:
@@ -20,7 +20,7 @@ from pathlib import Path
 from antiphon.core.control import Alive, Out, Standing, StateChunk, StateTaken
 from antiphon.core.errors import AntiphonError
 from antiphon.core.frames import Frame
-from antiphon.core.greeting import Greeting
+from antiphon.core.handshake import Handshake
 from antiphon.core.ids import ProcessId
 from antiphon.core.runs import PORT_APPLICATION, Letter, Run
 from antiphon.core.views import View
@@ -186,17 +186,17 @@ class Life:
             return False
         return self.member.kept_bytes <= UNSTABLE_BYTES_MAX
 
-    def greeting(
+    def handshake(
         self, other: ProcessId, to: int = 0, received: int = 0, *, is_asking: bool = False
-    ) -> Greeting:
+    ) -> Handshake:
         """Return what to say to ``other``; who is out itself knows of no view."""
-        return self.identity.greeting(
+        return self.identity.handshake(
             other, None if self.is_over else self.latest, to=to, received=received,
             is_founding=self.is_founding, is_asking=is_asking,
         )  # fmt: skip
 
-    def answer(self, asker: Greeting, *, has_channel: bool) -> Out | Standing | None:
-        """Return what to tell who asks, beside the greeting; nothing to founding members."""
+    def answer(self, asker: Handshake, *, has_channel: bool) -> Out | Standing | None:
+        """Return what to tell who asks, beside the handshake; nothing to founding members."""
         if self.member is None or asker.founding or asker.process == self.process:
             return None
         return self.member.membership.answer(asker.process, asker.view, has_channel=has_channel)

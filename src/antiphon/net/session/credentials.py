@@ -1,12 +1,12 @@
 """Credentials: how one life makes sure who is at the other end, and shows who it is.
 
-Law: a process is who listens at its address; nobody else can while it lives. So a first greeting is
-believed when the process, asked there, knows the secret that it offers; an answer to a first
-greeting, because it comes from there. Once a session has begun, only its secret counts.
+Law: a process is who listens at its address; nobody else can while it lives. So a first handshake
+is believed when the process, asked there, knows the secret that it offers; an answer to a first
+handshake, because it comes from there. Once a session has begun, only its secret counts.
 Whoever shows nothing is told nothing that it could use, and nothing is done for it.
 
-A session has a secret, drawn by who dials first and told once, in its first greeting, to who
-listens where the other process does. It is never said again: later greetings carry a code over
+A session has a secret, drawn by who dials first and told once, in its first handshake, to who
+listens where the other process does. It is never said again: later handshakes carry a code over
 all that they say and for whom (HMAC, RFC 2104), which only who knows the secret can make or check.
 An answer covers the number that the question has drawn, so no earlier answer fits.
 """
@@ -18,14 +18,14 @@ from msgspec.structs import replace
 
 from antiphon.core.errors import PeerError
 from antiphon.core.frames import encode_hello
-from antiphon.core.greeting import SECRET_BYTES, Greeting, encode_greeting
+from antiphon.core.handshake import SECRET_BYTES, Handshake, encode_handshake
 from antiphon.core.ids import ProcessId
 from antiphon.net.session.peer import Peer, PeerLink
 from antiphon.net.session.probe import Answer, probe
 from antiphon.net.transport.environment import Environment
 
 DIAL, ASK, ANSWER = b"dial", b"ask", b"answer"
-"""What a greeting is for; a proof for one purpose is none for another."""
+"""What a handshake is for; a proof for one purpose is none for another."""
 
 CONFIRM_S = 3.0
 """How long a process may take to confirm that it has dialled."""
@@ -48,9 +48,9 @@ class CredentialsOwner(Protocol):
     process: ProcessId
     domain: int
 
-    def greeting(
+    def handshake(
         self, other: ProcessId, to: int = 0, received: int = 0, *, is_asking: bool = False
-    ) -> Greeting:
+    ) -> Handshake:
         """Return what to say to ``other``."""
 
 
@@ -66,20 +66,20 @@ class Credentials:
 
     # Who dials.
 
-    def to_dial(self, peer: Peer, link: PeerLink) -> Greeting:
-        """Return the greeting for a peer that has been dialled."""
-        greeting = self._owner.greeting(peer.process, peer.start, peer.session.received)
+    def to_dial(self, peer: Peer, link: PeerLink) -> Handshake:
+        """Return the handshake for a peer that has been dialled."""
+        handshake = self._owner.handshake(peer.process, peer.start, peer.session.received)
         if not peer.secret:
             peer.offered = draw_secret(self._environment)
-            return replace(greeting, secret=peer.offered)
+            return replace(handshake, secret=peer.offered)
         link.nonce = draw_secret(self._environment)
-        return proven(peer.secret, DIAL, replace(greeting, nonce=link.nonce), peer.process)
+        return proven(peer.secret, DIAL, replace(handshake, nonce=link.nonce), peer.process)
 
-    def believe(self, peer: Peer, link: PeerLink, greeting: Greeting) -> None:
+    def believe(self, peer: Peer, link: PeerLink, handshake: Handshake) -> None:
         """Refuse the answer of one that is not the process with which the session is."""
         if peer.secret:
-            is_its = is_proven(peer.secret, ANSWER, greeting, self._owner.process)
-            if not is_its or greeting.nonce != link.nonce:
+            is_its = is_proven(peer.secret, ANSWER, handshake, self._owner.process)
+            if not is_its or handshake.nonce != link.nonce:
                 message = f"{peer.process} does not show that it is the one it was"
                 raise PeerError(message)
         elif peer.offered:
@@ -95,50 +95,50 @@ class Credentials:
     ) -> tuple[Answer, bool]:
         """Ask who is at a process's address; return also whether it knows ``secret``."""
         owner, nonce = self._owner, draw_secret(self._environment)
-        question = replace(owner.greeting(process, start, is_asking=True), nonce=nonce)
+        question = replace(owner.handshake(process, start, is_asking=True), nonce=nonce)
         if secret:
             question = proven(secret, ASK, question, process)
         hello = encode_hello(owner.domain, question)
         answer = await probe(self._environment.transport, process.address, hello, timeout_s)
-        said = answer.greeting
+        said = answer.handshake
         return answer, said.nonce == nonce and is_proven(secret, ANSWER, said, owner.process)
 
-    async def confirm(self, greeting: Greeting) -> bool:
+    async def confirm(self, handshake: Handshake) -> bool:
         """Ask a process, where it listens, whether it is the one that has greeted here."""
         try:
-            answer, is_its = await self.ask(greeting.process, 0, greeting.secret, CONFIRM_S)
+            answer, is_its = await self.ask(handshake.process, 0, handshake.secret, CONFIRM_S)
         except (OSError, PeerError):
             return False
-        said = answer.greeting
-        return is_its and (said.process, said.start) == (greeting.process, greeting.start)
+        said = answer.handshake
+        return is_its and (said.process, said.start) == (handshake.process, handshake.start)
 
     # Who is greeted.
 
-    def is_resumed(self, peer: Peer, greeting: Greeting) -> bool:
-        """Tell whether a greeting is of the process with which the session is."""
-        return is_proven(peer.secret, DIAL, greeting, self._owner.process)
+    def is_resumed(self, peer: Peer, handshake: Handshake) -> bool:
+        """Tell whether a handshake is of the process with which the session is."""
+        return is_proven(peer.secret, DIAL, handshake, self._owner.process)
 
     def answer(
-        self, greeting: Greeting, peer: Peer | None, *, to: int = 0, received: int = 0
-    ) -> Greeting:
-        """Return the answer to a greeting, with a proof for who has given one."""
-        said = self._owner.greeting(greeting.process, to, received)
-        is_other = peer is not None and peer.start not in {0, greeting.start}
-        said = replace(said, nonce=greeting.nonce, knows_other=is_other)
-        secret = self.shown(greeting, peer)
-        return proven(secret, ANSWER, said, greeting.process) if secret else said
+        self, handshake: Handshake, peer: Peer | None, *, to: int = 0, received: int = 0
+    ) -> Handshake:
+        """Return the answer to a handshake, with a proof for who has given one."""
+        said = self._owner.handshake(handshake.process, to, received)
+        is_other = peer is not None and peer.start not in {0, handshake.start}
+        said = replace(said, nonce=handshake.nonce, knows_other=is_other)
+        secret = self.shown(handshake, peer)
+        return proven(secret, ANSWER, said, handshake.process) if secret else said
 
-    def shown(self, greeting: Greeting, peer: Peer | None) -> bytes:
-        """Return the secret of which a greeting has a proof; empty if there is none."""
+    def shown(self, handshake: Handshake, peer: Peer | None) -> bytes:
+        """Return the secret of which a handshake has a proof; empty if there is none."""
         me = self._owner.process
         if peer is not None:
             known = [Former(peer.secret, me), Former(peer.offered, me)]
         else:
             past = self._past, self._past_guests
-            known = [former[greeting.process] for former in past if greeting.process in former]
-        purpose = ASK if greeting.is_asking else DIAL
+            known = [former[handshake.process] for former in past if handshake.process in former]
+        purpose = ASK if handshake.is_asking else DIAL
         for secret, hearer in known:
-            if is_proven(secret, purpose, greeting, hearer):
+            if is_proven(secret, purpose, handshake, hearer):
                 return secret
         return b""
 
@@ -173,19 +173,21 @@ def draw_secret(environment: Environment) -> bytes:
     return environment.draw(SECRET_BYTES)
 
 
-def proven(secret: bytes, purpose: bytes, greeting: Greeting, hearer: ProcessId) -> Greeting:
-    """Return ``greeting`` with the proof that its speaker knows ``secret``."""
-    return replace(greeting, proof=_code(secret, purpose, greeting, hearer))
+def proven(secret: bytes, purpose: bytes, handshake: Handshake, hearer: ProcessId) -> Handshake:
+    """Return ``handshake`` with the proof that its speaker knows ``secret``."""
+    return replace(handshake, proof=_code(secret, purpose, handshake, hearer))
 
 
-def is_proven(secret: bytes | None, purpose: bytes, greeting: Greeting, hearer: ProcessId) -> bool:
-    """Tell whether the speaker of ``greeting`` knows ``secret``, if there is one."""
-    if not secret or not greeting.proof:
+def is_proven(
+    secret: bytes | None, purpose: bytes, handshake: Handshake, hearer: ProcessId
+) -> bool:
+    """Tell whether the speaker of ``handshake`` knows ``secret``, if there is one."""
+    if not secret or not handshake.proof:
         return False
-    return hmac.compare_digest(greeting.proof, _code(secret, purpose, greeting, hearer))
+    return hmac.compare_digest(handshake.proof, _code(secret, purpose, handshake, hearer))
 
 
-def _code(secret: bytes, purpose: bytes, greeting: Greeting, hearer: ProcessId) -> bytes:
-    bare = encode_greeting(replace(greeting, proof=b""))
+def _code(secret: bytes, purpose: bytes, handshake: Handshake, hearer: ProcessId) -> bytes:
+    bare = encode_handshake(replace(handshake, proof=b""))
     said = b"\n".join([purpose, repr(hearer).encode(), bare])
     return hmac.digest(secret, said, "sha256")[:SECRET_BYTES]

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from antiphon.core.control import Out, Standing
 from antiphon.core.errors import PeerError
 from antiphon.core.frames import encode_hello
-from antiphon.core.greeting import Greeting
+from antiphon.core.handshake import Handshake
 from antiphon.core.ids import ProcessId
 from antiphon.net.session.credentials import Credentials
 from antiphon.net.session.peer import Peer
@@ -25,7 +25,7 @@ from antiphon.net.transport.environment import Environment
 from antiphon.net.transport.link import Link, LinkOwner
 from antiphon.net.transport.slow_link import SlowLink
 
-GREETING_S = 5.0
+HANDSHAKE_S = 5.0
 """How long a connection may take to say who it is."""
 
 ASK_S = 1.0
@@ -119,23 +119,23 @@ class Dialler:
             await self._probe(peer)
 
     async def _dial(self, peer: Peer) -> None:
-        """Connect and greet; the answer decides (``on_greeting``)."""
+        """Connect and greet; the answer decides (``on_handshake``)."""
         owner = self._owner
         address = parse_address(peer.process.address)
-        async with asyncio.timeout(GREETING_S):
+        async with asyncio.timeout(HANDSHAKE_S):
             _, link = await owner.environment.transport.connect(
                 address, lambda: Link[Peer](self._links, self.slow())
             )
         link.dialled = peer
         try:
-            greeting = self._credentials.to_dial(peer, link)
-            link.write_frame(encode_hello(owner.domain, greeting))
+            handshake = self._credentials.to_dial(peer, link)
+            link.write_frame(encode_hello(owner.domain, handshake))
             # Not awaited itself: being cancelled would cancel it.
-            await asyncio.wait([link.settled], timeout=GREETING_S)
+            await asyncio.wait([link.settled], timeout=HANDSHAKE_S)
         finally:
             peer.offered = b""
             if link.peer is None:
-                link.drop("nobody waits for its greeting any longer")
+                link.drop("nobody waits for its handshake any longer")
 
     async def _probe(self, peer: Peer) -> None:
         """Ask whether a peer is still there."""
@@ -143,7 +143,7 @@ class Dialler:
         answer, is_its = await self._credentials.ask(peer.process, peer.start, secret, ASK_S)
         if owner.is_founding:
             owner.on_answer(peer, answer)
-        elif answer.domain != owner.domain or not is_same(peer, answer.greeting):
+        elif answer.domain != owner.domain or not is_same(peer, answer.handshake):
             owner.on_dead(peer, "somebody else listens where it was")
         elif isinstance(answer.said, Out) and (is_its or not secret):
             owner.on_said(peer.process, answer.said)
@@ -171,7 +171,7 @@ class Dialler:
         if answer.domain != owner.domain or answer.said is None or not is_its:
             return
         # A later life of it shows the secret too, and knows if the group has gone on without us.
-        is_it = peer is not None and is_same(peer, answer.greeting)
+        is_it = peer is not None and is_same(peer, answer.handshake)
         if is_it or isinstance(answer.said, Out):
             owner.on_said(process, answer.said)
 
@@ -205,6 +205,6 @@ class Dialler:
         return SlowLink(self._owner.delay_s_max, f"{self._owner.process}/{self._slow_count}")
 
 
-def is_same(peer: Peer, greeting: Greeting) -> bool:
-    """Tell whether a greeting is of the very process that a session is with."""
-    return greeting.process == peer.process and peer.start in {0, greeting.start}
+def is_same(peer: Peer, handshake: Handshake) -> bool:
+    """Tell whether a handshake is of the very process that a session is with."""
+    return handshake.process == peer.process and peer.start in {0, handshake.start}

@@ -7,7 +7,7 @@ import zlib
 from dataclasses import dataclass
 
 from antiphon.core.frames import VERSION
-from antiphon.core.greeting import Greeting
+from antiphon.core.handshake import Handshake
 from antiphon.core.ids import ProcessId
 from antiphon.core.views import View
 from antiphon.stack.settings import Settings
@@ -43,7 +43,7 @@ class Identity:
         view = self.founding_view
         return founding_digest(view.members) if view is not None else 0
 
-    def greeting(
+    def handshake(
         self,
         other: ProcessId,
         latest: View | None,
@@ -52,9 +52,9 @@ class Identity:
         received: int = 0,
         is_founding: bool = False,
         is_asking: bool = False,
-    ) -> Greeting:
+    ) -> Handshake:
         """Return what to say to ``other``, knowing views up to ``latest``."""
-        return Greeting(
+        return Handshake(
             self.group, self.settings.flush, self.process, self.start,
             latest.number if latest is not None else 0,
             self.founding if is_founding else 0, to, received,
@@ -62,7 +62,7 @@ class Identity:
             is_asking, self.with_state, self.with_commit,
         )  # fmt: skip
 
-    def difference(self, other: Greeting) -> str:
+    def difference(self, other: Handshake) -> str:
         """Say what the other's group does not have in common with this one."""
         if other.group != self.group:
             return f"it is in group {other.group}, not {self.group}: join that one, or another seed"

@@ -19,7 +19,7 @@ from typing import Protocol
 from antiphon.core.control import Out, Standing
 from antiphon.core.errors import PeerError, UsageError
 from antiphon.core.frames import Frame, Hello, encode_control, encode_hello
-from antiphon.core.greeting import Greeting
+from antiphon.core.handshake import Handshake
 from antiphon.core.ids import ProcessId
 from antiphon.net.session import dialler
 from antiphon.net.session.identity import Identity
@@ -63,11 +63,11 @@ class Host(Protocol):
     def view_number(self) -> int:
         """The number of the last view agreed on, as far as this process knows; 0 outside."""
 
-    def greeting(self, other: ProcessId) -> Greeting:
+    def handshake(self, other: ProcessId) -> Handshake:
         """Return what to say to ``other``."""
 
-    def answer(self, asker: Greeting, *, has_channel: bool) -> Out | Standing | None:
-        """Return what to tell who asks, beside the greeting."""
+    def answer(self, asker: Handshake, *, has_channel: bool) -> Out | Standing | None:
+        """Return what to tell who asks, beside the handshake."""
 
 
 class Listener:
@@ -115,7 +115,7 @@ class Listener:
         link = Link[Peer](self, self.life.mesh.slow() if self.life is not None else None)
         self._links[link] = None
         loop = asyncio.get_running_loop()
-        timer = loop.call_later(dialler.GREETING_S, link.drop, "it never greeted")
+        timer = loop.call_later(dialler.HANDSHAKE_S, link.drop, "it never greeted")
         link.settled.add_done_callback(lambda _: timer.cancel())
         return link
 
@@ -130,97 +130,97 @@ class Listener:
 
     # What links call.
 
-    def on_greeting(self, link: PeerLink, hello: Hello) -> None:
-        """Answer a greeting, and let in who belongs here."""
-        life, greeting = self.life, hello.greeting
+    def on_handshake(self, link: PeerLink, hello: Hello) -> None:
+        """Answer a handshake, and let in who belongs here."""
+        life, handshake = self.life, hello.handshake
         if life is None:
             link.drop("this process is between two lives")
             return
         if link in self._confirming:
             message = "a peer goes on before it is answered"
             raise PeerError(message)
-        peer = life.mesh.peers.get(greeting.process)
+        peer = life.mesh.peers.get(handshake.process)
         if hello.domain != life.domain:
-            self._answer(link, life, greeting)
-            link.drop(life.identity.difference(greeting))
-            self.turned_away = life.identity.difference(greeting)
+            self._answer(link, life, handshake)
+            link.drop(life.identity.difference(handshake))
+            self.turned_away = life.identity.difference(handshake)
             return
-        if life.founding and greeting.founding and life.founding != greeting.founding:
+        if life.founding and handshake.founding and life.founding != handshake.founding:
             # Also of one who only asks: two that each think themselves senior never dial.
             self.turned_away = GIVEN_OTHERS
-        if greeting.is_asking:
-            self._answer_asker(link, life, greeting, peer)
+        if handshake.is_asking:
+            self._answer_asker(link, life, handshake, peer)
             return
-        problem = self._problem(life, greeting, peer)
+        problem = self._problem(life, handshake, peer)
         if problem is not None:
-            self._refuse(link, life, greeting, problem)
-        elif greeting.to:
-            self._let_in(link, life, greeting)
+            self._refuse(link, life, handshake, problem)
+        elif handshake.to:
+            self._let_in(link, life, handshake)
         else:
-            task = asyncio.ensure_future(self._confirm(link, life, greeting))
+            task = asyncio.ensure_future(self._confirm(link, life, handshake))
             self._confirming[link] = task
             task.add_done_callback(lambda _: self._confirming.pop(link, None))
 
-    async def _confirm(self, link: PeerLink, life: Host, greeting: Greeting) -> None:
+    async def _confirm(self, link: PeerLink, life: Host, handshake: Handshake) -> None:
         """Let in a process that greets for the first time, if it is the one that it says."""
-        is_confirmed = await life.mesh.credentials.confirm(greeting)
+        is_confirmed = await life.mesh.credentials.confirm(handshake)
         if link.is_dropped or life is not self.life or life.is_over:
             link.drop("this process is between two lives")
             return
-        problem = self._problem(life, greeting, life.mesh.peers.get(greeting.process))
+        problem = self._problem(life, handshake, life.mesh.peers.get(handshake.process))
         if problem is None and not is_confirmed:
-            who = greeting.process
+            who = handshake.process
             problem = f"{who.name}, asked at {who.address}, does not confirm that it has dialled"
         if problem is not None:
-            self._refuse(link, life, greeting, problem)
+            self._refuse(link, life, handshake, problem)
             return
         try:
-            self._let_in(link, life, greeting)
+            self._let_in(link, life, handshake)
         except PeerError as error:
             link.drop(str(error))
 
-    def _refuse(self, link: PeerLink, life: Host, greeting: Greeting, problem: str) -> None:
-        self._answer(link, life, greeting)
+    def _refuse(self, link: PeerLink, life: Host, handshake: Handshake, problem: str) -> None:
+        self._answer(link, life, handshake)
         link.drop(problem)
 
-    def _let_in(self, link: PeerLink, life: Host, greeting: Greeting) -> None:
-        peer = life.mesh.peers.get(greeting.process)
+    def _let_in(self, link: PeerLink, life: Host, handshake: Handshake) -> None:
+        peer = life.mesh.peers.get(handshake.process)
         if peer is None:
-            peer = life.mesh.add_guest(greeting.process)
-        elif peer.start not in {0, greeting.start}:
+            peer = life.mesh.add_guest(handshake.process)
+        elif peer.start not in {0, handshake.start}:
             peer.forget_start()  # founding: it has begun again
-        peer.session.acknowledge(greeting.received)
-        if not greeting.to:
-            peer.secret = greeting.secret
-        self._answer(link, life, greeting, to=greeting.start, received=peer.session.received)
+        peer.session.acknowledge(handshake.received)
+        if not handshake.to:
+            peer.secret = handshake.secret
+        self._answer(link, life, handshake, to=handshake.start, received=peer.session.received)
         self._links.pop(link)
-        life.mesh.take_up(peer, link, greeting)
+        life.mesh.take_up(peer, link, handshake)
 
-    def _problem(self, life: Host, greeting: Greeting, peer: Peer | None) -> str | None:
+    def _problem(self, life: Host, handshake: Handshake, peer: Peer | None) -> str | None:
         """Return why a process cannot have a session here."""
-        name = greeting.process.name
-        if greeting.process == life.process:
+        name = handshake.process.name
+        if handshake.process == life.process:
             return f"it calls itself {name}, as this process does"
-        if not is_address(greeting.process.address, insecure=self._insecure):
-            return f"{name} says that it is at {greeting.process.address!r}, beyond this machine"
-        if life.founding and greeting.founding and life.founding != greeting.founding:
+        if not is_address(handshake.process.address, insecure=self._insecure):
+            return f"{name} says that it is at {handshake.process.address!r}, beyond this machine"
+        if life.founding and handshake.founding and life.founding != handshake.founding:
             return GIVEN_OTHERS
-        if not greeting.to and not greeting.secret:
+        if not handshake.to and not handshake.secret:
             return f"{name} offers no secret"
         if peer is None:
-            return self._problem_of_stranger(life, greeting)
-        return self._problem_of_peer(life, greeting, peer)
+            return self._problem_of_stranger(life, handshake)
+        return self._problem_of_peer(life, handshake, peer)
 
     @staticmethod
-    def _problem_of_peer(life: Host, greeting: Greeting, peer: Peer) -> str | None:
-        name = greeting.process.name
-        if greeting.to not in {0, life.start} or peer.is_condemned:
+    def _problem_of_peer(life: Host, handshake: Handshake, peer: Peer) -> str | None:
+        name = handshake.process.name
+        if handshake.to not in {0, life.start} or peer.is_condemned:
             return f"{name} and this process have nothing to go on with"
-        if greeting.to and not life.mesh.credentials.is_resumed(peer, greeting):
+        if handshake.to and not life.mesh.credentials.is_resumed(peer, handshake):
             return f"{name} does not show that the session is its own"
-        if peer.start in {0, greeting.start}:
+        if peer.start in {0, handshake.start}:
             # Who does not know this process yet has sent nothing; who does is known here too.
-            is_odd = bool(peer.session.received) if not greeting.to else not peer.start
+            is_odd = bool(peer.session.received) if not handshake.to else not peer.start
             return f"{name} goes on with what this process does not know of" if is_odd else None
         if life.is_founding and peer.link is None:
             return None
@@ -228,23 +228,23 @@ class Listener:
         return f"another start of {name} is known"
 
     @staticmethod
-    def _problem_of_stranger(life: Host, greeting: Greeting) -> str | None:
-        name = greeting.process.name
+    def _problem_of_stranger(life: Host, handshake: Handshake) -> str | None:
+        name = handshake.process.name
         if life.is_founding:
             return f"{name} is none of the founding members"
-        if greeting.to:
+        if handshake.to:
             return f"{name} goes on with what this process does not know of"
-        if 0 < greeting.view <= life.view_number:
+        if 0 < handshake.view <= life.view_number:
             return f"{name} is no member"
         return None
 
     def _answer_asker(
-        self, link: PeerLink, life: Host, greeting: Greeting, peer: Peer | None
+        self, link: PeerLink, life: Host, handshake: Handshake, peer: Peer | None
     ) -> None:
-        is_its = peer is not None and peer.start == greeting.start
-        is_other_start = peer is not None and peer.start not in {0, greeting.start}
-        self._answer(link, life, greeting, to=greeting.start if is_its else 0)
-        said = life.answer(greeting, has_channel=peer is not None)
+        is_its = peer is not None and peer.start == handshake.start
+        is_other_start = peer is not None and peer.start not in {0, handshake.start}
+        self._answer(link, life, handshake, to=handshake.start if is_its else 0)
+        said = life.answer(handshake, has_channel=peer is not None)
         if said is not None and not is_other_start:
             link.write_frame(encode_control(life.domain, said))
         link.drop(_ANSWERED)
@@ -255,23 +255,23 @@ class Listener:
         elif (
             peer.link is not None
             and self._environment.now_us() - peer.heard_us > _SILENT_US
-            and life.mesh.credentials.shown(greeting, peer) == peer.secret
+            and life.mesh.credentials.shown(handshake, peer) == peer.secret
         ):
             peer.link.drop("the other side has lost the connection")
 
     @staticmethod
     def _answer(
-        link: PeerLink, life: Host, greeting: Greeting, to: int = 0, received: int = 0
+        link: PeerLink, life: Host, handshake: Handshake, to: int = 0, received: int = 0
     ) -> None:
-        peer = life.mesh.peers.get(greeting.process)
-        said = life.mesh.credentials.answer(greeting, peer, to=to, received=received)
+        peer = life.mesh.peers.get(handshake.process)
+        said = life.mesh.credentials.answer(handshake, peer, to=to, received=received)
         link.write_frame(encode_hello(life.domain, said))
 
-    def on_foreign_greeting(self, link: PeerLink) -> None:
+    def on_foreign_handshake(self, link: PeerLink) -> None:
         """Answer in our version, so that the other side can say what is wrong."""
         if self.life is not None:
             nobody = self.life.process
-            link.write_frame(encode_hello(self.life.domain, self.life.greeting(nobody)))
+            link.write_frame(encode_hello(self.life.domain, self.life.handshake(nobody)))
 
     def on_lost(self, link: PeerLink, why: str) -> None:
         """Forget who was turned away, or has got its answer."""

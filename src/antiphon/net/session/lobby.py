@@ -161,10 +161,10 @@ class Lobby:
     def on_room(self) -> None:
         """Likewise."""
 
-    def on_greeting(self, link: PeerLink, hello: Hello) -> None:
+    def on_handshake(self, link: PeerLink, hello: Hello) -> None:
         """Never called: it has greeted."""
 
-    def on_foreign_greeting(self, link: PeerLink) -> None:
+    def on_foreign_handshake(self, link: PeerLink) -> None:
         """Never called either."""
 
 

@@ -16,7 +16,7 @@ from typing import Protocol, cast
 
 from antiphon.core.errors import PeerError
 from antiphon.core.frames import Ack, Bye, Frame, Hello, encode_ack, encode_bye
-from antiphon.core.greeting import Greeting
+from antiphon.core.handshake import Handshake
 from antiphon.core.ids import ProcessId
 from antiphon.net.session.credentials import Credentials
 from antiphon.net.session.dialler import Dialler, DiallerOwner, is_same
@@ -39,9 +39,9 @@ class MeshOwner(DiallerOwner, Protocol):
 
     start: int
 
-    def greeting(
+    def handshake(
         self, other: ProcessId, to: int = 0, received: int = 0, *, is_asking: bool = False
-    ) -> Greeting:
+    ) -> Handshake:
         """Return what to say to ``other``."""
 
     def has_accepted(self, process: ProcessId) -> bool:
@@ -154,37 +154,37 @@ class Mesh:
 
     # What links call.
 
-    def on_greeting(self, link: PeerLink, hello: Hello) -> None:
+    def on_handshake(self, link: PeerLink, hello: Hello) -> None:
         """A peer that was dialled answers."""
-        peer, greeting, owner = link.dialled, hello.greeting, self._owner
+        peer, handshake, owner = link.dialled, hello.handshake, self._owner
         assert peer is not None, "who dials here is received elsewhere"
         if owner.is_founding:
-            if not owner.on_answer(peer, Answer(hello.domain, greeting, None)):
+            if not owner.on_answer(peer, Answer(hello.domain, handshake, None)):
                 message = f"{peer.process} is not where it should be"
                 raise PeerError(message)
-            if peer.start not in {0, greeting.start}:
+            if peer.start not in {0, handshake.start}:
                 peer.forget_start()
-        elif hello.domain != owner.domain or not is_same(peer, greeting):
+        elif hello.domain != owner.domain or not is_same(peer, handshake):
             owner.on_dead(peer, "somebody else listens where it was")
             return
-        if greeting.to == owner.start:
-            self.credentials.believe(peer, link, greeting)
-            self.take_up(peer, link, greeting)
+        if handshake.to == owner.start:
+            self.credentials.believe(peer, link, handshake)
+            self.take_up(peer, link, handshake)
 
-    def take_up(self, peer: Peer, link: PeerLink, greeting: Greeting) -> None:
-        """Go on with a session, or begin it, over a link whose greeting has been accepted."""
-        peer.start, peer.heard_us = greeting.start, self._owner.environment.now_us()
+    def take_up(self, peer: Peer, link: PeerLink, handshake: Handshake) -> None:
+        """Go on with a session, or begin it, over a link whose handshake has been accepted."""
+        peer.start, peer.heard_us = handshake.start, self._owner.environment.now_us()
         if peer.is_guest:
             peer.leaves_at = None
             self.lobby.receive(peer, link)
         else:
             link.owner = self
             link.trust()
-        peer.attach(link, greeting.received)
+        peer.attach(link, handshake.received)
         self.note_writable()
         self._owner.on_room()
 
-    def on_foreign_greeting(self, link: PeerLink) -> None:
+    def on_foreign_handshake(self, link: PeerLink) -> None:
         """Nothing: the frame is refused for its version."""
 
     def on_frame(self, peer: Peer, frame: Frame, byte_count: int) -> None:

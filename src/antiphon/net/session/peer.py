@@ -30,12 +30,12 @@ class Peer:
         """Nothing has been heard of it yet."""
         self.process = process
         self.start = 0
-        """Which start of its program the session is with; 0 before the first greeting."""
+        """Which start of its program the session is with; 0 before the first handshake."""
         self.session = Session()
         self.secret = b""
-        """What shows that a greeting is of who the session is with; empty before the first one."""
+        """What shows that a handshake is of who the session is with; empty before the first one."""
         self.offered = b""
-        """The secret in a first greeting that has not been answered yet."""
+        """The secret in a first handshake that has not been answered yet."""
         self._link: PeerLink | None = None
         self.is_senior = is_senior
         """Whether this process dials it, and not the other way round."""

@@ -1,4 +1,4 @@
-"""A probe: a short connection that only exchanges greetings.
+"""A probe: a short connection that only exchanges handshakes.
 
 Law: an answer tells whether somebody listens there, who it is, since which start, and what it
 knows of the asker. Nothing else follows from it, and nothing is left open behind it. Nobody
@@ -13,9 +13,9 @@ from typing import NamedTuple
 from antiphon.core.control import Out, Standing
 from antiphon.core.errors import PeerError, UsageError
 from antiphon.core.frames import Control, Hello, decode_frame
-from antiphon.core.greeting import Greeting
+from antiphon.core.handshake import Handshake
 from antiphon.net.transport.address import parse_address
-from antiphon.net.transport.framing import GREETING_BYTES_MAX, with_length
+from antiphon.net.transport.framing import HANDSHAKE_BYTES_MAX, with_length
 from antiphon.net.transport.interface import Transport
 
 _LENGTH = struct.Struct("<I")
@@ -32,7 +32,7 @@ class Answer(NamedTuple):
     """What was heard."""
 
     domain: int
-    greeting: Greeting
+    handshake: Handshake
     said: Out | Standing | None
     """If the asker is no member any more: that; of a member: how it stands itself."""
 
@@ -61,7 +61,7 @@ async def probe(transport: Transport, address: str, hello: bytes, timeout_s: flo
 
 async def _answer(reader: asyncio.StreamReader) -> Answer:
     try:
-        hello = decode_frame(await _frame(reader, GREETING_BYTES_MAX))
+        hello = decode_frame(await _frame(reader, HANDSHAKE_BYTES_MAX))
     except (asyncio.IncompleteReadError, ConnectionResetError) as error:
         if getattr(error, "partial", b""):
             message = "its answer breaks off"
@@ -69,14 +69,14 @@ async def _answer(reader: asyncio.StreamReader) -> Answer:
         message = "it hangs up without an answer"
         raise HungUpError(message) from None
     if not isinstance(hello, Hello):
-        message = "it answers with something that is no greeting"
+        message = "it answers with something that is no handshake"
         raise PeerError(message)
     said: Out | Standing | None = None
     with suppress(asyncio.IncompleteReadError, PeerError, ConnectionError):
         more = decode_frame(await _frame(reader, _STANDING_BYTES_MAX))
         if isinstance(more, Control) and isinstance(more.message, Out | Standing):
             said = more.message
-    return Answer(hello.domain, hello.greeting, said)
+    return Answer(hello.domain, hello.handshake, said)
 
 
 async def _frame(reader: asyncio.StreamReader, byte_count_max: int) -> bytes:
