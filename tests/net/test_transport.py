@@ -2,13 +2,15 @@
 
 import asyncio
 from collections.abc import Callable
+from contextvars import copy_context
+from dataclasses import replace
 
 import pytest
 from tests.net.harness import LoopFactory, play
 
-from antiphon import UsageError
+from antiphon import UsageError, join
 from antiphon.net.transport.address import Address
-from antiphon.net.transport.environment import SYSTEM
+from antiphon.net.transport.environment import SYSTEM, set_environment
 from antiphon.net.transport.interface import NEEDS, P, Promise, check_needs
 from antiphon.net.transport.tcp import TcpServer, TcpTransport
 
@@ -43,6 +45,19 @@ def test_transport_that_lacks_something_is_refused_in_one_sentence() -> None:
         "sessions need a transport that loses nothing as long as a connection lasts, and UDP does "
         "not promise that: choose another transport"
     )
+
+
+def test_group_is_not_joined_over_a_transport_that_lacks_something() -> None:
+    """The call that would join says so, before anything is opened."""
+    environment = replace(SYSTEM, transport=Datagrams())
+
+    def attempt() -> None:
+        set_environment(environment)
+        with pytest.raises(UsageError, match="UDP does not promise that"):
+            join("choir", me="alice", at="127.0.0.1:0")
+
+    copy_context().run(attempt)
+    join("choir", me="alice", at="127.0.0.1:0")
 
 
 def test_protocol_that_needs_little_is_served_by_a_poor_transport() -> None:

@@ -53,13 +53,16 @@ class Process:
     def __init__(self, cluster: "Cluster", name: str, address: str, start: int) -> None:
         """Used by the cluster; tests call :meth:`Cluster.process`."""
         self.name = name
+        """What it is called in every group, and in the cluster."""
         self.address = address
         """Where it listens, unless it joins a group ``at`` another place."""
         self.start_count = start
         """How often it has been started, this time included."""
         self._cluster = cluster
         self.owner = Owner(name)
+        """To whom its callbacks and connections belong: for the event loop and the network."""
         self.context = Context()
+        """In what everything of it runs: there, ``antiphon.join`` finds the cluster's network."""
         self.context.run(OWNER.set, self.owner)
         random = Random(f"process {cluster.seed} {name} {start}")
         # Clocks of different processes, and of different starts, have nothing in common.
@@ -124,13 +127,17 @@ class Cluster:
     def __init__(self, seed: int = 0, *, delay_s: tuple[float, float] = (50e-6, 500e-6)) -> None:
         """Begin with no process; messages take between the two of ``delay_s``, one way."""
         self.seed = seed
+        """With what the test does, it decides everything."""
         self.loop = VirtualEventLoop()  # type: ignore[abstract]  # sockets are not for this loop
         low_s, high_s = delay_s
         if not 0 <= low_s <= high_s:
             message = f"messages take at least 0 s, and at most no less than at least: {delay_s}"
             raise UsageError(message)
+        """The event loop: virtual time, and what runs when."""
         self.network = Network(self.loop, str(seed), (round(low_s * 1e6), round(high_s * 1e6)))
+        """The network: delays, paths and connections, for faults that have no verb here."""
         self.journals = Journals()
+        """What every process recorded."""
         self._processes: dict[str, Process] = {}
         self._former: list[Process] = []
 
