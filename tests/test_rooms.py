@@ -24,7 +24,6 @@ FULL_ROOMS = {"src/antiphon/net"}
 LARGE_CLASSES = {
     "antiphon.membership.membership.Membership",
     "antiphon.net.life.Life",
-    "antiphon.net.mesh.Mesh",
     "antiphon.net.node.Node",
     "antiphon.sim.life.Life",
     "antiphon.stack.member.Member",
@@ -36,8 +35,6 @@ KNOTTED = {
     for name in (
         *("net.calling", "net.entering", "net.group", "net.node", "net.sending"),
         *("net.intake", "net.life", "net.paying"),
-        *("net.link", "net.peer"),
-        *("net.lobby", "net.mesh"),
         *("sim.application", "sim.life"),
     )
 }
@@ -50,8 +47,8 @@ DANGLING = {
     ("antiphon.membership.view_atomic_flush", "receiving"),
     ("antiphon.net", "stack.py"),  # a folder by now
     ("antiphon.sim.cluster", "stack.py"),
-    ("antiphon.net.link", "await"),  # Python's
-    ("antiphon.net.peer", "full"),  # a word for a state
+    ("antiphon.net.transport.link", "await"),  # Python's
+    ("antiphon.net.session.peer", "full"),  # a word for a state
 }
 """Modules, and what their docstrings name that does not exist: to be mended."""
 

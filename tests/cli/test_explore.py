@@ -183,3 +183,27 @@ def test_bad_input_is_refused_in_one_sentence(
     assert done.returncode == 2
     assert sentence in done.stderr
     assert done.stdout == ""
+
+
+def test_driver_worlds_are_explored_too(tmp_path: Path) -> None:
+    """The network driver lives through random worlds; a single seed can be replayed."""
+    done = antiphon("explore", "--drivers", "--seeds", "0..11", "--jobs", "2", folder=tmp_path)
+    assert (done.returncode, done.stdout) == (
+        0,
+        "12 worlds of the network driver with flush view-atomic, and every promise was kept\n",
+    )
+    wrong = antiphon("explore", "--drivers", "--aim", "leave+crash", folder=tmp_path)
+    assert (wrong.returncode, "--drivers goes with --seeds" in wrong.stderr) == (2, True)
+
+
+def test_driver_world_that_fails_is_told_and_kept(tmp_path: Path) -> None:
+    """Status 1, the seed, the one command that replays it, and its scenario and trace."""
+    done = buggy(tmp_path, "explore", "--drivers", "--seeds", "0..40", "--failures", "1")
+    assert done.returncode == 1
+    first, replay, scenario, trace = done.stdout.splitlines()
+    assert first.startswith("seed ")
+    assert "replay: antiphon explore --drivers --seeds" in replay
+    assert "scenario.txt" in scenario
+    assert "antiphon verify" in trace
+    (folder,) = (tmp_path / "runs").iterdir()
+    assert list((folder / "events").rglob("*.ndjson"))

@@ -27,7 +27,7 @@ async def main():
                 break
 
 antiphon.run(main())
-from antiphon.sim.oracle import judge
+from antiphon.oracle import judge
 from antiphon.trace.reader import read_rows
 """
 

@@ -18,7 +18,7 @@ from antiphon.core.frames import (
     encode_relay,
     encode_runs,
 )
-from antiphon.core.greeting import Greeting
+from antiphon.core.handshake import Handshake
 from antiphon.core.ids import GroupNumber, ProcessId, Rank, ViewNumber
 from antiphon.core.records import MEMBERS_MAX, NUMBER_MAX
 from antiphon.core.runs import PORT_MAX, Letter, Order, Run, SetsOrder, Stamp
@@ -123,7 +123,7 @@ def _other_frame(rng: Random) -> bytes:
     match rng.randrange(8):
         case 0:
             alice = ProcessId("alice", 1, rng.randrange(2**40), "127.0.0.1:7001")
-            return encode_hello(domain, Greeting("choir", "view-atomic", alice, rng.randrange(99)))
+            return encode_hello(domain, Handshake("choir", "view-atomic", alice, rng.randrange(99)))
         case 1:
             return encode_bye(domain)
         case 2:

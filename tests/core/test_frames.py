@@ -26,7 +26,7 @@ from antiphon.core.frames import (
     encode_runs,
     has_other_version,
 )
-from antiphon.core.greeting import Greeting
+from antiphon.core.handshake import Handshake
 from antiphon.core.ids import GroupNumber, ProcessId, Rank, ViewNumber
 from antiphon.core.records import MEMBERS_MAX, MESSAGES_MAX, NUMBER_MAX, PAYLOAD_BYTES_MAX
 from antiphon.core.runs import Letter, Order, Run, SetsOrder, Stamp
@@ -171,12 +171,12 @@ def test_lengths_take_the_smallest_width_that_fits(longest: int, flags: str, len
 
 
 def test_hello_has_its_bytes() -> None:
-    """A header and a greeting."""
-    greeting = Greeting("g", "f", ProcessId("a", 2, 3, "h:1"), 7, view=1)
+    """A header and a handshake."""
+    handshake = Handshake("g", "f", ProcessId("a", 2, 3, "h:1"), 7, view=1)
     body = "dc0010 a167 a166 94 a161 02 03 a3683a31 07 01 00 00 00 00 c2 c2 c2 c2 c400 c400 c400"
     data = bytes.fromhex("01 01 04 03 02 01 00" + body)
-    assert encode_hello(0x01020304, greeting) == data
-    assert decode_frame(data) == Hello(0x01020304, greeting)
+    assert encode_hello(0x01020304, handshake) == data
+    assert decode_frame(data) == Hello(0x01020304, handshake)
 
 
 def test_bye_has_its_bytes() -> None:
@@ -216,7 +216,7 @@ def test_relayed_runs_come_back_as_they_went(runs: list[Run]) -> None:
         ("", False),
     ],
 )
-def test_greeting_in_another_version_is_recognised(data: str, answer: bool) -> None:
+def test_handshake_in_another_version_is_recognised(data: str, answer: bool) -> None:
     """By version and kind alone: nothing else is known of other versions."""
     assert has_other_version(bytes.fromhex(data)) is answer
 
@@ -244,8 +244,8 @@ def test_frame_without_runs_is_an_error_of_ours() -> None:
         ("01 08 04 03 02 01 05", "a frame is of unknown kind 8"),
         ("01 03 04 03 02 01 85", "a frame ends inside a number"),
         ("01 03 04 03 02 01 05 00", "a frame has 1 bytes more than its header announces"),
-        ("01 01 04 03 02 01 05", "a greeting cannot be read"),
-        ("01 01 04 03 02 01 05 90", "a greeting cannot be read"),
+        ("01 01 04 03 02 01 05", "a handshake cannot be read"),
+        ("01 01 04 03 02 01 05 90", "a handshake cannot be read"),
         ("01 05 04 03 02 01 05 90", "a control message cannot be read"),
         ("01 06 04 03 02 01 05", "a frame ends inside a number"),
         ("01 06 04 03 02 01 05 01 01", "a frame has 1 bytes more than its header announces"),

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from antiphon import Group, Message, Timing
 from antiphon.net.joining import make_node
 from antiphon.net.node import Node
-from antiphon.net.ports import free_ports
+from antiphon.net.transport.ports import free_ports
 from antiphon.oracle import judge
 from antiphon.trace.reader import read_rows
 from antiphon.trace.schema import Event

@@ -9,8 +9,9 @@ from contextlib import suppress
 
 import pytest
 
-from antiphon.net.link import Link
-from antiphon.net.mesh import Mesh
+from antiphon.net.session.mesh import Mesh
+from antiphon.net.session.peer import PeerLink
+from antiphon.net.transport.link import Link
 
 
 class Partition:
@@ -19,11 +20,11 @@ class Partition:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Stand between all links of this process and the network."""
         self._side: frozenset[str] = frozenset()
-        self._held: list[tuple[Link, bytes]] = []
+        self._held: list[tuple[PeerLink, bytes]] = []
         self._write = Link.write
         partition = self
 
-        def write(link: Link, stream_bytes: bytes) -> None:
+        def write(link: PeerLink, stream_bytes: bytes) -> None:
             partition.write(link, stream_bytes)
 
         monkeypatch.setattr(Link, "write", write)
@@ -40,7 +41,7 @@ class Partition:
             with suppress(OSError):
                 self._write(link, data)
 
-    def write(self, link: Link, data: bytes) -> None:
+    def write(self, link: PeerLink, data: bytes) -> None:
         """Write, or hold back."""
         owner = link.owner
         other = link.peer or link.dialled

@@ -31,13 +31,13 @@ from antiphon.core.frames import (
     encode_relay,
     encode_runs,
 )
-from antiphon.core.greeting import Greeting
+from antiphon.core.handshake import Handshake
 from antiphon.core.ids import GroupNumber, ProcessId, Rank, ViewNumber
 from antiphon.core.runs import Order, Run, SetsOrder, Stamp
-from antiphon.net.domain import domain_digest, founding_digest
-from antiphon.net.framing import with_length
 from antiphon.net.node import Node
-from antiphon.net.proof import ANSWER, ASK, is_proven, proven
+from antiphon.net.session.credentials import ANSWER, ASK, is_proven, proven
+from antiphon.net.session.identity import domain_digest, founding_digest
+from antiphon.net.transport.framing import with_length
 
 FLUSH = "view-atomic"
 DOMAIN = domain_digest("choir", FLUSH, with_state=False)
@@ -79,10 +79,10 @@ class RawPeer:
     async def join(cls, addresses: dict[str, str], name: str) -> Self:
         """Connect to a member, as soon as somebody listens, and greet as carol."""
         peer = await cls.reach(addresses[name])
-        await peer.send(founders_greeting(addresses))
+        await peer.send(founders_handshake(addresses))
         answer = decode_frame(await peer.hear_frame())
         assert isinstance(answer, Hello)
-        assert answer.greeting.to == CAROLS_START
+        assert answer.handshake.to == CAROLS_START
         return peer
 
     async def say(self, data: bytes) -> None:
@@ -149,19 +149,19 @@ class RawSenior:
         (length,) = struct.unpack("<I", await reader.readexactly(4))
         hello = decode_frame(await reader.readexactly(length))
         assert isinstance(hello, Hello)
-        writer.write(b"".join(map(with_length, self.answer(hello.greeting))))
+        writer.write(b"".join(map(with_length, self.answer(hello.handshake))))
         await reader.read()
         writer.close()
 
-    def answer(self, greeting: Greeting) -> Sequence[bytes]:
-        """Return the frames to say; the first one, if it is a greeting, addressed to the other."""
+    def answer(self, handshake: Handshake) -> Sequence[bytes]:
+        """Return the frames to say; the first one, if it is a handshake, addressed to the other."""
         try:
             first = decode_frame(self._frames[0])
         except PeerError:
             return self._frames
         if not isinstance(first, Hello):
             return self._frames
-        addressed = replace(first.greeting, to=greeting.start)
+        addressed = replace(first.handshake, to=handshake.start)
         return [encode_hello(first.domain, addressed), *self._frames[1:]]
 
     async def __aexit__(self, *exc_info: object) -> None:
@@ -176,8 +176,8 @@ class Porter:
     def __init__(self, address: str) -> None:
         """Listen when entered."""
         self._address = address
-        self.dialled: list[Greeting] = []
-        """The first greetings to confirm."""
+        self.dialled: list[Handshake] = []
+        """The first handshakes to confirm."""
         self._server: asyncio.Server | None = None
 
     async def __aenter__(self) -> Self:
@@ -192,9 +192,9 @@ class Porter:
             asked = decode_frame(await reader.readexactly(length))
             assert isinstance(asked, Hello)
             for mine in self.dialled:
-                if is_proven(mine.secret, ASK, asked.greeting, mine.process):
-                    answer = replace(mine, secret=b"", nonce=asked.greeting.nonce)
-                    answer = proven(mine.secret, ANSWER, answer, asked.greeting.process)
+                if is_proven(mine.secret, ASK, asked.handshake, mine.process):
+                    answer = replace(mine, secret=b"", nonce=asked.handshake.nonce)
+                    answer = proven(mine.secret, ANSWER, answer, asked.handshake.process)
                     writer.write(with_length(encode_hello(asked.domain, answer)))
         writer.close()
 
@@ -205,7 +205,7 @@ class Porter:
 
     async def visit(self, address: str, name: str, boot: int = 1) -> RawPeer:
         """Have a session, as a joiner that listens here, with who listens at ``address``."""
-        hello = greeting(ProcessId(name, 1, boot, self._address))
+        hello = handshake(ProcessId(name, 1, boot, self._address))
         self.dialled.append(said(hello))
         guest = await RawPeer.connect(address)
         await guest.send(hello)
@@ -219,7 +219,7 @@ def carol(address: str = "127.0.0.1:7003", *, incarnation: int = 1, boot: int = 
     return ProcessId("carol", incarnation, boot, address)
 
 
-def greeting(
+def handshake(
     process: ProcessId | None = None,
     *,
     domain: int = DOMAIN,
@@ -231,14 +231,14 @@ def greeting(
     """Return a HELLO frame; of a joiner carol unless told otherwise."""
     who = process if process is not None else carol()
     fields.setdefault("secret", SECRET)
-    return encode_hello(domain, Greeting(group, flush, who, start, **fields))
+    return encode_hello(domain, Handshake(group, flush, who, start, **fields))
 
 
-def said(hello: bytes) -> Greeting:
-    """Return the greeting in a HELLO frame."""
+def said(hello: bytes) -> Handshake:
+    """Return the handshake in a HELLO frame."""
     frame = decode_frame(hello)
     assert isinstance(frame, Hello)
-    return frame.greeting
+    return frame.handshake
 
 
 def founders(addresses: dict[str, str]) -> tuple[ProcessId, ...]:
@@ -246,10 +246,10 @@ def founders(addresses: dict[str, str]) -> tuple[ProcessId, ...]:
     return tuple(ProcessId(name, address=addresses[name]) for name in addresses)
 
 
-def founders_greeting(addresses: dict[str, str]) -> bytes:
+def founders_handshake(addresses: dict[str, str]) -> bytes:
     """Return how carol greets when the group is founded."""
     digest = founding_digest(founders(addresses))
-    return greeting(founders(addresses)[CAROL], view=1, founding=digest)
+    return handshake(founders(addresses)[CAROL], view=1, founding=digest)
 
 
 def farewell() -> bytes:
@@ -319,7 +319,7 @@ async def infiltrated(folder: Path | None = None, **options: Any) -> AsyncIterat
     everybody = make_choir(addresses, folder=folder, **options)
     nodes = {name: everybody[name] for name in TRIO[:CAROL]}
     async with Porter(addresses["carol"]) as porter:
-        porter.dialled.append(said(founders_greeting(addresses)))
+        porter.dialled.append(said(founders_handshake(addresses)))
         starts = asyncio.gather(*(node.start() for node in nodes.values()))
         peers = {name: await RawPeer.join(addresses, name) for name in nodes}
         await starts

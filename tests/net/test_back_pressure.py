@@ -31,9 +31,10 @@ from tests.net.processes import running
 from antiphon import BackPressureError, Batch, Group, Message, Order, UsageError
 from antiphon.core.ids import GroupNumber
 from antiphon.core.runs import Run
-from antiphon.net import life, link, stream
+from antiphon.net import life, stream
 from antiphon.net.group import RUN_BYTES_MAX
 from antiphon.net.node import Node
+from antiphon.net.transport import link
 from antiphon.trace.schema import LEFT
 
 pytestmark = pytest.mark.net

@@ -354,7 +354,7 @@ def test_call_in_a_blocked_group_ends_in_time(loop_factory: LoopFactory) -> None
         await asyncio.sleep(0.1)
         for name in NAMES[1:3]:
             await nodes[name].life.close("killed by the test")
-            await nodes[name]._door.close()
+            await nodes[name]._listener.close()
         await until(lambda: not alice.view.primary, "alice is alone")
         with pytest.raises(DefiniteCallError, match="never went out"):
             await asyncio.wait_for(alice.call(b"now", timeout_s=0.2), 10)

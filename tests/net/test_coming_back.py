@@ -26,7 +26,7 @@ from antiphon.core.frames import Frame
 from antiphon.net.joining import make_node
 from antiphon.net.life import Life
 from antiphon.net.node import Node
-from antiphon.net.peer import Peer
+from antiphon.net.session.peer import Peer
 
 pytestmark = pytest.mark.net
 

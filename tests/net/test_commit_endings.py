@@ -108,7 +108,7 @@ def test_transaction_ends_in_doubt_when_its_process_stops_alone(loop_factory: Lo
         await start_all(list(nodes.values()))
         for name in ("bob", "carol"):
             await nodes[name].life.close("killed by the test")
-            await nodes[name]._door.close()
+            await nodes[name]._listener.close()
         await until(lambda: not nodes["alice"].group.view.primary, "alice is alone")
         begun = asyncio.ensure_future(committer.begin(b"x"))
         await asyncio.sleep(0.05)

@@ -4,20 +4,20 @@ from random import Random
 
 import pytest
 from tests.net.harness import LoopFactory, address_of, choir, free_addresses, play, read_payloads
-from tests.net.raw_peer import RawPeer, RawSenior, founders, greeting, run, runs
+from tests.net.raw_peer import RawPeer, RawSenior, founders, handshake, run, runs
 
 from antiphon.core.errors import PeerError
 from antiphon.core.frames import FRAME_BYTES_MAX
-from antiphon.net.domain import founding_digest
-from antiphon.net.framing import (
+from antiphon.net.joining import make_node
+from antiphon.net.session.identity import founding_digest
+from antiphon.net.transport.framing import (
     BUFFER_BYTES,
-    GREETING_BYTES_MAX,
     GUEST_BYTES_MAX,
+    HANDSHAKE_BYTES_MAX,
     FrameBuffer,
     join_with_length,
     with_length,
 )
-from antiphon.net.joining import make_node
 
 
 def _receive(buffer: FrameBuffer, data: bytes, piece_bytes: int) -> list[bytes]:
@@ -65,7 +65,7 @@ def test_length_above_the_limit_is_refused_before_anything_is_allocated() -> Non
     """Four bytes are enough to tell, and the buffer stays as it is."""
     guests = FrameBuffer()
     guests.receive_guest()
-    limits = (FrameBuffer(), GREETING_BYTES_MAX), (guests, GUEST_BYTES_MAX)
+    limits = (FrameBuffer(), HANDSHAKE_BYTES_MAX), (guests, GUEST_BYTES_MAX)
     for buffer, limit in (*limits, (_trusted(), FRAME_BYTES_MAX)):
         with pytest.raises(PeerError, match=f"a frame of {limit + 1} bytes is above the limit"):
             _receive(buffer, (limit + 1).to_bytes(4, "little"), 4)
@@ -73,7 +73,7 @@ def test_length_above_the_limit_is_refused_before_anything_is_allocated() -> Non
 
 
 def test_limit_is_the_one_that_holds_when_a_frame_has_its_turn() -> None:
-    """A greeting and a large frame in one stream: the greeting is accepted in between."""
+    """A handshake and a large frame in one stream: the handshake is accepted in between."""
     buffer = FrameBuffer()
     data = with_length(b"hello") + with_length(bytes(5000))
     room = len(buffer.room())
@@ -87,10 +87,10 @@ def test_limit_is_the_one_that_holds_when_a_frame_has_its_turn() -> None:
 
 @pytest.mark.parametrize("piece_bytes", [1, 7, 1 << 20])
 def test_room_grows_only_with_what_is_known_of_a_peer(piece_bytes: int) -> None:
-    """Before its greeting, and as a guest, a peer has room for its largest frame and no more."""
+    """Before its handshake, and as a guest, a peer has room for its largest frame and no more."""
     buffer = FrameBuffer()
     for limit, allow in (
-        (GREETING_BYTES_MAX, buffer.receive_guest),
+        (HANDSHAKE_BYTES_MAX, buffer.receive_guest),
         (GUEST_BYTES_MAX, buffer.trust),
     ):
         sent = [b"x" * limit, b"", b"y" * (limit - 1), b"z", b"x" * limit]
@@ -109,14 +109,14 @@ def test_frame_in_parts_is_framed_like_a_whole_one() -> None:
 
 @pytest.mark.net
 def test_member_that_greets_and_speaks_in_one_breath_is_heard(loop_factory: LoopFactory) -> None:
-    """A senior that has everybody else sends large frames right behind its greeting."""
+    """A senior that has everybody else sends large frames right behind its handshake."""
 
     async def scene() -> None:
         addresses = free_addresses(["alice", "bob"])
         speech = [bytes([65 + number]) * 1000 for number in range(20)]
         first_words = runs(run(payloads=speech, sender=0))
         alice, _ = members = founders(addresses)
-        hello = greeting(alice, start=1, view=1, founding=founding_digest(members))
+        hello = handshake(alice, start=1, view=1, founding=founding_digest(members))
         async with (
             RawSenior(addresses["alice"], hello, first_words),
             make_node("choir", "bob", members=addresses, drain_s=0.0).group as group,
@@ -128,13 +128,13 @@ def test_member_that_greets_and_speaks_in_one_breath_is_heard(loop_factory: Loop
 
 @pytest.mark.net
 def test_stranger_cannot_greet_wrongly_and_speak_in_one_breath(loop_factory: LoopFactory) -> None:
-    """What comes behind a greeting that is refused does not count."""
+    """What comes behind a handshake that is refused does not count."""
 
     async def scene() -> None:
         async with choir() as nodes:
             alice = nodes["alice"]
             stranger = await RawPeer.connect(address_of(alice))
-            await stranger.send(greeting(domain=7), runs(run(payloads=[b"la"])))
+            await stranger.send(handshake(domain=7), runs(run(payloads=[b"la"])))
             await stranger.hear_end()
             await stranger.close()
             await alice.group.cbcast(b"mine")

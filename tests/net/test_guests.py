@@ -31,7 +31,7 @@ from tests.net.raw_peer import (
     ack,
     control,
     farewell,
-    greeting,
+    handshake,
     relay,
     run,
     runs,
@@ -49,14 +49,14 @@ from antiphon.core.frames import (
 )
 from antiphon.core.ids import GroupName, ProcessId, ViewNumber
 from antiphon.core.views import View
-from antiphon.net import lobby as lobby_module
-from antiphon.net import mesh as mesh_module
-from antiphon.net.door import STRANGERS_MAX
-from antiphon.net.framing import GREETING_BYTES_MAX, GUEST_BYTES_MAX, with_length
 from antiphon.net.joining import make_node
-from antiphon.net.lobby import GUESTS_MAX, HELD_BYTES_MAX, Lobby
-from antiphon.net.peer import Peer
-from antiphon.net.proof import ANSWER, DIAL, is_proven, proven
+from antiphon.net.session import dialler
+from antiphon.net.session import lobby as lobby_module
+from antiphon.net.session.credentials import ANSWER, DIAL, is_proven, proven
+from antiphon.net.session.listener import STRANGERS_MAX
+from antiphon.net.session.lobby import GUESTS_MAX, HELD_BYTES_MAX, Lobby
+from antiphon.net.session.peer import Peer
+from antiphon.net.transport.framing import GUEST_BYTES_MAX, HANDSHAKE_BYTES_MAX, with_length
 
 pytestmark = pytest.mark.net
 
@@ -76,8 +76,8 @@ async def visited(**options: Any) -> AsyncIterator[tuple[Nodes, Porter]]:
 def test_idle_connections_take_little_and_the_oldest_go(
     loop_factory: LoopFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Five hundred that say nothing: a hundred-odd stay, with a greeting's room each."""
-    monkeypatch.setattr(mesh_module, "GREETING_S", 60.0)
+    """Five hundred that say nothing: a hundred-odd stay, with a handshake's room each."""
+    monkeypatch.setattr(dialler, "HANDSHAKE_S", 60.0)
 
     async def scene() -> None:
         async with choir() as nodes:
@@ -89,7 +89,7 @@ def test_idle_connections_take_little_and_the_oldest_go(
             assert peak_bytes < 500 * 32 * 1024
             for stranger in crowd[: 500 - STRANGERS_MAX]:
                 assert await stranger.hear_end() == b""
-            await crowd[-1].send(greeting(domain=7))
+            await crowd[-1].send(handshake(domain=7))
             assert await crowd[-1].hear_frame()
             await exchange(list(nodes.values()))
             for stranger in crowd:
@@ -133,7 +133,7 @@ def test_crowd_of_one_host_keeps_no_other_host_out(
     loop_factory: LoopFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If there are too many, the oldest of the host that has most goes, not the oldest of all."""
-    monkeypatch.setattr(mesh_module, "GREETING_S", 60.0)
+    monkeypatch.setattr(dialler, "HANDSHAKE_S", 60.0)
 
     async def scene() -> None:
         async with choir() as nodes:
@@ -143,7 +143,7 @@ def test_crowd_of_one_host_keeps_no_other_host_out(
             crowd = [await RawPeer.connect(f"{host}:{port}") for _ in range(STRANGERS_MAX + 5)]
             for stranger in crowd[:5]:
                 assert await stranger.hear_end() == b""
-            await first.send(greeting(domain=7))
+            await first.send(handshake(domain=7))
             assert said(await first.hear_frame()).process.name == "alice"
             for stranger in (first, *crowd):
                 await stranger.close()
@@ -284,15 +284,15 @@ def test_guest_that_asks_and_does_not_read_goes(
 @pytest.mark.fuzz
 @pytest.mark.parametrize("seed", range(4))
 def test_random_bytes_at_any_moment_harm_nobody(seed: int, loop_factory: LoopFactory) -> None:
-    """Before a greeting, inside of one, behind one that is refused, and as a guest."""
+    """Before a handshake, inside of one, behind one that is refused, and as a guest."""
     random = Random(seed)
     beginnings = [
         b"",
-        random.randrange(1, GREETING_BYTES_MAX).to_bytes(4, "little"),
-        with_length(greeting())[: random.randrange(4, 60)],
-        with_length(greeting(view=1)),
-        with_length(greeting()),
-        with_length(greeting(is_asking=True)),
+        random.randrange(1, HANDSHAKE_BYTES_MAX).to_bytes(4, "little"),
+        with_length(handshake())[: random.randrange(4, 60)],
+        with_length(handshake(view=1)),
+        with_length(handshake()),
+        with_length(handshake(is_asking=True)),
     ]
     frames = [control(Alive(1, (), 0, 1)), runs(run()), ack(0), control(Out(9)), relay(run())]
 

@@ -28,9 +28,9 @@ from tests.net.harness import (
 from tests.net.raw_peer import infiltrated
 
 from antiphon import Group, Message, UsageError, View, join
-from antiphon.net import mesh
 from antiphon.net.joining import make_node
 from antiphon.net.node import Node
+from antiphon.net.session import mesh
 from antiphon.trace.schema import LEFT
 from antiphon.trace.verdict import Property, Status
 
@@ -270,7 +270,7 @@ def test_connection_reset_while_stopping_is_no_error(
         await node.start()
         host, port = address_of(node).split(":")
         stranger = socket.create_connection((host, int(port)))
-        await until(lambda: node._door._links, "the stranger is connected")
+        await until(lambda: node._listener._links, "the stranger is connected")
         stranger.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         stranger.close()
         await node.stop()

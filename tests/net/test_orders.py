@@ -39,7 +39,7 @@ async def until(condition: Callable[[], bool]) -> None:
 async def kill(node: Node) -> None:
     """End a member without a word to the others, and close its door."""
     await node.life.close("killed by the test")
-    await node._door.close()
+    await node._listener.close()
 
 
 class Reader:

@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from antiphon.net import ports
-from antiphon.net.ports import free_ports
+from antiphon.net.transport import ports
+from antiphon.net.transport.ports import free_ports
 
 pytestmark = pytest.mark.net
 
@@ -27,7 +27,7 @@ def test_port_is_claimed_until_its_program_ends(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(ports, "_COUNT", 8)
     mine = free_ports(3)
     look = (
-        "from antiphon.net import ports\n"
+        "from antiphon.net.transport import ports\n"
         "ports._FIRST, ports._COUNT = 31_000, 8\n"
         "print(*ports.free_ports(3))"
     )

@@ -29,7 +29,7 @@ from tests.net.raw_peer import (
     control,
     farewell,
     founders,
-    greeting,
+    handshake,
     infiltrated,
     relay,
     run,
@@ -40,7 +40,7 @@ from antiphon.core.control import Alive, Out
 from antiphon.core.frames import FRAME_BYTES_MAX, VERSION, Control, Hello, decode_frame
 from antiphon.core.records import NUMBER_MAX
 from antiphon.core.runs import Run, SetsOrder
-from antiphon.net.framing import with_length
+from antiphon.net.transport.framing import with_length
 from antiphon.trace.schema import LEFT
 
 pytestmark = pytest.mark.net
@@ -78,7 +78,7 @@ LIES = {
     ),
     "messages after farewell": (_frames(farewell(), _GOOD), "after it has said bye"),
     "farewell twice": (_frames(farewell(), farewell()), "after it has said bye"),
-    "greets twice": (_frames(greeting()), "greets twice"),
+    "greets twice": (_frames(handshake()), "greets twice"),
     "an unknown version": (_frames(bytes([VERSION + 1]) + _GOOD[1:]), "version 2"),
     "an unknown kind": (_frames(_GOOD[:1] + b"\x63" + _GOOD[2:]), "unknown kind 99"),
     "an empty frame": (_frames(b""), "too short"),
@@ -255,14 +255,14 @@ def test_one_who_was_given_up_is_told_so(loop_factory: LoopFactory) -> None:
             await until(lambda: len(alice.life.mesh.peers) == 1, "alice has forgotten carol")
             carol = founders(group.addresses)[CAROL]
             again = await RawPeer.connect(address_of(alice))
-            await again.send(greeting(carol, view=1, to=alice.life.start), _GOOD)
+            await again.send(handshake(carol, view=1, to=alice.life.start), _GOOD)
             assert await again.hear_end()
             await again.close()
             asking = await RawPeer.connect(address_of(alice))
-            await asking.send(greeting(carol, view=1, is_asking=True))
+            await asking.send(handshake(carol, view=1, is_asking=True))
             answer = decode_frame(await asking.hear_frame())
             assert isinstance(answer, Hello)
-            assert (answer.greeting.to, answer.greeting.next_life) == (0, 2)
+            assert (answer.handshake.to, answer.handshake.next_life) == (0, 2)
             told = decode_frame(await asking.hear_frame())
             assert isinstance(told, Control)
             assert told.message == Out(2)

@@ -5,8 +5,8 @@ from random import Random
 import pytest
 
 from antiphon.core.errors import PeerError
-from antiphon.net.framing import FrameBuffer, with_length
-from antiphon.net.session import ACK_BYTES, Session
+from antiphon.net.session.session import ACK_BYTES, Session
+from antiphon.net.transport.framing import FrameBuffer, with_length
 
 
 class Wire:
@@ -97,5 +97,5 @@ def test_receipts_are_said_once() -> None:
     assert session.unsaid_bytes == 0
     assert session.acknowledgement() is None
     session.take(1)
-    session.resume(0)  # the greeting of the new connection has said it
+    session.resume(0)  # the handshake of the new connection has said it
     assert session.acknowledgement() is None

@@ -49,7 +49,7 @@ def test_blocked_view_says_whom_it_misses(
         reading = asyncio.ensure_future(views_of(alice))
         for name in ("bob", "carol"):
             await nodes[name].life.close("killed by the test")
-            await nodes[name]._door.close()
+            await nodes[name]._listener.close()
         await until(lambda: not alice.view.primary, "alice is blocked")
         assert alice.view == BLOCKED
         nodes["alice"].on_block(None)
@@ -144,7 +144,7 @@ def test_lost_majority_is_told_at_both_ends(loop_factory: LoopFactory) -> None:
         alice = nodes["alice"].group
         for name in ("bob", "carol"):
             await nodes[name].life.close("killed by the test")
-            await nodes[name]._door.close()
+            await nodes[name]._listener.close()
         await until(lambda: not alice.view.primary, "alice is blocked")
         with pytest.raises(DefiniteCallError) as blocked:
             await alice.call(b"who is there?", timeout_s=0.05)

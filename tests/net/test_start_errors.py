@@ -19,13 +19,13 @@ from tests.net.harness import (
     play,
     until,
 )
-from tests.net.raw_peer import RawPeer, RawSenior, carol, greeting
+from tests.net.raw_peer import RawPeer, RawSenior, carol, handshake
 
 from antiphon import UsageError, join
 from antiphon.core.frames import VERSION
-from antiphon.net import mesh
 from antiphon.net.joining import make_node
 from antiphon.net.node import Node
+from antiphon.net.session import dialler
 
 pytestmark = pytest.mark.net
 
@@ -163,7 +163,7 @@ def test_disagreement_is_known_from_a_question_alone(loop_factory: LoopFactory) 
         alice = make_node("choir", "alice", members=addresses, connect_s=5 * SOON_S)
         waiting = asyncio.ensure_future(_refused(alice))
         peer = await RawPeer.reach(addresses["alice"])
-        await peer.send(greeting(carol(addresses["carol"]), view=1, founding=7, is_asking=True))
+        await peer.send(handshake(carol(addresses["carol"]), view=1, founding=7, is_asking=True))
         await peer.hear_end()
         await peer.close()
         return await waiting
@@ -264,7 +264,7 @@ def test_joiner_of_another_version_is_told_so(loop_factory: LoopFactory) -> None
 
     async def scene() -> str:
         seed = free_addresses(["x"])["x"]
-        foreign = bytes([VERSION + 1]) + greeting()[1:]
+        foreign = bytes([VERSION + 1]) + handshake()[1:]
         async with RawSenior(seed, foreign):
             return await _refused(make_node("choir", "dave", at="127.0.0.1:0", seeds=[seed]))
 
@@ -325,15 +325,15 @@ def test_strangers_do_not_keep_a_group_from_starting(
     loop_factory: LoopFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Silent, wrong and hasty connections during the start are refused, and the group opens."""
-    monkeypatch.setattr(mesh, "GREETING_S", 0.05)
+    monkeypatch.setattr(dialler, "HANDSHAKE_S", 0.05)
 
     async def scene() -> None:
         addresses = free_addresses()
         nodes = [make_node("choir", name, members=addresses) for name in TRIO]
         starts = [asyncio.ensure_future(nodes[0].start())]
-        await until(lambda: nodes[0]._door._server, "alice listens")
+        await until(lambda: nodes[0]._listener._server, "alice listens")
         strangers = [await RawPeer.connect(addresses["alice"]) for _ in range(3)]
-        await strangers[0].send(greeting(domain=7))
+        await strangers[0].send(handshake(domain=7))
         await strangers[1].say(b"\xff" * 100)
         starts += [asyncio.ensure_future(node.start()) for node in nodes[1:]]
         await asyncio.gather(*starts)
@@ -353,7 +353,7 @@ def test_cancelled_start_leaves_nothing_behind(loop_factory: LoopFactory, tmp_pa
         addresses = free_addresses()
         node = make_node("choir", "bob", members=addresses, trace=tmp_path)
         start = asyncio.ensure_future(node.start())
-        await until(lambda: node._door._server, "bob listens")
+        await until(lambda: node._listener._server, "bob listens")
         start.cancel()
         await asyncio.wait([start])
         assert start.cancelled()

@@ -6,20 +6,20 @@ from typing import Any
 
 import pytest
 from tests.net.harness import LoopFactory, address_of, choir, exchange, play, rows_of
-from tests.net.raw_peer import RawPeer, carol, control, farewell, greeting, run, runs
+from tests.net.raw_peer import RawPeer, carol, control, farewell, handshake, run, runs
 
 from antiphon.core.control import Out
 from antiphon.core.frames import FRAME_BYTES_MAX, VERSION, Hello, decode_frame
 from antiphon.core.ids import ProcessId
-from antiphon.net import mesh
-from antiphon.net.framing import with_length
+from antiphon.net.session import dialler
+from antiphon.net.transport.framing import with_length
 from antiphon.trace.schema import LEFT
 
 pytestmark = pytest.mark.net
 
-_UNKNOWN_VERSION = bytes([VERSION + 1]) + greeting()[1:]
-_UNKNOWN_KIND = greeting()[:1] + b"\x63" + greeting()[2:]
-_UNREADABLE = greeting()[:8] + bytes([greeting()[8] ^ 0xFF]) + greeting()[9:]
+_UNKNOWN_VERSION = bytes([VERSION + 1]) + handshake()[1:]
+_UNKNOWN_KIND = handshake()[:1] + b"\x63" + handshake()[2:]
+_UNREADABLE = handshake()[:8] + bytes([handshake()[8] ^ 0xFF]) + handshake()[9:]
 _AWAY = carol("192.0.2.1:7003")
 
 # What a stranger says, and what the log gives as the reason.
@@ -31,17 +31,17 @@ STRANGERS = {
     "an empty frame": (with_length(b""), "too short"),
     "an unknown version": (with_length(_UNKNOWN_VERSION), "version 2"),
     "an unknown kind": (with_length(_UNKNOWN_KIND), "unknown kind 99"),
-    "a greeting cut short": (with_length(greeting()[:-1]), "cannot be read"),
-    "a greeting with a tail": (with_length(greeting() + b"!"), "cannot be read"),
-    "a greeting that is none": (with_length(_UNREADABLE), "cannot be read"),
-    "a name that is none": (with_length(greeting(ProcessId("../carol"))), "cannot be read"),
-    "another domain": (with_length(greeting(domain=7)), "another protocol"),
-    "another group": (with_length(greeting(domain=7, group="quartet")), "in group quartet"),
-    "another flush": (with_length(greeting(domain=7, flush="x")), "flush='x'"),
-    "an address beyond this machine": (with_length(greeting(_AWAY)), "beyond this machine"),
-    "an address that is none": (with_length(greeting(carol("nowhere"))), "beyond this machine"),
-    "a former member": (with_length(greeting(view=1)), "carol is no member"),
-    "a session of nobody": (with_length(greeting(to=5)), "does not know of"),
+    "a handshake cut short": (with_length(handshake()[:-1]), "cannot be read"),
+    "a handshake with a tail": (with_length(handshake() + b"!"), "cannot be read"),
+    "a handshake that is none": (with_length(_UNREADABLE), "cannot be read"),
+    "a name that is none": (with_length(handshake(ProcessId("../carol"))), "cannot be read"),
+    "another domain": (with_length(handshake(domain=7)), "another protocol"),
+    "another group": (with_length(handshake(domain=7, group="quartet")), "in group quartet"),
+    "another flush": (with_length(handshake(domain=7, flush="x")), "flush='x'"),
+    "an address beyond this machine": (with_length(handshake(_AWAY)), "beyond this machine"),
+    "an address that is none": (with_length(handshake(carol("nowhere"))), "beyond this machine"),
+    "a former member": (with_length(handshake(view=1)), "carol is no member"),
+    "a session of nobody": (with_length(handshake(to=5)), "does not know of"),
     "messages, ungreeted": (with_length(runs(run())), "before it has greeted"),
     "a farewell, ungreeted": (with_length(farewell()), "before it has greeted"),
     "a control message, ungreeted": (with_length(control(Out(9))), "before it has greeted"),
@@ -72,7 +72,7 @@ def test_stranger_is_turned_away_and_nobody_else_notices(
     _check_untroubled(tmp_path, caplog)
 
 
-@pytest.mark.parametrize("beginning", [b"", with_length(greeting())[:-1]], ids=["none", "partial"])
+@pytest.mark.parametrize("beginning", [b"", with_length(handshake())[:-1]], ids=["none", "partial"])
 def test_silent_stranger_is_turned_away_in_time(
     beginning: bytes,
     loop_factory: LoopFactory,
@@ -80,8 +80,8 @@ def test_silent_stranger_is_turned_away_in_time(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Whoever does not finish a greeting in time is disconnected; the members go on."""
-    monkeypatch.setattr(mesh, "GREETING_S", 0.05)
+    """Whoever does not finish a handshake in time is disconnected; the members go on."""
+    monkeypatch.setattr(dialler, "HANDSHAKE_S", 0.05)
     caplog.set_level(logging.INFO, "antiphon")
 
     async def scene() -> None:
@@ -101,8 +101,8 @@ def test_silent_stranger_is_turned_away_in_time(
 def test_member_that_greeted_in_time_is_never_dropped_for_it(
     loop_factory: LoopFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The limit on greetings ends with the greeting: quiet members stay connected."""
-    monkeypatch.setattr(mesh, "GREETING_S", 0.05)
+    """The limit on handshakes ends with the handshake: quiet members stay connected."""
+    monkeypatch.setattr(dialler, "HANDSHAKE_S", 0.05)
 
     async def scene() -> None:
         async with choir() as nodes:
@@ -116,15 +116,15 @@ def test_member_that_greeted_in_time_is_never_dropped_for_it(
 
 
 def test_stranger_learns_whom_it_has_reached(loop_factory: LoopFactory) -> None:
-    """A greeting is answered even if it is refused, so that the other side can say why."""
+    """A handshake is answered even if it is refused, so that the other side can say why."""
 
     async def scene() -> None:
         async with choir() as nodes:
             stranger = await RawPeer.connect(address_of(nodes["alice"]))
-            await stranger.send(greeting(domain=7))
+            await stranger.send(handshake(domain=7))
             heard = decode_frame(await stranger.hear_frame())
             assert isinstance(heard, Hello)
-            assert (heard.greeting.process.name, heard.greeting.group) == ("alice", "choir")
+            assert (heard.handshake.process.name, heard.handshake.group) == ("alice", "choir")
             assert await stranger.hear_end() == b""
             await stranger.close()
 
@@ -140,10 +140,10 @@ def test_impostor_with_a_members_id_harms_nobody(loop_factory: LoopFactory, tmp_
             claims: list[dict[str, Any]] = [{"view": 1}, {"view": 1, "is_asking": True}, {}]
             for fields in claims:
                 impostor = await RawPeer.connect(address_of(alice))
-                await impostor.send(greeting(bob.life.process, start=99, **fields))
+                await impostor.send(handshake(bob.life.process, start=99, **fields))
                 heard = decode_frame(await impostor.hear_frame())
                 assert isinstance(heard, Hello)
-                assert (heard.greeting.to, heard.greeting.proof) == (0, b"")
+                assert (heard.handshake.to, heard.handshake.proof) == (0, b"")
                 assert await impostor.hear_end() == b""
                 await impostor.close()
             await exchange(list(nodes.values()))

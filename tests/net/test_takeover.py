@@ -29,8 +29,8 @@ from tests.net.raw_peer import (
     RawSenior,
     control,
     founders,
-    founders_greeting,
-    greeting,
+    founders_handshake,
+    handshake,
     infiltrated,
     said,
 )
@@ -38,27 +38,35 @@ from tests.net.raw_peer import (
 from antiphon.core.control import Out
 from antiphon.core.errors import PeerError
 from antiphon.core.frames import Hello, decode_frame, encode_control, encode_hello
-from antiphon.core.greeting import Greeting
+from antiphon.core.handshake import Handshake
 from antiphon.core.ids import ProcessId
-from antiphon.net import credentials, door
-from antiphon.net.asking import ask
-from antiphon.net.credentials import Credentials
-from antiphon.net.framing import with_length
-from antiphon.net.link import Link
 from antiphon.net.node import Node
-from antiphon.net.peer import Peer
-from antiphon.net.proof import ANSWER, ASK, DIAL, draw_secret, is_proven, proven
+from antiphon.net.session import credentials, listener
+from antiphon.net.session.credentials import (
+    ANSWER,
+    ASK,
+    DIAL,
+    Credentials,
+    draw_secret,
+    is_proven,
+    proven,
+)
+from antiphon.net.session.peer import Peer, PeerLink
+from antiphon.net.session.probe import probe
+from antiphon.net.transport.environment import SYSTEM
+from antiphon.net.transport.framing import with_length
+from antiphon.net.transport.link import Link
 
 GARBAGE = b"\xff" * 50
 
 
-def _link(one: Node, other: Node) -> Link | None:
+def _link(one: Node, other: Node) -> PeerLink | None:
     return one.life.mesh.peers[other.life.process].link
 
 
-async def _ask(address: str, **fields: Any) -> Greeting:
+async def _ask(address: str, **fields: Any) -> Handshake:
     asker = await RawPeer.connect(address)
-    await asker.send(greeting(is_asking=True, secret=b"", **fields))
+    await asker.send(handshake(is_asking=True, secret=b"", **fields))
     answer = said(await asker.hear_frame())
     await asker.close()
     return answer
@@ -66,7 +74,7 @@ async def _ask(address: str, **fields: Any) -> Greeting:
 
 @pytest.mark.net
 def test_asking_and_guessing_takes_nobodys_session(loop_factory: LoopFactory) -> None:
-    """Hundreds of greetings that get all numbers right, and garbage behind: nobody notices."""
+    """Hundreds of handshakes that get all numbers right, and garbage behind: nobody notices."""
 
     async def scene() -> None:
         async with choir() as nodes:
@@ -82,8 +90,8 @@ def test_asking_and_guessing_takes_nobodys_session(loop_factory: LoopFactory) ->
                 stranger = await RawPeer.connect(address_of(alice))
                 guess: dict[str, Any] = {"to": told.start, "received": received}
                 if received % 2:
-                    guess |= {"nonce": draw_secret(), "proof": draw_secret()}
-                await stranger.send(greeting(bobs, start=bob.life.start, view=1, **guess))
+                    guess |= {"nonce": draw_secret(SYSTEM), "proof": draw_secret(SYSTEM)}
+                await stranger.send(handshake(bobs, start=bob.life.start, view=1, **guess))
                 await stranger.say(GARBAGE)
                 assert said(await stranger.hear_frame()).to == 0
                 await stranger.close()
@@ -107,14 +115,14 @@ def test_member_that_has_not_connected_yet_cannot_be_impersonated(
         first = asyncio.ensure_future(start_all(nodes[:CAROL]))
         for _ in range(20):
             impostor = await RawPeer.reach(addresses["alice"])
-            await impostor.send(founders_greeting(addresses))
+            await impostor.send(founders_handshake(addresses))
             assert said(await impostor.hear_frame()).to == 0
             await impostor.hear_end()
             await impostor.close()
         await nodes[CAROL].start()
         await first
         impostor = await RawPeer.connect(addresses["alice"])
-        await impostor.send(greeting(founders(addresses)[CAROL], view=1))
+        await impostor.send(handshake(founders(addresses)[CAROL], view=1))
         assert said(await impostor.hear_frame()).to == 0
         await impostor.close()
         await exchange(nodes)
@@ -129,7 +137,7 @@ def test_asking_in_a_members_name_does_not_cut_its_link(
     loop_factory: LoopFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Only who knows the session's secret is believed to have lost the connection."""
-    monkeypatch.setattr(door, "_SILENT_US", -1)
+    monkeypatch.setattr(listener, "_SILENT_US", -1)
 
     async def scene() -> None:
         async with choir() as nodes:
@@ -151,18 +159,18 @@ def test_claims_are_looked_into_now_and_then(
     """Hundreds of claims to be a later start of bob make alice ask him a few times a second."""
     asked: list[str] = []
 
-    async def counted(address: str, *args: Any) -> Any:
+    async def counted(transport: Any, address: str, *args: Any) -> Any:
         asked.append(address)
-        return await ask(address, *args)
+        return await probe(transport, address, *args)
 
     async def scene() -> None:
         async with choir() as nodes:
             alice, bob = nodes["alice"], nodes["bob"]
-            monkeypatch.setattr(credentials, "ask", counted)
+            monkeypatch.setattr(credentials, "probe", counted)
             loop = asyncio.get_running_loop()
             began = loop.time()
             for number in range(200):
-                claim = greeting(bob.life.process, start=99, view=1, is_asking=bool(number % 2))
+                claim = handshake(bob.life.process, start=99, view=1, is_asking=bool(number % 2))
                 stranger = await RawPeer.connect(address_of(alice))
                 await stranger.send(claim)
                 await stranger.hear_end()
@@ -175,7 +183,7 @@ def test_claims_are_looked_into_now_and_then(
 
 
 @pytest.mark.net
-def test_first_greeting_whose_answer_was_lost_is_believed_again(
+def test_first_handshake_whose_answer_was_lost_is_believed_again(
     loop_factory: LoopFactory,
 ) -> None:
     """A joiner that never heard it is welcome dials anew, with another secret, which counts."""
@@ -185,7 +193,7 @@ def test_first_greeting_whose_answer_was_lost_is_believed_again(
         async with Porter(address) as porter, choir() as nodes:
             alice = nodes["alice"]
             first = await porter.visit(address_of(alice), "dora")
-            porter.dialled[-1] = replace(porter.dialled[-1], secret=draw_secret())
+            porter.dialled[-1] = replace(porter.dialled[-1], secret=draw_secret(SYSTEM))
             second = await RawPeer.connect(address_of(alice))
             await second.send(encode_hello(DOMAIN, porter.dialled[-1]))
             assert said(await second.hear_frame()).to == CAROLS_START
@@ -207,11 +215,11 @@ class _Successor(RawSenior):
         self._dead = dead
         self.count = 0
 
-    def answer(self, greeting: Greeting) -> list[bytes]:
+    def answer(self, handshake: Handshake) -> list[bytes]:
         """Answer as the member would, but for the proof, which it cannot give."""
         self.count += 1
-        mine = Greeting("choir", "view-atomic", self._dead, CAROLS_START, 9)
-        mine = replace(mine, to=greeting.start, nonce=greeting.nonce, proof=draw_secret())
+        mine = Handshake("choir", "view-atomic", self._dead, CAROLS_START, 9)
+        mine = replace(mine, to=handshake.start, nonce=handshake.nonce, proof=draw_secret(SYSTEM))
         return [encode_hello(DOMAIN, mine), control(Out(9))]
 
 
@@ -237,11 +245,11 @@ def test_who_takes_a_dead_members_place_is_not_believed(loop_factory: LoopFactor
 # Without sockets: what is a proof, and what is none.
 
 ALICE, BOB = ProcessId("alice", address="127.0.0.1:1"), ProcessId("bob", address="127.0.0.1:2")
-KEY = draw_secret()
+KEY = draw_secret(SYSTEM)
 
 
-def _greeting(**fields: Any) -> Greeting:
-    return Greeting("choir", "view-atomic", BOB, 5, **fields)
+def _handshake(**fields: Any) -> Handshake:
+    return Handshake("choir", "view-atomic", BOB, 5, **fields)
 
 
 @pytest.mark.parametrize(
@@ -250,20 +258,20 @@ def _greeting(**fields: Any) -> Greeting:
     ids=lambda change: next(iter(change)),
 )
 def test_proof_covers_all_that_is_said(change: dict[str, Any]) -> None:
-    """A greeting is proven as it was said, by who knows the secret, to whom it was said."""
-    shown = proven(KEY, DIAL, _greeting(received=7, nonce=draw_secret()), ALICE)
+    """A handshake is proven as it was said, by who knows the secret, to whom it was said."""
+    shown = proven(KEY, DIAL, _handshake(received=7, nonce=draw_secret(SYSTEM)), ALICE)
     assert is_proven(KEY, DIAL, shown, ALICE)
     assert not is_proven(KEY, DIAL, replace(shown, **change), ALICE)
-    assert not is_proven(KEY, DIAL, replace(shown, nonce=draw_secret()), ALICE)
+    assert not is_proven(KEY, DIAL, replace(shown, nonce=draw_secret(SYSTEM)), ALICE)
     assert not is_proven(KEY, DIAL, shown, BOB)
     assert not is_proven(KEY, ASK, shown, ALICE)
-    assert not is_proven(draw_secret(), DIAL, shown, ALICE)
+    assert not is_proven(draw_secret(SYSTEM), DIAL, shown, ALICE)
 
 
 def test_nothing_proves_nothing() -> None:
     """Without a secret, or without a proof, nothing is proven."""
-    assert not is_proven(b"", DIAL, proven(b"", DIAL, _greeting(), ALICE), ALICE)
-    assert not is_proven(KEY, DIAL, _greeting(), ALICE)
+    assert not is_proven(b"", DIAL, proven(b"", DIAL, _handshake(), ALICE), ALICE)
+    assert not is_proven(KEY, DIAL, _handshake(), ALICE)
 
 
 class _Life:
@@ -271,27 +279,31 @@ class _Life:
 
     process, domain = ALICE, DOMAIN
 
-    def greeting(
+    def handshake(
         self, other: ProcessId, to: int = 0, received: int = 0, *, is_asking: bool = False
-    ) -> Greeting:
+    ) -> Handshake:
         del other
-        return Greeting("choir", "view-atomic", ALICE, 1, 1, 0, to, received, 0, is_asking)
+        return Handshake("choir", "view-atomic", ALICE, 1, 1, 0, to, received, 0, is_asking)
 
 
 def test_answer_of_another_time_is_refused(loop_factory: LoopFactory) -> None:
     """Whoever has kept an answer, or has none that is proven, cannot go on with the session."""
 
     async def scene() -> None:
-        mine, peer, link = Credentials(_Life()), Peer(BOB, is_senior=True), Link(_NOBODY)
+        mine, peer, link = (
+            Credentials(_Life(), SYSTEM),
+            Peer(BOB, is_senior=True),
+            Link[Peer](_NOBODY),
+        )
         first = mine.to_dial(peer, link)
         assert first.secret
-        mine.believe(peer, link, _greeting(to=1))
+        mine.believe(peer, link, _handshake(to=1))
         assert peer.secret == first.secret
         again = mine.to_dial(peer, link)
         assert (again.secret, len(again.nonce), len(again.proof)) == (b"", 16, 16)
-        answer = proven(peer.secret, ANSWER, _greeting(to=1, nonce=again.nonce), ALICE)
+        answer = proven(peer.secret, ANSWER, _handshake(to=1, nonce=again.nonce), ALICE)
         mine.believe(peer, link, answer)
-        for old in (_greeting(to=1), _greeting(to=1, nonce=again.nonce), replace(answer, to=2)):
+        for old in (_handshake(to=1), _handshake(to=1, nonce=again.nonce), replace(answer, to=2)):
             with pytest.raises(PeerError, match="does not show"):
                 mine.believe(peer, link, old)
         mine.to_dial(peer, link)
@@ -331,7 +343,7 @@ def test_stranger_in_a_dead_members_place_cannot_say_that_the_group_has_gone_on(
             assert isinstance(hello, Hello)
             asked += 1
             zed = replace(
-                hello.greeting, process=ProcessId("bob", 2, 7, address), view=99, proof=b""
+                hello.handshake, process=ProcessId("bob", 2, 7, address), view=99, proof=b""
             )
             for frame in (encode_hello(hello.domain, zed), encode_control(hello.domain, Out(98))):
                 writer.write(with_length(frame))

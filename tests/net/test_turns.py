@@ -224,7 +224,7 @@ def test_multicast_of_another_order_ends_when_its_process_stops(loop_factory: Lo
         await start_all([alice, *others])
         for node in others:
             await node.end_life("crash")
-            await node._door.close()
+            await node._listener.close()
         await until(lambda: not alice.group.view.primary, "alice is blocked")
         alice.group.pending.append(b"collected before that")
         sending = asyncio.ensure_future(alice.group.abcast(b"and then"))
@@ -269,7 +269,7 @@ def test_blocked_view_is_nobodys_debt(
         await start_all([alice, bob, carol])
         readers = [Reader(node.group) for node in (alice, bob)]
         await carol.end_life("crash")
-        await carol._door.close()
+        await carol._listener.close()
         sending = asyncio.ensure_future(alice.group.cbcast(b"on"))
         await until_view(alice, DUET)
         await sending

@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 
-from antiphon.net.ports import free_ports
+from antiphon.net.transport.ports import free_ports
 
 _PIECE_BYTES = 64 * 1024
 

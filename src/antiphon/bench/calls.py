@@ -11,7 +11,7 @@ import msgspec
 from antiphon.bench.figures import Figure, make_figure, median_ratio
 from antiphon.bench.multicast import run_members
 from antiphon.bench.spec import MEMBER_COUNT, CallReport, CallSpec, CallSystem
-from antiphon.net.ports import free_ports
+from antiphon.net.transport.ports import free_ports
 
 _CALLS = 2_000
 _WARM_UP = 100

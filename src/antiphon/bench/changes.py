@@ -18,7 +18,7 @@ import msgspec
 
 from antiphon.bench.changes_member import MemberSpec, Sample, ViewSeen
 from antiphon.core.errors import AntiphonError
-from antiphon.net.ports import free_ports
+from antiphon.net.transport.ports import free_ports
 
 MEMBER_COUNT = 5
 _WAIT_S = 30.0

@@ -3,7 +3,7 @@
 from antiphon.core.frames import encode_runs
 from antiphon.core.ids import GroupNumber, Rank, ViewNumber
 from antiphon.core.runs import Order, Run
-from antiphon.net.framing import with_length
+from antiphon.net.transport.framing import with_length
 
 _MEMBER_COUNT = 4
 _VIEW_AGE = 1_000_000

@@ -13,7 +13,7 @@ import msgspec
 
 from antiphon.bench.spec import MEMBER_COUNT, Report, Spec
 from antiphon.core.errors import AntiphonError
-from antiphon.net.ports import free_ports
+from antiphon.net.transport.ports import free_ports
 
 _MEMBER_S = 120
 

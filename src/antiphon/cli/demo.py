@@ -21,7 +21,7 @@ from antiphon.cli.interrupt import deaf_children
 from antiphon.cli.screen import output, print_json, progress_output, verdict_screen
 from antiphon.cli.verify import Engine, judge, ready_engine, verify_command
 from antiphon.core.errors import AntiphonError, UsageError
-from antiphon.net.ports import free_ports
+from antiphon.net.transport.ports import free_ports
 from antiphon.oracle.event_graph import MULTICASTS_MAX
 from antiphon.trace.run_folder import RunFolder
 from antiphon.trace.verdict import Verdict

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from antiphon.cli.driver_search import explore_drivers
 from antiphon.cli.pairs_screen import print_pairs
 from antiphon.cli.screen import output, progress_bar
 from antiphon.cli.search import Search
@@ -37,6 +38,10 @@ def explore(
     jobs: Annotated[int, typer.Option(help="Processes to explore with; 0: one per core.")] = 0,
     failures: Annotated[int, typer.Option(help="Stop after so many failing worlds.")] = 3,
     keep: Annotated[Path, typer.Option(help="Where failing worlds are kept.")] = Path("runs"),
+    drivers: Annotated[
+        bool,
+        typer.Option("--drivers", help="Run the real network driver, on connections that break."),
+    ] = False,
     replay: Annotated[
         Path | None, typer.Option(help="Run this scenario instead of random ones.")
     ] = None,
@@ -57,13 +62,19 @@ def explore(
 
     A table tells which pairs of events fell inside one view change, in how many worlds. After 1,000
     worlds or more, some are added that aim at the pairs never reached.
+
+    With --drivers, what runs is the network driver itself, on virtual time and a network in memory:
+    connections are cut, stall, are half open or refused, processes are paused, killed and started
+    again, applications read slowly. Such worlds are judged likewise, but not shrunk.
     """
-    if flush not in FLUSHES:
-        message = f"there is no flush {flush!r}: choose one of {', '.join(FLUSHES)}"
-        raise UsageError(message)
-    if jobs < 0 or failures < 1:
-        message = "--jobs cannot be negative, and --failures is at least 1"
-        raise UsageError(message)
+    _check(flush, jobs, failures)
+    if drivers:
+        if aim or replay is not None:
+            message = "--drivers goes with --seeds, not with --aim or --replay"
+            raise UsageError(message)
+        chosen, workers = _parse_seeds(seeds), jobs or os.cpu_count() or 1
+        explore_drivers(chosen, flush, workers, failures, keep=keep, as_json=as_json)
+        return
     if replay is not None:
         _replay(replay, keep, as_json=as_json)
         return
@@ -86,6 +97,15 @@ def explore(
         print_pairs(flush, search.reached)
     if reports:
         raise typer.Exit(1)
+
+
+def _check(flush: str, jobs: int, failures: int) -> None:
+    if flush not in FLUSHES:
+        message = f"there is no flush {flush!r}: choose one of {', '.join(FLUSHES)}"
+        raise UsageError(message)
+    if jobs < 0 or failures < 1:
+        message = "--jobs cannot be negative, and --failures is at least 1"
+        raise UsageError(message)
 
 
 def _aim_at_the_rest(search: Search, seeds: range) -> None:

@@ -1,7 +1,7 @@
 """Frames: what a transport carries from one process to another, and their bytes.
 
     frame   = version kind domain process body
-    body    = greeting                     kind HELLO: who is there (``greeting``)
+    body    = handshake                     kind HELLO: who is there (``handshake``)
             | count record*                kind RUNS: of the process that sends the frame
             |                              kind BYE: I am out of the group, and nothing more comes
             | count record*                kind RELAY: runs of other processes, passed on
@@ -27,7 +27,7 @@ from typing import cast
 
 from antiphon.core.control import AnyMessage, decode_message, encode_message
 from antiphon.core.errors import PeerError
-from antiphon.core.greeting import Greeting, decode_greeting, encode_greeting
+from antiphon.core.handshake import Handshake, decode_handshake, encode_handshake
 from antiphon.core.records import PAYLOAD_BYTES_MAX, append_record_head, decode_runs
 from antiphon.core.runs import Letter, Run
 from antiphon.core.varint import append_varint, read_varint
@@ -60,7 +60,7 @@ class Hello:
     """The first frame on a connection: who is there."""
 
     domain: int
-    greeting: Greeting
+    handshake: Handshake
 
 
 @dataclass(slots=True)
@@ -116,9 +116,9 @@ class Bye:
 Frame = Hello | Runs | Relay | Post | Control | Ack | Bye
 
 
-def encode_hello(domain: int, greeting: Greeting) -> bytes:
+def encode_hello(domain: int, handshake: Handshake) -> bytes:
     """Return the bytes of a HELLO frame."""
-    return bytes(_prefix(Kind.HELLO, domain, 0) + encode_greeting(greeting))
+    return bytes(_prefix(Kind.HELLO, domain, 0) + encode_handshake(handshake))
 
 
 def encode_control(domain: int, message: AnyMessage) -> bytes:
@@ -180,7 +180,7 @@ def _prefix(kind: Kind, domain: int, process: int) -> bytearray:
 
 
 def has_other_version(data: bytes) -> bool:
-    """Tell whether ``data`` may be a greeting in another version of this format."""
+    """Tell whether ``data`` may be a handshake in another version of this format."""
     return len(data) > _PREFIX.size and data[0] != VERSION and data[1] == Kind.HELLO
 
 
@@ -234,7 +234,7 @@ def _decode_other(
             runs, offset = decode_runs(data, offset)
             return Relay(domain, process, runs), offset
         case Kind.HELLO:
-            return Hello(domain, decode_greeting(data[offset:])), len(data)
+            return Hello(domain, decode_handshake(data[offset:])), len(data)
         case Kind.BYE:
             return Bye(domain), offset
         case _:

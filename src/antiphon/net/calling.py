@@ -19,7 +19,6 @@ from antiphon.core.runs import Order
 from antiphon.net.blame import is_ours, say
 from antiphon.net.buffers import Payload
 from antiphon.net.driver import Driver
-from antiphon.net.peer import now_us
 from antiphon.net.request import Request
 from antiphon.net.stream import say_blocked
 from antiphon.stack.effects import ConcludeCall, HandRequest
@@ -69,6 +68,7 @@ class Calling:
         if len(payload) > CALL_BYTES_MAX:
             message = f"a request is at most {CALL_BYTES_MAX} bytes: ask for less at a time"
             raise UsageError(message)
+        now_us = node.config.environment.now_us
         begin_us = now_us()
         self._count += 1
         if self._count % _CALLS_PER_YIELD == 0:

@@ -11,7 +11,6 @@ from antiphon.core.errors import UsageError
 from antiphon.core.ids import GroupName, ProcessId, ViewNumber, check_name
 from antiphon.core.records import MEMBERS_MAX
 from antiphon.core.views import View
-from antiphon.net.address import Address, check_insecure, parse_address
 from antiphon.net.checking import (
     check_flags,
     check_members,
@@ -22,6 +21,8 @@ from antiphon.net.checking import (
     check_state,
 )
 from antiphon.net.state_keeper import State
+from antiphon.net.transport.address import Address, check_insecure, parse_address
+from antiphon.net.transport.environment import SYSTEM, Environment
 from antiphon.stack.settings import Settings
 
 _EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - to refuse it
@@ -46,6 +47,8 @@ class Config:
     rejoin: bool = False
     delay_s_max: float = 0.0
     """Slowness of the links, to give causal order something to do on one machine."""
+    environment: Environment = SYSTEM
+    """Network, clock, dice and journal."""
 
     def __post_init__(self) -> None:
         """Refuse what is of the wrong kind."""

@@ -1,4 +1,4 @@
-"""The network driver of one incarnation of a process: from its first greeting to its last bye.
+"""The network driver of one incarnation of a process: from its first handshake to its last bye.
 
 Law: the driver only carries. What it hears it gives to the machine (``stack.endpoint``), one input
 at a time, and does what the machine returns, in order (docs/machine.md):
@@ -19,22 +19,24 @@ import logging
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 from antiphon.core.control import JoinRequest, Out, Standing
 from antiphon.core.errors import AntiphonError, PeerError
 from antiphon.core.frames import Control, Frame, Post, Relay, Runs
-from antiphon.core.greeting import Greeting
+from antiphon.core.handshake import Handshake
 from antiphon.core.ids import ProcessId
 from antiphon.core.runs import Letter, Run
 from antiphon.core.views import View
-from antiphon.net.asking import Answer
 from antiphon.net.heartbeat import Lateness
-from antiphon.net.identity import Identity
-from antiphon.net.mesh import Mesh
 from antiphon.net.outlet import Outlet
-from antiphon.net.peer import Peer, now_us
-from antiphon.net.session import ACK_BYTES
+from antiphon.net.recorder import Recorder
+from antiphon.net.session.identity import Identity
+from antiphon.net.session.mesh import Mesh
+from antiphon.net.session.peer import Peer
+from antiphon.net.session.probe import Answer
+from antiphon.net.session.session import ACK_BYTES
+from antiphon.net.transport.environment import Environment
 from antiphon.stack.effects import (
     BlockGroup,
     DeliverRuns,
@@ -77,9 +79,6 @@ from antiphon.stack.ports import CommitOptions
 from antiphon.stack.send_queue import SendQueue
 from antiphon.trace.schema import LEFT
 
-if TYPE_CHECKING:
-    from antiphon.net.recorder import Recorder
-
 HEAR_US = 1_000
 """Signs of life closer together than this count as one: a heartbeat is much longer."""
 
@@ -121,6 +120,7 @@ class Driver:
         self,
         application: Application,
         identity: Identity,
+        environment: Environment,
         queue: SendQueue,
         *,
         commit: CommitOptions | None = None,
@@ -132,6 +132,7 @@ class Driver:
         self._queue = queue
         self._commit = commit
         self.identity = identity
+        self.environment, self.now_us = environment, environment.now_us
         self.process, self.start = identity.process, identity.start
         self.domain, self.founding = identity.domain, identity.founding
         self.delay_s_max = delay_s_max
@@ -186,17 +187,17 @@ class Driver:
         """Whether this process has accepted a process for the next view."""
         return self.member is not None and self.member.membership.has_accepted(process)
 
-    def greeting(
+    def handshake(
         self, other: ProcessId, to: int = 0, received: int = 0, *, is_asking: bool = False
-    ) -> Greeting:
+    ) -> Handshake:
         """Return what to say to ``other``; who is out itself knows of no view."""
-        return self.identity.greeting(
+        return self.identity.handshake(
             other, None if self.is_over else self.latest, to=to, received=received,
             is_founding=self.is_founding, is_asking=is_asking,
         )  # fmt: skip
 
-    def answer(self, asker: Greeting, *, has_channel: bool) -> Out | Standing | None:
-        """Return what to tell who asks, beside the greeting; nothing to founding members."""
+    def answer(self, asker: Handshake, *, has_channel: bool) -> Out | Standing | None:
+        """Return what to tell who asks, beside the handshake; nothing to founding members."""
         if self.member is None or asker.founding or asker.process == self.process:
             return None
         return self.member.membership.answer(asker.process, asker.view, has_channel=has_channel)
@@ -210,15 +211,14 @@ class Driver:
 
     def begin(self) -> None:
         """Start the machine: every founding member is there, or this process joins."""
-        if self._trace is not None:
-            # Imported here: nobody who traces nothing should wait for what tracing needs.
-            from antiphon.net.recorder import Recorder  # noqa: PLC0415
-
-            self.recorder = Recorder(self._trace, str(self.process), self.identity.group)
         identity = self.identity
+        journal = self.environment.open_journal(self._trace, str(self.process))
+        if journal is not None:
+            process = str(self.process)
+            self.recorder = Recorder(journal, process, identity.group, self.environment)
         self.endpoint = Endpoint(
-            self.process, identity.founding_view, identity.settings, now_us(), queue=self._queue,
-            with_state=identity.with_state, commit=self._commit,
+            self.process, identity.founding_view, identity.settings, self.now_us(),
+            queue=self._queue, with_state=identity.with_state, commit=self._commit,
         )  # fmt: skip
         self._do_all(self.endpoint.start())
 
@@ -256,7 +256,7 @@ class Driver:
 
     def _work(self, endpoint: Endpoint) -> None:
         while self._inputs:
-            self._do_all(endpoint.step(self._inputs.popleft(), now_us()))
+            self._do_all(endpoint.step(self._inputs.popleft(), self.now_us()))
 
     def _do_all(self, effects: list[Effect]) -> None:
         """Do effects in order; what is given meanwhile waits until they are done."""
@@ -364,7 +364,7 @@ class Driver:
         if before is not None:
             before.cancel()
         loop = asyncio.get_running_loop()
-        delay_us = time_us - now_us()
+        delay_us = time_us - self.now_us()
         if delay_us <= 0:
             self._timers[timer] = loop.call_soon(self._fire, timer, time_us)
         else:
@@ -372,7 +372,7 @@ class Driver:
 
     def _fire(self, timer: Timer, time_us: int) -> None:
         del self._timers[timer]
-        fired_us = now_us()
+        fired_us = self.now_us()
         if self.is_over:
             return
         if fired_us < time_us:  # loops may be early by their resolution, machines must not be
@@ -446,7 +446,7 @@ class Driver:
             self._hand_over([run])
             return
         is_current = endpoint.view is not None and run.view == endpoint.view.number
-        effects = endpoint.step(RunsReceived(peer, (run,), is_relayed), now_us())
+        effects = endpoint.step(RunsReceived(peer, (run,), is_relayed), self.now_us())
         if self.recorder is not None and is_current:
             self.recorder.run("receive", run, self._queue_depth())
         self._do_all(effects)
@@ -470,7 +470,7 @@ class Driver:
         """A peer has been heard."""
         if self.endpoint is None or self.is_over:
             return
-        heard_us = now_us()
+        heard_us = self.now_us()
         if heard_us - peer.heard_us >= HEAR_US:
             peer.heard_us = heard_us
             self.give(PeerHeard(peer.process))

@@ -8,11 +8,10 @@ to be taken in, until it is, or is refused for good. What keeps somebody out is 
 
 import asyncio
 import logging
-import os
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from antiphon.core.control import Standing
+from antiphon.core.control import Out, Standing
 from antiphon.core.errors import (
     AntiphonError,
     ExcludedError,
@@ -24,12 +23,11 @@ from antiphon.core.frames import encode_hello
 from antiphon.core.ids import GroupName, ProcessId, ViewNumber
 from antiphon.core.views import View
 from antiphon.membership.entrance import Found, GiveUp, Inquire, Knock, Search
-from antiphon.net.asking import Answer, HungUpError, ask
-from antiphon.net.door import GIVEN_OTHERS
 from antiphon.net.driver import Driver
-from antiphon.net.identity import Identity
-from antiphon.net.link import Link
-from antiphon.net.peer import Peer, now_us
+from antiphon.net.session.identity import Identity
+from antiphon.net.session.listener import GIVEN_OTHERS
+from antiphon.net.session.peer import Peer, PeerLink
+from antiphon.net.session.probe import Answer, HungUpError, probe
 
 if TYPE_CHECKING:
     from antiphon.net.node import Node
@@ -43,17 +41,6 @@ STATE_S = 30.0
 _log = logging.getLogger("antiphon")
 
 
-def draw() -> int:
-    """Draw the number of a start, which no other start ever has."""
-    # From the operating system, and from no seed: two starts must differ, not repeat.
-    return int.from_bytes(os.urandom(8)) >> 2 or 1  # noqa: TID251 - see above
-
-
-def dice() -> float:
-    """Return a number from 0 to below 1, to spread what would happen in step."""
-    return draw() % 1024 / 1024
-
-
 class Entrance:
     """One attempt to enter."""
 
@@ -61,18 +48,22 @@ class Entrance:
         """Prepare for a node whose door is open."""
         self._node = node
         self._config = node.config
+        self._transport = node.config.environment.transport
+        self._now_us = node.config.environment.now_us
+        self._draw_start = node.config.environment.draw_start
+        self._draw_fraction = node.config.environment.draw_fraction
         self._connect_s = connect_s
         self._refusal: str | None = None
         self._is_running_without_us = False
         self._search: Search | None = None
         self._life: Driver | None = None  # the one that knocks
-        self._knocked: Link | None = None
+        self._knocked: PeerLink | None = None
         self._asking: dict[asyncio.Task[None], None] = {}
 
     async def found(self, view: View) -> None:
         """Found the group with the other members of ``view``, or join it if it is running."""
         me = next(member for member in view.members if member.name == self._config.me)
-        life = self._node.begin_life(me, draw(), founding=view)
+        life = self._node.begin_life(me, self._draw_start(), founding=view)
         life.open()
         try:
             async with asyncio.timeout(self._connect_s):
@@ -90,7 +81,7 @@ class Entrance:
 
     async def found_alone(self) -> None:
         """Found a group of one."""
-        start = draw()
+        start = self._draw_start()
         me = ProcessId(self._config.me, 1, start, str(self._node.address))
         view = View(GroupName(self._config.group), ViewNumber(1), (me,))
         self._node.begin_life(me, start, founding=view).begin()
@@ -126,20 +117,20 @@ class Entrance:
 
     def on_answer(self, life: Driver, peer: Peer, answer: Answer) -> bool:
         """Look at what was found where a founding member should be; False: not that."""
-        greeting = answer.greeting
+        handshake = answer.handshake
         problem: str | None = None
         if answer.domain != life.domain:
-            problem = life.identity.difference(greeting)
-        elif greeting.process.name != peer.process.name:
-            name = greeting.process.name
+            problem = life.identity.difference(handshake)
+        elif handshake.process.name != peer.process.name:
+            name = handshake.process.name
             problem = f"{name} is at the other end of this connection: correct the addresses"
-        elif greeting.founding not in {0, life.founding}:
+        elif handshake.founding not in {0, life.founding}:
             problem = GIVEN_OTHERS
-        elif greeting.founding:
+        elif handshake.founding:
             return True  # it waits too, be it for an earlier start of this process
-        elif greeting.process != peer.process:
-            self._is_running_without_us = self._is_running_without_us or greeting.view > 0
-        elif greeting.knows_other or (greeting.view > 1 and not greeting.to):
+        elif handshake.process != peer.process:
+            self._is_running_without_us = self._is_running_without_us or handshake.view > 0
+        elif handshake.knows_other or (handshake.view > 1 and not handshake.to):
             self._is_running_without_us = True
         else:
             return True
@@ -215,7 +206,7 @@ class Entrance:
         node = self._node
         here = str(node.address)
         timing = self._config.settings.timing
-        search = Search(places, timing, now_us(), last_number=last_number, here=here)
+        search = Search(places, timing, self._now_us(), last_number=last_number, here=here)
         self._search = search
         try:
             while True:
@@ -225,7 +216,7 @@ class Entrance:
                     return
                 await self._look(search)
                 # At least a little: whatever happens meanwhile ends it.
-                wait_s = max(search.is_due_us - now_us(), 1_000) / 1e6
+                wait_s = max(search.is_due_us - self._now_us(), 1_000) / 1e6
                 with suppress(TimeoutError):
                     async with asyncio.timeout(wait_s):
                         await node.until_changed()
@@ -248,9 +239,11 @@ class Entrance:
         if life.latest is not None:
             here = str(self._node.address)
             others = [who.address for who in life.latest.members if who.address != here]
-            search.learn(others, now_us())
+            search.learn(others, self._now_us())
         await self._node.end_life(end.why)
-        search.end(end.why, end.next_life, now_us(), dice(), is_refused=end.is_refused)
+        search.end(
+            end.why, end.next_life, self._now_us(), self._draw_fraction(), is_refused=end.is_refused
+        )
 
     async def _look(self, search: Search) -> None:
         life, contact = self._life, search.contact
@@ -258,7 +251,7 @@ class Entrance:
             return  # taken in: the rest is up to the group
         if life is not None and contact is not None:
             self._look_after(search, life, contact)
-        for effect in search.look(now_us(), dice()):
+        for effect in search.look(self._now_us(), self._draw_fraction()):
             match effect:
                 case Inquire(places):
                     for place in places:
@@ -272,7 +265,7 @@ class Entrance:
     def _look_after(self, search: Search, life: Driver, contact: ProcessId) -> None:
         peer = life.mesh.peers.get(contact)
         if peer is None or peer.is_condemned:
-            search.lose(contact, now_us(), dice())
+            search.lose(contact, self._now_us(), self._draw_fraction())
         elif peer.link is not None and peer.link is not self._knocked:
             self._knock(life, contact)  # the connection is new: at once
 
@@ -281,7 +274,7 @@ class Entrance:
         if self._life is None or self._life.process.incarnation != number:
             if self._life is not None:
                 await self._node.end_life("its number is out of date")
-            start = draw()
+            start = self._draw_start()
             me = ProcessId(self._config.me, number, start, str(self._node.address))
             self._life = self._node.begin_life(me, start, founding=None)
             self._life.begin()
@@ -302,33 +295,37 @@ class Entrance:
 
     async def _ask(self, search: Search, place: str) -> None:
         domain, hello, asker = self._question()
+        life = self._life
         try:
-            answer = await ask(place, hello, ASK_S)
+            answer = await probe(self._transport, place, hello, ASK_S)
         except (OSError, HungUpError):
-            search.miss(place, now_us(), dice())
+            search.miss(place, self._now_us(), self._draw_fraction())
         except PeerError as error:
             why = f"{place} is no member of group {self._config.group}: {error}"
-            search.refuse(place, why, now_us(), dice())
+            search.refuse(place, why, self._now_us(), self._draw_fraction())
         else:
-            greeting, said = answer.greeting, answer.said
+            handshake, said = answer.handshake, answer.said
             if answer.domain != domain:
-                why = f"{place}: {asker.difference(greeting)}"
-                search.refuse(place, why, now_us(), dice())
+                why = f"{place}: {asker.difference(handshake)}"
+                search.refuse(place, why, self._now_us(), self._draw_fraction())
             else:
                 standing = said if isinstance(said, Standing) else None
-                found = Found(greeting.process, standing, greeting.next_life)
-                search.hear(place, found, now_us(), dice())
+                found = Found(handshake.process, standing, handshake.next_life)
+                search.hear(place, found, self._now_us(), self._draw_fraction())
+                if isinstance(said, Out) and life is not None and life is self._life:
+                    # Taken in and excluded again before it heard of either: another life, then.
+                    life.on_said(handshake.process, said)
         self._node.changed.set()
 
     def _question(self) -> tuple[int, bytes, Identity]:
         """Return the question, and what it rests on: of the life that knocks, if there is one."""
         life = self._life
         if life is not None and not life.is_over:
-            greeting = life.greeting(life.process, is_asking=True)
-            return life.domain, encode_hello(life.domain, greeting), life.identity
+            handshake = life.handshake(life.process, is_asking=True)
+            return life.domain, encode_hello(life.domain, handshake), life.identity
         me = ProcessId(self._config.me, 0, 0, str(self._node.address))
-        asker = self._node.identity(me, draw(), None)
-        hello = encode_hello(asker.domain, asker.greeting(me, None, is_asking=True))
+        asker = self._node.identity(me, self._draw_start(), None)
+        hello = encode_hello(asker.domain, asker.handshake(me, None, is_asking=True))
         return asker.domain, hello, asker
 
 

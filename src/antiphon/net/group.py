@@ -63,7 +63,7 @@ class Group:
         self.pending: list[bytes] = []
         """Messages of the run that is being collected."""
         self.pending_how = _CAUSAL
-        self.stream = Stream()
+        self.stream = Stream(clock_s=node.config.environment.clock_s)
         """Where deliveries and views go."""
         self.sending = Sending(self, node.config.settings.limits.queued_bytes)
         """What leaves, and what waits to."""

@@ -12,6 +12,8 @@ from antiphon.net.config import Config, configure
 from antiphon.net.group import Group
 from antiphon.net.node import Node
 from antiphon.net.state_keeper import State
+from antiphon.net.transport.environment import current_environment
+from antiphon.net.transport.interface import check_needs
 from antiphon.stack.settings import Limits, Settings
 
 T = TypeVar("T")
@@ -93,9 +95,12 @@ def make_node(
         flush=flush, timing=timing if timing is not None else Timing(), token=token,
         limits=limits if limits is not None else Limits(),
     )  # fmt: skip
+    environment = current_environment()
+    check_needs(environment.transport)
     config = Config(
         group=group, me=me, address=address, founding=founding, seeds=known, settings=settings,
-        trace=Path(trace) / "events" if trace is not None else None, insecure=insecure, **others,
+        trace=Path(trace) / "events" if trace is not None else None, insecure=insecure,
+        environment=environment, **others,
     )  # fmt: skip
     return Node(config)
 

@@ -24,14 +24,14 @@ from antiphon.core.errors import (
 from antiphon.core.ids import ProcessId
 from antiphon.core.runs import PORT_APPLICATION, Letter, Run
 from antiphon.core.views import View as AgreedView
-from antiphon.net.asking import Answer
 from antiphon.net.config import Config
-from antiphon.net.door import Door
 from antiphon.net.driver import Driver
 from antiphon.net.entering import Entrance, wait_for_state
 from antiphon.net.group import Group
-from antiphon.net.identity import Identity
-from antiphon.net.peer import Peer
+from antiphon.net.session.identity import Identity
+from antiphon.net.session.listener import Listener
+from antiphon.net.session.peer import Peer
+from antiphon.net.session.probe import Answer
 from antiphon.net.state_keeper import StateKeeper
 from antiphon.net.stream import Letter as StreamLetter
 from antiphon.net.stream import Stream, View, as_blocked, as_event, say_blocked
@@ -63,7 +63,7 @@ _log = logging.getLogger("antiphon")
 
 
 class Node:
-    """One process, its door, its current life, and its handle on the group."""
+    """One process, its listener, its current life, and its handle on the group."""
 
     def __init__(self, config: Config) -> None:
         """Describe how to take part; nothing happens before :meth:`start`."""
@@ -75,7 +75,7 @@ class Node:
         """What is to be sent, life after life; the rest of this house asks the node."""
         self.flush = self.group.stream.prepare = sending.flush
         self.address = config.address
-        self._door = Door(insecure=config.insecure)
+        self._listener = Listener(config.environment, insecure=config.insecure)
         self._life: Driver | None = None
         self._entrance: Entrance | None = None
         self.view: View | None = None
@@ -123,7 +123,7 @@ class Node:
     @property
     def turned_away(self) -> str | None:
         """Why somebody was turned away for being given another group."""
-        return self._door.turned_away
+        return self._listener.turned_away
 
     @property
     def is_in(self) -> bool:
@@ -160,7 +160,7 @@ class Node:
         self._is_started = True
         config = self.config
         try:
-            self.address = await self._door.open(config.address, config.me)
+            self.address = await self._listener.open(config.address, config.me)
             self._entrance = Entrance(self, config.connect_s)
             if config.founding is not None:
                 await self._entrance.found(config.founding)
@@ -171,9 +171,11 @@ class Node:
             await wait_for_state(self)
         except BaseException as error:
             with suppress(AntiphonError):
+                detail = "never entered the group"
                 if isinstance(error, StateError):  # it is a member: the others had better know
                     await self._leave_soon()
-                await self._end("never entered the group")
+                    detail = LEFT if self.life.is_over and not self.ending.why else detail
+                await self._end(detail)
             raise
         self._is_running = True
         if self.life.is_over:  # excluded while it was still on its way in
@@ -199,9 +201,9 @@ class Node:
         if config.state is not None:
             self._keeper = StateKeeper(self, config.state)
         self._admits = AdmitSenders(messages=False, letters=False)
-        self._life = self._door.life = self.sending.driver = Driver(
-            self, identity, self.sending.queue, commit=commit, trace=config.trace,
-            delay_s_max=config.delay_s_max,
+        self._life = self._listener.life = self.sending.driver = Driver(
+            self, identity, config.environment, self.sending.queue, commit=commit,
+            trace=config.trace, delay_s_max=config.delay_s_max,
         )  # fmt: skip
         if former is not None:
             self._life.mesh.credentials.inherit(former.mesh.credentials)
@@ -217,7 +219,7 @@ class Node:
 
     async def end_life(self, detail: str) -> None:
         """End the current life, and stay for another one."""
-        life, self._door.life = self._life, None
+        life, self._listener.life = self._life, None
         if self._keeper is not None:
             self._keeper.close()
         if life is not None:
@@ -261,7 +263,7 @@ class Node:
         try:
             await self.end_life(detail)
         finally:
-            await self._door.close()
+            await self._listener.close()
             self._end_stream(None)
             self.changed.set()
 

@@ -18,9 +18,9 @@ from antiphon.core.frames import (
 )
 from antiphon.core.ids import ProcessId
 from antiphon.core.runs import Letter, Run
-from antiphon.net.framing import join_with_length, with_length
-from antiphon.net.mesh import Mesh
-from antiphon.net.peer import KEPT_BYTES_MAX
+from antiphon.net.session.mesh import Mesh
+from antiphon.net.session.peer import KEPT_BYTES_MAX
+from antiphon.net.transport.framing import join_with_length, with_length
 from antiphon.stack.send_queue import weight
 
 RELAY_BYTES_MAX = 1024 * 1024

@@ -7,16 +7,14 @@ node stops, so that nobody takes the trace for whole.
 
 import asyncio
 import logging
-import time
 from collections import Counter
-from pathlib import Path
 from typing import Literal
 
 from antiphon.core.errors import AntiphonError
 from antiphon.core.ids import ProcessId
 from antiphon.core.runs import Run
 from antiphon.core.views import View
-from antiphon.trace.journal import Journal
+from antiphon.net.transport.environment import Environment, JournalSink
 from antiphon.trace.rows import Rows
 from antiphon.trace.schema import Event, Kind
 
@@ -28,12 +26,15 @@ _log = logging.getLogger("antiphon")
 class Recorder:
     """Keeps the journal of one life."""
 
-    def __init__(self, folder: Path, process: str, group: str) -> None:
-        """Open the journal and note the start."""
-        self._journal = Journal(folder, process)
+    def __init__(
+        self, journal: JournalSink, process: str, group: str, environment: Environment
+    ) -> None:
+        """Note the start in a journal that is open."""
+        self._journal = journal
         self._error: AntiphonError | None = None
         # Wall-clock time that never runs backwards within a process.
-        self._offset_ns = time.time_ns() - time.monotonic_ns()
+        self._monotonic_us = environment.now_us
+        self._offset_us = environment.wall_us() - environment.now_us()
         self._rows = Rows(process, group, self._append)
         self._timer: asyncio.TimerHandle | None = None
         self._letters: Counter[tuple[str, str]] = Counter()
@@ -41,7 +42,7 @@ class Recorder:
         self._flush()
 
     def _now_us(self) -> int:
-        return (time.monotonic_ns() + self._offset_ns) // 1000
+        return self._monotonic_us() + self._offset_us
 
     def view(self, view: View) -> None:
         """Note that a view was installed."""

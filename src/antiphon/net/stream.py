@@ -10,7 +10,6 @@ up; it never drops anything.
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from time import monotonic
 from typing import NamedTuple, cast
 
 from antiphon.core.errors import AntiphonError, UsageError
@@ -19,6 +18,7 @@ from antiphon.core.payloads import PackedPayloads
 from antiphon.core.runs import Run
 from antiphon.core.views import View as AgreedView
 from antiphon.net.request import Request
+from antiphon.net.transport.environment import SYSTEM
 from antiphon.stack.send_queue import MESSAGE_BYTES, weight
 
 UNREAD_BYTES_MAX = 16 * 1024 * 1024
@@ -152,8 +152,13 @@ _Other = View | Letter | Request | Unsent
 class Stream:
     """What waits to be read."""
 
-    def __init__(self, prepare: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self,
+        prepare: Callable[[], None] = lambda: None,
+        clock_s: Callable[[], float] = SYSTEM.clock_s,
+    ) -> None:
         """Call ``prepare`` before waiting: it may have own messages to deliver."""
+        self._clock_s = clock_s
         self._names: tuple[str, ...] = ()
         self._number = 0
         self.prepare = prepare
@@ -290,7 +295,7 @@ class Stream:
 
     async def batches(self) -> AsyncIterator[Batch | View | Letter | Request | Unsent]:
         """Read batch by batch: what is left of a run that was read in part comes first."""
-        self._turn_ends = monotonic() + _TURN_S
+        self._turn_ends = self._clock_s() + _TURN_S
         while await self._wait():
             run, read = self._head, self._head_read
             if run is not None:
@@ -325,8 +330,9 @@ class Stream:
         return not is_read or (isinstance(entry, Unsent) and not entry.payloads)
 
     async def _read(self, *, with_others: bool) -> AsyncIterator[Event]:
+        clock_s = self._clock_s
         new = tuple.__new__  # what a named tuple does in the end, for half the price
-        self._turn_ends = monotonic() + _TURN_S
+        self._turn_ends = self._clock_s() + _TURN_S
         while await self._wait():
             run = self._head
             if run is None:
@@ -341,7 +347,7 @@ class Stream:
             for at in range(self._head_read, len(payloads)):
                 self._head_read = at + 1
                 yield new(Message, (sender, first + at, payloads[at]))
-                if monotonic() > self._turn_ends:
+                if clock_s() > self._turn_ends:
                     await self._give_turn()
                 if self._head is not run or self._head_read != at + 1:
                     break  # another reader went on while this one was suspended
@@ -360,7 +366,7 @@ class Stream:
         """Wait until there is something to read; False at the end of the stream."""
         self.reader = asyncio.current_task()
         self._turns += 1
-        if self._turns % _TURNS_PER_YIELD == 0 or monotonic() > self._turn_ends:
+        if self._turns % _TURNS_PER_YIELD == 0 or self._clock_s() > self._turn_ends:
             await self._give_turn()
         while self._answering is not None or not self._has_unread():
             if self._answering is not None:
@@ -380,7 +386,7 @@ class Stream:
     async def _give_turn(self) -> None:
         """Let the event loop read, beat and send: the application may take its time."""
         await asyncio.sleep(0)
-        self._turn_ends = monotonic() + _TURN_S
+        self._turn_ends = self._clock_s() + _TURN_S
 
     def _has_unread(self) -> bool:
         if self._is_held and not self._ended:
@@ -399,7 +405,7 @@ class Stream:
             await self._waiter
         finally:
             self._waiter = None
-            self._turn_ends = monotonic() + _TURN_S
+            self._turn_ends = self._clock_s() + _TURN_S
 
 
 def _opened(run: Run) -> Run:

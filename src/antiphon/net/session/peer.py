@@ -5,20 +5,18 @@ it takes less than it is sent, be it slow or out of reach: then senders wait.
 """
 
 import asyncio
-import time
 from collections.abc import Callable
 
 from antiphon.core.ids import ProcessId
-from antiphon.net.link import Link
-from antiphon.net.session import Again, Session
+from antiphon.net.session.session import Again, Session
+from antiphon.net.transport.link import Link
 
 KEPT_BYTES_MAX = 16 * 1024 * 1024
 """Bytes kept for a peer that does not acknowledge them before senders wait."""
 
 
-def now_us() -> int:
-    """Return the time, as machines are told it."""
-    return time.monotonic_ns() // 1000
+PeerLink = Link["Peer"]
+"""A link that knows whose it is."""
 
 
 class Peer:
@@ -32,13 +30,13 @@ class Peer:
         """Nothing has been heard of it yet."""
         self.process = process
         self.start = 0
-        """Which start of its program the session is with; 0 before the first greeting."""
+        """Which start of its program the session is with; 0 before the first handshake."""
         self.session = Session()
         self.secret = b""
-        """What shows that a greeting is of who the session is with; empty before the first one."""
+        """What shows that a handshake is of who the session is with; empty before the first one."""
         self.offered = b""
-        """The secret in a first greeting that has not been answered yet."""
-        self._link: Link | None = None
+        """The secret in a first handshake that has not been answered yet."""
+        self._link: PeerLink | None = None
         self.is_senior = is_senior
         """Whether this process dials it, and not the other way round."""
         self.has_left = False
@@ -64,7 +62,7 @@ class Peer:
         self.task: asyncio.Task[None] | None = None
 
     @property
-    def link(self) -> Link | None:
+    def link(self) -> PeerLink | None:
         """The connection in use."""
         return self._link
 
@@ -96,7 +94,7 @@ class Peer:
         if self._link is not None:
             self._link.write(stream_bytes)
 
-    def attach(self, link: Link, received: int) -> None:
+    def attach(self, link: PeerLink, received: int) -> None:
         """Go on over a new link, to a peer that has ``received`` so many frames."""
         again = self.session.resume(received)
         old, self._link = self._link, link

@@ -2,7 +2,7 @@
 
 Rule. Frames are counted in each direction, from the first one of the session; HELLO and ACK are
 not. The sender keeps a frame until the receiver has said that it arrived: now and then in an ACK,
-and in the greeting of every new connection, behind which the sender repeats the rest.
+and in the handshake of every new connection, behind which the sender repeats the rest.
 
 Invariant. What a receiver takes, over all connections, is a prefix of what was sent: nothing is
 lost, doubled or reordered as long as both processes live, however often connections are cut.
@@ -77,7 +77,7 @@ class Session:
     def resume(self, received: int) -> list[bytes]:
         """Return what a new connection has to repeat, to a peer that has ``received`` so many."""
         self.acknowledge(received)
-        self._said, self.unsaid_bytes = self.received, 0  # the greeting has told it
+        self._said, self.unsaid_bytes = self.received, 0  # the handshake has told it
         if not self._kept:
             return []
         pieces = [frames if isinstance(frames, bytes) else frames() for frames, _, _ in self._kept]

@@ -1,12 +1,8 @@
 """The mesh: sessions of one life of this process with all others that concern it.
 
 Law: of two processes the junior one (later in the view) dials, so each pair has one connection.
-When it is lost the junior dials again; the senior only asks (``asking``), to learn whether anybody
-is there. Nothing is lost meanwhile (``session``), and the views do not change for it.
-
-A process is dead for certain, and its mesh says so at once, if nobody listens where it did, or
-somebody else does. If there is no answer at all, both sides keep trying quietly, and it is for the
-failure detector to decide.
+When it is lost the junior dials again (``dialler``). Nothing is lost meanwhile (``session``), and
+the views do not change for it.
 
 Who is in no view any more keeps its session until it has what it was sent, or for a short while.
 Who is in no view yet waits in the ``lobby``.
@@ -16,32 +12,18 @@ Who the other side is, and not only claims to be, is for ``credentials`` to say.
 
 import asyncio
 import logging
-from collections.abc import Coroutine
-from contextlib import suppress
-from typing import Any, Protocol, cast
+from typing import Protocol, cast
 
-from antiphon.core.control import Out, Standing
 from antiphon.core.errors import PeerError
-from antiphon.core.frames import Ack, Bye, Frame, Hello, encode_ack, encode_bye, encode_hello
-from antiphon.core.greeting import Greeting
+from antiphon.core.frames import Ack, Bye, Frame, Hello, encode_ack, encode_bye
+from antiphon.core.handshake import Handshake
 from antiphon.core.ids import ProcessId
-from antiphon.net.address import parse_address
-from antiphon.net.asking import Answer, refuse_itself
-from antiphon.net.credentials import Credentials
-from antiphon.net.framing import with_length
-from antiphon.net.link import Link
-from antiphon.net.lobby import Lobby
-from antiphon.net.peer import Peer, now_us
-from antiphon.net.slow_link import SlowLink
-
-GREETING_S = 5.0
-"""How long a connection may take to say who it is."""
-
-ASK_S = 1.0
-"""How long a process may take to answer before it is asked again."""
-
-CHECK_S = 0.2
-"""Claims about a process that come closer together than this are looked into once."""
+from antiphon.net.session.credentials import Credentials
+from antiphon.net.session.dialler import Dialler, DiallerOwner, is_same
+from antiphon.net.session.lobby import Lobby
+from antiphon.net.session.peer import Peer, PeerLink
+from antiphon.net.session.probe import Answer
+from antiphon.net.transport.framing import with_length
 
 LINGER_S = 1.0
 """How long a closing link waits for the other side to close too."""
@@ -49,29 +31,17 @@ LINGER_S = 1.0
 DEPART_S = 5.0
 """How long the session with a process that is in no view any more is kept."""
 
-_RETRY_S = 0.05
-_RETRY_S_MAX = 1.0
-_FIRST_CALL_S = 1.0
-"""How long a process may take to dial before it is asked whether it is there."""
-
 _log = logging.getLogger("antiphon")
 
 
-class Owner(Protocol):
+class MeshOwner(DiallerOwner, Protocol):
     """What a mesh needs of the life that it serves."""
 
-    process: ProcessId
     start: int
-    domain: int
-    delay_s_max: float
 
-    @property
-    def is_founding(self) -> bool:
-        """Whether the group is still to begin: nobody is given up then."""
-
-    def greeting(
+    def handshake(
         self, other: ProcessId, to: int = 0, received: int = 0, *, is_asking: bool = False
-    ) -> Greeting:
+    ) -> Handshake:
         """Return what to say to ``other``."""
 
     def has_accepted(self, process: ProcessId) -> bool:
@@ -89,30 +59,22 @@ class Owner(Protocol):
     def on_room(self) -> None:
         """A connection has come or gone, or takes more: whoever waits may look again."""
 
-    def on_dead(self, peer: Peer, why: str) -> None:
-        """A peer is certainly dead, or lies."""
-
-    def on_answer(self, peer: Peer, answer: Answer) -> bool:
-        """While founding: take what was found at a member's address; False to try no further."""
-
-    def on_said(self, process: ProcessId, said: Out | Standing) -> None:
-        """Who was asked says that this process is no member any more, or how it stands."""
-
 
 class Mesh:
     """The peers of one life."""
 
-    def __init__(self, owner: Owner) -> None:
+    def __init__(self, owner: MeshOwner) -> None:
         """Start with nobody."""
         self._owner = owner
-        self._tasks: dict[asyncio.Task[None], None] = {}
-        self._closing: dict[Link, None] = {}
-        self._slow_count = 0
-        self.credentials = Credentials(owner)
+        self._closing: dict[PeerLink, None] = {}
+        self.credentials = Credentials(owner, owner.environment)
         self.lobby = Lobby(self)
         self.peers: dict[ProcessId, Peer] = {}
         self.members: list[Peer] = []
         """The other members of the current view, to which runs are sent."""
+        self._dialler = dialler = Dialler(owner, self.credentials, self.peers, self)
+        self.check, self.probe, self.restore = dialler.check, dialler.probe, dialler.restore
+        self.slow = dialler.slow
 
     # Who is there.
 
@@ -133,7 +95,7 @@ class Mesh:
         peer = self.peers.get(process)
         if peer is None:
             peer = self.peers[process] = Peer(process, is_senior=is_senior)
-            peer.task = asyncio.ensure_future(self._tend(peer))
+            peer.task = asyncio.ensure_future(self._dialler.tend(peer))
         peer.process = process
         if peer.is_guest and peer.link is not None:
             # Not now: what the machine has said is to be done before it hears more.
@@ -182,171 +144,47 @@ class Mesh:
         if peer.link is not None:
             self._close(peer.link)
 
-    def _close(self, link: Link) -> None:
+    def _close(self, link: PeerLink) -> None:
         link.peer = None
         link.close()
         if not link.lost.done():
             self._closing[link] = None
-            asyncio.get_running_loop().call_later(LINGER_S, link.drop, "it did not close in time")
-
-    # Reaching them.
-
-    async def _tend(self, peer: Peer) -> None:
-        """Keep a peer connected, or find out that it is dead; for as long as it concerns us."""
-        pause_s = _RETRY_S
-        if not peer.is_senior and not self._owner.is_founding:
-            await self._until_changed(peer, _FIRST_CALL_S)
-        while not (peer.has_left or peer.is_condemned):
-            if peer.link is not None:
-                pause_s = _RETRY_S
-                await self._until_changed(peer, None)
-                continue
-            try:
-                await self._reach(peer)
-            except ConnectionRefusedError:
-                if not self._owner.is_founding:
-                    self._owner.on_dead(peer, "nobody listens where it was")
-            except (OSError, PeerError) as error:
-                peer.why = str(error) if isinstance(error, PeerError) else ""
-                _log.info("%s does not reach %s: %s", self._owner.process, peer.process, error)
-            if peer.link is None:
-                await self._until_changed(peer, pause_s)
-                pause_s = _RETRY_S if self._owner.is_founding else min(2 * pause_s, _RETRY_S_MAX)
-
-    @staticmethod
-    async def _until_changed(peer: Peer, timeout_s: float | None) -> None:
-        peer.changed.clear()
-        with suppress(TimeoutError):
-            async with asyncio.timeout(timeout_s):
-                await peer.changed.wait()
-
-    async def _reach(self, peer: Peer) -> None:
-        if peer.is_senior:
-            await self._dial(peer)
-        if peer.link is None and not peer.is_condemned:
-            await self._probe(peer)
-
-    async def _dial(self, peer: Peer) -> None:
-        """Connect and greet; the answer decides (``on_greeting``)."""
-        owner = self._owner
-        address = parse_address(peer.process.address)
-        loop = asyncio.get_running_loop()
-        async with asyncio.timeout(GREETING_S):
-            transport, link = await loop.create_connection(
-                lambda: Link(self, self.slow()), address.host, address.port
-            )
-        link.dialled = peer
-        try:
-            refuse_itself(transport)
-            greeting = self.credentials.to_dial(peer, link)
-            link.write_frame(encode_hello(owner.domain, greeting))
-            # Not awaited itself: being cancelled would cancel it.
-            await asyncio.wait([link.settled], timeout=GREETING_S)
-        finally:
-            peer.offered = b""
-            if link.peer is None:
-                link.drop("nobody waits for its greeting any longer")
-
-    async def _probe(self, peer: Peer) -> None:
-        """Ask whether a peer is still there."""
-        owner, secret = self._owner, peer.secret
-        answer, is_its = await self.credentials.ask(peer.process, peer.start, secret, ASK_S)
-        if owner.is_founding:
-            owner.on_answer(peer, answer)
-        elif answer.domain != owner.domain or not _is_same(peer, answer.greeting):
-            owner.on_dead(peer, "somebody else listens where it was")
-        elif isinstance(answer.said, Out) and (is_its or not secret):
-            owner.on_said(peer.process, answer.said)
-
-    def check(self, peer: Peer) -> None:
-        """Look after a peer of which somebody claims to be a later start, but not all the time."""
-        now = asyncio.get_running_loop().time()
-        if now >= peer.checked_at + CHECK_S:
-            peer.checked_at = now
-            self._begin_task(self._check(peer))
-
-    def probe(self, process: ProcessId) -> None:
-        """Ask who is where a process is, or was, how it stands, be it condemned or not."""
-        self._begin_task(self._inquire(process))
-
-    async def _inquire(self, process: ProcessId) -> None:
-        owner, peer = self._owner, self.peers.get(process)
-        start = peer.start if peer is not None else 0
-        secret = peer.secret if peer is not None else self.credentials.secret_of(process)
-        try:
-            answer, is_its = await self.credentials.ask(process, start, secret, ASK_S)
-        except (OSError, PeerError) as error:
-            _log.info("%s could not ask for %s: %s", owner.process, process, error)
-            return
-        if answer.domain != owner.domain or answer.said is None or not is_its:
-            return
-        # A later life of it shows the secret too, and knows if the group has gone on without us.
-        is_same = peer is not None and _is_same(peer, answer.greeting)
-        if is_same or isinstance(answer.said, Out):
-            owner.on_said(process, answer.said)
-
-    def restore(self, process: ProcessId) -> None:
-        """Take the session with a peer up again that was given up for a stall."""
-        peer = self.peers.get(process)
-        if peer is not None and peer.is_stalled:
-            peer.is_condemned = peer.is_stalled = False
-            peer.why = ""
-            if peer.task is None or peer.task.done():
-                peer.task = asyncio.ensure_future(self._tend(peer))
-
-    def _begin_task(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.ensure_future(work)
-        self._tasks[task] = None
-        task.add_done_callback(self._tasks.pop)
-
-    async def _check(self, peer: Peer) -> None:
-        try:
-            await self._probe(peer)
-        except ConnectionRefusedError:
-            self._owner.on_dead(peer, "nobody listens where it was")
-        except (OSError, PeerError) as error:
-            _log.info("%s could not ask for %s: %s", self._owner.process, peer.process, error)
-
-    def slow(self) -> SlowLink | None:
-        """Return what holds a link back, if anything is to."""
-        if not self._owner.delay_s_max:
-            return None
-        self._slow_count += 1  # links of equal seeds would delay alike, and nothing be overtaken
-        return SlowLink(self._owner.delay_s_max, f"{self._owner.process}/{self._slow_count}")
+            loop = asyncio.get_running_loop()
+            loop.call_later(LINGER_S, link.abort, "it did not close in time")
 
     # What links call.
 
-    def on_greeting(self, link: Link, hello: Hello) -> None:
+    def on_handshake(self, link: PeerLink, hello: Hello) -> None:
         """A peer that was dialled answers."""
-        peer, greeting, owner = link.dialled, hello.greeting, self._owner
+        peer, handshake, owner = link.dialled, hello.handshake, self._owner
         assert peer is not None, "who dials here is received elsewhere"
         if owner.is_founding:
-            if not owner.on_answer(peer, Answer(hello.domain, greeting, None)):
+            if not owner.on_answer(peer, Answer(hello.domain, handshake, None)):
                 message = f"{peer.process} is not where it should be"
                 raise PeerError(message)
-            if peer.start not in {0, greeting.start}:
+            if peer.start not in {0, handshake.start}:
                 peer.forget_start()
-        elif hello.domain != owner.domain or not _is_same(peer, greeting):
+        elif hello.domain != owner.domain or not is_same(peer, handshake):
             owner.on_dead(peer, "somebody else listens where it was")
             return
-        if greeting.to == owner.start:
-            self.credentials.believe(peer, link, greeting)
-            self.take_up(peer, link, greeting)
+        if handshake.to == owner.start:
+            self.credentials.believe(peer, link, handshake)
+            self.take_up(peer, link, handshake)
 
-    def take_up(self, peer: Peer, link: Link, greeting: Greeting) -> None:
-        """Go on with a session, or begin it, over a link whose greeting has been accepted."""
-        peer.start, peer.heard_us = greeting.start, now_us()
+    def take_up(self, peer: Peer, link: PeerLink, handshake: Handshake) -> None:
+        """Go on with a session, or begin it, over a link whose handshake has been accepted."""
+        peer.start, peer.heard_us = handshake.start, self._owner.environment.now_us()
         if peer.is_guest:
             peer.leaves_at = None
             self.lobby.receive(peer, link)
         else:
             link.owner = self
             link.trust()
-        peer.attach(link, greeting.received)
+        peer.attach(link, handshake.received)
         self.note_room(peer)
         self._owner.on_room()
 
-    def on_foreign_greeting(self, link: Link) -> None:
+    def on_foreign_handshake(self, link: PeerLink) -> None:
         """Nothing: the frame is refused for its version."""
 
     def on_frame(self, peer: Peer, frame: Frame, byte_count: int) -> None:
@@ -386,17 +224,17 @@ class Mesh:
             if count is not None:
                 peer.link.write_frame(encode_ack(self._owner.domain, count))
 
-    def on_full(self, link: Link) -> None:
+    def on_full(self, link: PeerLink) -> None:
         """Somebody reads too slowly."""
         if link.peer is not None:
             self.note_room(link.peer)
 
-    def on_room(self, link: Link) -> None:
+    def on_room(self, link: PeerLink) -> None:
         """Somebody has caught up."""
         if link.peer is not None:
             self.note_room(link.peer)
 
-    def on_lost(self, link: Link, why: str) -> None:
+    def on_lost(self, link: PeerLink, why: str) -> None:
         """A link is gone: a session waits for the next one, unless its peer is at fault."""
         self._closing.pop(link, None)
         peer = link.peer
@@ -444,7 +282,8 @@ class Mesh:
 
     async def close(self, *, has_left: bool) -> None:
         """Close every link, having sent everything; with a bye only if the others let us go."""
-        peers, self.peers, self.members = list(self.peers.values()), {}, []
+        peers, self.members = list(self.peers.values()), []
+        self.peers.clear()
         for peer in peers:
             self.credentials.remember(peer)
         bye = with_length(encode_bye(self._owner.domain))
@@ -456,14 +295,9 @@ class Mesh:
                 if has_left:
                     peer.send(bye)
                 self._close(peer.link)
-        tasks = [*self._tasks, *(peer.task for peer in peers if peer.task is not None)]
+        tasks = [*self._dialler.tasks, *(peer.task for peer in peers if peer.task is not None)]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         if lost := [link.lost for link in self._closing]:
             await asyncio.wait(lost)
-
-
-def _is_same(peer: Peer, greeting: Greeting) -> bool:
-    """Tell whether a greeting is of the very process that a session is with."""
-    return greeting.process == peer.process and peer.start in {0, greeting.start}

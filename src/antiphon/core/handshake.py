@@ -1,6 +1,6 @@
-"""The greeting: what two processes tell each other before anything else on a connection.
+"""The handshake: what two processes tell each other before anything else on a connection.
 
-Law: a greeting says who speaks, in which life and since which start of the program, and where the
+Law: a handshake says who speaks, in which life and since which start of the program, and where the
 session of the two stands. It is read from anybody who connects, so everything in it is bounded,
 and what no correct process says raises :class:`PeerError`, nothing else.
 
@@ -28,7 +28,7 @@ SECRET_BYTES = 16
 Secret = Annotated[bytes, Meta(max_length=SECRET_BYTES)]
 
 
-class Greeting(Struct, frozen=True, array_like=True):
+class Handshake(Struct, frozen=True, array_like=True):
     """Who is there."""
 
     group: Word
@@ -58,37 +58,37 @@ class Greeting(Struct, frozen=True, array_like=True):
     secret: Secret = b""
     """Who dials for the first time: what will show that the session is its own."""
     nonce: Secret = b""
-    """Drawn for this greeting; in an answer, the one that was heard."""
+    """Drawn for this handshake; in an answer, the one that was heard."""
     proof: Secret = b""
     """That the speaker knows the session's secret; over all of the above."""
 
 
 _encoder = msgspec.msgpack.Encoder()
-_decoder = msgspec.msgpack.Decoder(Greeting)
+_decoder = msgspec.msgpack.Decoder(Handshake)
 
 
-def encode_greeting(greeting: Greeting) -> bytes:
-    """Return the bytes of a greeting."""
-    return _encoder.encode(greeting)
+def encode_handshake(handshake: Handshake) -> bytes:
+    """Return the bytes of a handshake."""
+    return _encoder.encode(handshake)
 
 
-def decode_greeting(data: bytes) -> Greeting:
+def decode_handshake(data: bytes) -> Handshake:
     """Return what ``data`` says; raise :class:`PeerError` if it says nothing."""
     try:
-        greeting = _decoder.decode(data)
-        check_name(greeting.process.name, "name")
+        handshake = _decoder.decode(data)
+        check_name(handshake.process.name, "name")
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, UsageError) as error:
-        message = f"a greeting cannot be read: {error}"
+        message = f"a handshake cannot be read: {error}"
         raise PeerError(message) from None
-    process = greeting.process
+    process = handshake.process
     if process.incarnation < 0 or process.boot < 0 or len(process.address) > ADDRESS_LENGTH_MAX:
-        message = f"a greeting of {process.name} has numbers below 0, or too long an address"
+        message = f"a handshake of {process.name} has numbers below 0, or too long an address"
         raise PeerError(message)
-    if any(len(said) not in {0, SECRET_BYTES} for said in _secrets(greeting)):
-        message = f"a greeting of {process.name} has a secret, a nonce or a proof cut short"
+    if any(len(said) not in {0, SECRET_BYTES} for said in _secrets(handshake)):
+        message = f"a handshake of {process.name} has a secret, a nonce or a proof cut short"
         raise PeerError(message)
-    return greeting
+    return handshake
 
 
-def _secrets(greeting: Greeting) -> tuple[bytes, bytes, bytes]:
-    return greeting.secret, greeting.nonce, greeting.proof
+def _secrets(handshake: Handshake) -> tuple[bytes, bytes, bytes]:
+    return handshake.secret, handshake.nonce, handshake.proof

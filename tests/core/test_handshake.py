@@ -1,4 +1,4 @@
-"""Greetings: they come back as they went, and nothing else is let through."""
+"""Handshakes: they come back as they went, and nothing else is let through."""
 
 import msgspec
 import pytest
@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from antiphon.core.errors import PeerError
-from antiphon.core.greeting import SECRET_BYTES, Greeting, decode_greeting, encode_greeting
+from antiphon.core.handshake import SECRET_BYTES, Handshake, decode_handshake, encode_handshake
 from antiphon.core.ids import ProcessId
 
 NUMBERS = st.integers(0, 2**62)
@@ -17,31 +17,31 @@ NAMES = st.text("aZ09_.-", min_size=1, max_size=64).filter(lambda name: name[0] 
     st.tuples(NAMES, NAMES), NUMBERS, st.lists(NUMBERS, min_size=6, max_size=6), st.booleans(),
     st.sampled_from([b"", bytes(range(16))]),
 )  # fmt: skip
-def test_greetings_come_back_as_they_went(
+def test_handshakes_come_back_as_they_went(
     names: tuple[str, str], boot: int, numbers: list[int], asking: bool, secret: bytes
 ) -> None:
     """Every field, at every size."""
     group, name = names
     process = ProcessId(name, 2, boot, "127.0.0.1:7001")
     start, view, founding, to, received, next_life = numbers
-    greeting = Greeting(
+    handshake = Handshake(
         group, "view-atomic", process, start, view, founding, to, received, next_life, asking,
         secret=secret, nonce=secret, proof=secret,
     )  # fmt: skip
-    assert decode_greeting(encode_greeting(greeting)) == greeting
+    assert decode_handshake(encode_handshake(handshake)) == handshake
 
 
-def test_longest_greeting_fits_what_a_stranger_may_say() -> None:
+def test_longest_handshake_fits_what_a_stranger_may_say() -> None:
     """Names, an address, numbers and secrets at their longest."""
     process = ProcessId("n" * 64, 2**31, 2**62, "a" * 128)
     most = 2**62
     drawn = bytes(SECRET_BYTES)
-    longest = Greeting(
+    longest = Handshake(
         "g" * 64, "f" * 64, process, most, most, most, most, most, most,
         secret=drawn, nonce=drawn, proof=drawn,
     )  # fmt: skip
-    assert len(encode_greeting(longest)) + 7 <= 512
-    assert decode_greeting(encode_greeting(longest)) == longest
+    assert len(encode_handshake(longest)) + 7 <= 512
+    assert decode_handshake(encode_handshake(longest)) == longest
 
 
 _GOOD = ["g", "f", ["carol", 1, 0, "h:1"], 5, 1, 0, 0, 0, 0, False, False]
@@ -74,6 +74,6 @@ BAD = {
 @pytest.mark.parametrize("what", BAD)
 def test_what_no_process_says_is_the_peers_fault(what: str) -> None:
     """It raises PeerError, and nothing else."""
-    assert decode_greeting(msgspec.msgpack.encode(_GOOD)).start == 5
-    with pytest.raises(PeerError, match="a greeting"):
-        decode_greeting(msgspec.msgpack.encode(BAD[what]))
+    assert decode_handshake(msgspec.msgpack.encode(_GOOD)).start == 5
+    with pytest.raises(PeerError, match="a handshake"):
+        decode_handshake(msgspec.msgpack.encode(BAD[what]))

@@ -1,11 +1,8 @@
-"""Asking: a short connection that only exchanges greetings.
+"""A probe: a short connection that only exchanges handshakes.
 
 Law: an answer tells whether somebody listens there, who it is, since which start, and what it
 knows of the asker. Nothing else follows from it, and nothing is left open behind it. Nobody
 listening raises ConnectionRefusedError, and only that is proof that nobody is there.
-
-Now and then, where nobody listens, TCP connects a socket to itself: the system had given it the
-very port that it dials. That is nobody listening too, and must not pass for somebody.
 """
 
 import asyncio
@@ -16,9 +13,10 @@ from typing import NamedTuple
 from antiphon.core.control import Out, Standing
 from antiphon.core.errors import PeerError, UsageError
 from antiphon.core.frames import Control, Hello, decode_frame
-from antiphon.core.greeting import Greeting
-from antiphon.net.address import parse_address
-from antiphon.net.framing import GREETING_BYTES_MAX, with_length
+from antiphon.core.handshake import Handshake
+from antiphon.net.transport.address import parse_address
+from antiphon.net.transport.framing import HANDSHAKE_BYTES_MAX, with_length
+from antiphon.net.transport.interface import Transport
 
 _LENGTH = struct.Struct("<I")
 
@@ -34,25 +32,25 @@ class Answer(NamedTuple):
     """What was heard."""
 
     domain: int
-    greeting: Greeting
+    handshake: Handshake
     said: Out | Standing | None
     """If the asker is no member any more: that; of a member: how it stands itself."""
 
 
-async def ask(address: str, hello: bytes, timeout_s: float) -> Answer:
+async def probe(transport: Transport, address: str, hello: bytes, timeout_s: float) -> Answer:
     """Greet whoever listens at ``address``; return the answer.
 
     Raises OSError if there is no connection (TimeoutError included), PeerError if what is said is
     no answer (HungUpError: nothing is said).
     """
     async with asyncio.timeout(timeout_s):
-        place = parse_address(address)
+        loop = asyncio.get_running_loop()
+        reader = asyncio.StreamReader(loop=loop)
+        stream, protocol = await transport.connect(
+            parse_address(address), lambda: asyncio.StreamReaderProtocol(reader, loop=loop)
+        )
+        writer = asyncio.StreamWriter(stream, protocol, reader, loop)
         try:
-            reader, writer = await asyncio.open_connection(place.host, place.port)
-        except UnicodeError as error:  # from names that cannot be a host's
-            raise OSError(str(error)) from None
-        try:
-            refuse_itself(writer.transport)
             writer.write(with_length(hello))
             return await _answer(reader)
         finally:
@@ -61,16 +59,9 @@ async def ask(address: str, hello: bytes, timeout_s: float) -> Answer:
                 await writer.wait_closed()
 
 
-def refuse_itself(transport: asyncio.BaseTransport) -> None:
-    """Raise ConnectionRefusedError if a connection that was dialled has met itself."""
-    if transport.get_extra_info("sockname") == transport.get_extra_info("peername"):
-        message = "nobody listens there"
-        raise ConnectionRefusedError(message)
-
-
 async def _answer(reader: asyncio.StreamReader) -> Answer:
     try:
-        hello = decode_frame(await _frame(reader, GREETING_BYTES_MAX))
+        hello = decode_frame(await _frame(reader, HANDSHAKE_BYTES_MAX))
     except (asyncio.IncompleteReadError, ConnectionResetError) as error:
         if getattr(error, "partial", b""):
             message = "its answer breaks off"
@@ -78,14 +69,14 @@ async def _answer(reader: asyncio.StreamReader) -> Answer:
         message = "it hangs up without an answer"
         raise HungUpError(message) from None
     if not isinstance(hello, Hello):
-        message = "it answers with something that is no greeting"
+        message = "it answers with something that is no handshake"
         raise PeerError(message)
     said: Out | Standing | None = None
     with suppress(asyncio.IncompleteReadError, PeerError, ConnectionError):
         more = decode_frame(await _frame(reader, _STANDING_BYTES_MAX))
         if isinstance(more, Control) and isinstance(more.message, Out | Standing):
             said = more.message
-    return Answer(hello.domain, hello.greeting, said)
+    return Answer(hello.domain, hello.handshake, said)
 
 
 async def _frame(reader: asyncio.StreamReader, byte_count_max: int) -> bytes:

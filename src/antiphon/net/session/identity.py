@@ -1,11 +1,15 @@
-"""Who a process is in one life, and what it says of itself to others."""
+"""Who a process is in one life, and what it says of itself to others.
 
+Digests say in four bytes what processes must have been given alike.
+"""
+
+import zlib
 from dataclasses import dataclass
 
-from antiphon.core.greeting import Greeting
+from antiphon.core.frames import VERSION
+from antiphon.core.handshake import Handshake
 from antiphon.core.ids import ProcessId
 from antiphon.core.views import View
-from antiphon.net.domain import domain_digest, founding_digest
 from antiphon.stack.settings import Settings
 
 
@@ -39,7 +43,7 @@ class Identity:
         view = self.founding_view
         return founding_digest(view.members) if view is not None else 0
 
-    def greeting(
+    def handshake(
         self,
         other: ProcessId,
         latest: View | None,
@@ -48,9 +52,9 @@ class Identity:
         received: int = 0,
         is_founding: bool = False,
         is_asking: bool = False,
-    ) -> Greeting:
+    ) -> Handshake:
         """Return what to say to ``other``, knowing views up to ``latest``."""
-        return Greeting(
+        return Handshake(
             self.group, self.settings.flush, self.process, self.start,
             latest.number if latest is not None else 0,
             self.founding if is_founding else 0, to, received,
@@ -58,7 +62,7 @@ class Identity:
             is_asking, self.with_state, self.with_commit,
         )  # fmt: skip
 
-    def difference(self, other: Greeting) -> str:
+    def difference(self, other: Handshake) -> str:
         """Say what the other's group does not have in common with this one."""
         if other.group != self.group:
             return f"it is in group {other.group}, not {self.group}: join that one, or another seed"
@@ -77,3 +81,16 @@ class Identity:
                 "entering, or at none"
             )
         return "its group speaks another protocol: run the same version everywhere"
+
+
+def domain_digest(group: str, flush: str, *, with_state: bool, with_commit: bool = False) -> int:
+    """Return what tells this domain from others: it is on every frame."""
+    said = ["antiphon", str(VERSION), "vector", group, flush, "state" if with_state else ""]
+    said += ["commit"] if with_commit else []
+    return zlib.crc32("\n".join(said).encode())
+
+
+def founding_digest(members: tuple[ProcessId, ...]) -> int:
+    """Return what tells the founding members from others: names and addresses, in order."""
+    said = [f"{member.name} {member.address}" for member in members]
+    return zlib.crc32("\n".join(["founding", *said]).encode())

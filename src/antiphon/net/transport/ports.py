@@ -6,9 +6,10 @@ another program found here a while ago: a port is claimed by a UDP socket of the
 is in nobody's way, and goes with the program.
 """
 
-import os
 import socket
 from collections import deque
+
+from antiphon.net.transport.environment import SYSTEM
 
 _FIRST, _COUNT = 20_000, 12_000
 """Below the ports given to outgoing connections (from 32,768 on Linux, 49,152 elsewhere)."""
@@ -27,7 +28,7 @@ def free_ports(count: int) -> tuple[int, ...]:
 def _free_port() -> int:
     for _ in range(_TRIES_MAX):
         # Not from a seed: two programs that look at the same time must not look alike.
-        port = _FIRST + int.from_bytes(os.urandom(4)) % _COUNT  # noqa: TID251 - see above
+        port = _FIRST + int.from_bytes(SYSTEM.draw(4)) % _COUNT
         if _claim(port):
             return port
     with socket.create_server(("127.0.0.1", 0)) as any_port:

@@ -1,4 +1,4 @@
-"""The door: where other processes come in.
+"""The listener: where other processes come in.
 
 Law: whoever connects has to greet, soon and briefly, and gets an answer. What follows depends on
 who it is: a member, or who may be one, goes on with its session; a joiner begins one; whoever
@@ -14,19 +14,22 @@ import asyncio
 import errno
 import logging
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import Protocol
 
+from antiphon.core.control import Out, Standing
 from antiphon.core.errors import PeerError, UsageError
 from antiphon.core.frames import Frame, Hello, encode_control, encode_hello
-from antiphon.core.greeting import Greeting
-from antiphon.net import mesh as mesh_module
-from antiphon.net.address import Address
-from antiphon.net.asking import is_address
-from antiphon.net.link import Link
-from antiphon.net.peer import Peer, now_us
-
-if TYPE_CHECKING:
-    from antiphon.net.driver import Driver
+from antiphon.core.handshake import Handshake
+from antiphon.core.ids import ProcessId
+from antiphon.net.session import dialler
+from antiphon.net.session.identity import Identity
+from antiphon.net.session.mesh import Mesh
+from antiphon.net.session.peer import Peer, PeerLink
+from antiphon.net.session.probe import is_address
+from antiphon.net.transport.address import Address
+from antiphon.net.transport.environment import Environment
+from antiphon.net.transport.interface import Server
+from antiphon.net.transport.link import Link
 
 STRANGERS_MAX = 128
 """Connections at a time that have no session, or none yet."""
@@ -41,31 +44,57 @@ _ANSWERED = "it has its answer"
 _log = logging.getLogger("antiphon")
 
 
-class Door:
+class Host(Protocol):
+    """What a listener needs of the life that visitors come to see."""
+
+    process: ProcessId
+    start: int
+    domain: int
+    founding: int
+    identity: Identity
+    mesh: Mesh
+    is_over: bool
+
+    @property
+    def is_founding(self) -> bool:
+        """Whether the group is still to begin."""
+
+    @property
+    def view_number(self) -> int:
+        """The number of the last view agreed on, as far as this process knows; 0 outside."""
+
+    def handshake(self, other: ProcessId) -> Handshake:
+        """Return what to say to ``other``."""
+
+    def answer(self, asker: Handshake, *, has_channel: bool) -> Out | Standing | None:
+        """Return what to tell who asks, beside the handshake."""
+
+
+class Listener:
     """Listens, and receives who comes."""
 
-    def __init__(self, *, insecure: bool) -> None:
+    def __init__(self, environment: Environment, *, insecure: bool) -> None:
         """Stay closed."""
+        self._environment = environment
         self._insecure = insecure
-        self._server: asyncio.Server | None = None
-        self._links: dict[Link, None] = {}
-        self._confirming: dict[Link, asyncio.Task[None]] = {}
-        self.life: Driver | None = None
+        self._server: Server | None = None
+        self._links: dict[PeerLink, None] = {}
+        self._confirming: dict[PeerLink, asyncio.Task[None]] = {}
+        self.life: Host | None = None
         """Whom the visitors come to see."""
         self.turned_away: str | None = None
         """Why the last one was turned away for being given another group."""
 
     async def open(self, address: Address, name: str) -> Address:
         """Listen; return where, for a port of 0 is any that is free."""
-        loop = asyncio.get_running_loop()
         try:
-            self._server = await loop.create_server(self._accept, address.host, address.port)
-        except (OSError, UnicodeError) as error:  # the latter from names that cannot be a host's
-            in_use = isinstance(error, OSError) and error.errno == errno.EADDRINUSE
-            what = "is in use" if in_use else f"cannot be used ({error})"
+            self._server = await self._environment.transport.listen(address, self._accept)
+        except OSError as error:
+            is_in_use = error.errno == errno.EADDRINUSE
+            what = "is in use" if is_in_use else f"cannot be used ({error})"
             message = f"{address} {what}: give {name} another address"
             raise UsageError(message) from None
-        return Address(address.host, self._server.sockets[0].getsockname()[1])
+        return self._server.address
 
     async def close(self) -> None:
         """Listen no longer, and send away who has not greeted yet."""
@@ -81,12 +110,12 @@ class Door:
         if links:
             await asyncio.wait([link.lost for link in links])
 
-    def _accept(self) -> Link:
+    def _accept(self) -> PeerLink:
         self._make_room()
-        link = Link(self, self.life.mesh.slow() if self.life is not None else None)
+        link = Link[Peer](self, self.life.mesh.slow() if self.life is not None else None)
         self._links[link] = None
         loop = asyncio.get_running_loop()
-        timer = loop.call_later(mesh_module.GREETING_S, link.drop, "it never greeted")
+        timer = loop.call_later(dialler.HANDSHAKE_S, link.drop, "it never greeted")
         link.settled.add_done_callback(lambda _: timer.cancel())
         return link
 
@@ -101,97 +130,97 @@ class Door:
 
     # What links call.
 
-    def on_greeting(self, link: Link, hello: Hello) -> None:
-        """Answer a greeting, and let in who belongs here."""
-        life, greeting = self.life, hello.greeting
+    def on_handshake(self, link: PeerLink, hello: Hello) -> None:
+        """Answer a handshake, and let in who belongs here."""
+        life, handshake = self.life, hello.handshake
         if life is None:
             link.drop("this process is between two lives")
             return
         if link in self._confirming:
             message = "a peer goes on before it is answered"
             raise PeerError(message)
-        peer = life.mesh.peers.get(greeting.process)
+        peer = life.mesh.peers.get(handshake.process)
         if hello.domain != life.domain:
-            self._answer(link, life, greeting)
-            link.drop(life.identity.difference(greeting))
-            self.turned_away = life.identity.difference(greeting)
+            self._answer(link, life, handshake)
+            link.drop(life.identity.difference(handshake))
+            self.turned_away = life.identity.difference(handshake)
             return
-        if life.founding and greeting.founding and life.founding != greeting.founding:
+        if life.founding and handshake.founding and life.founding != handshake.founding:
             # Also of one who only asks: two that each think themselves senior never dial.
             self.turned_away = GIVEN_OTHERS
-        if greeting.is_asking:
-            self._answer_asker(link, life, greeting, peer)
+        if handshake.is_asking:
+            self._answer_asker(link, life, handshake, peer)
             return
-        problem = self._problem(life, greeting, peer)
+        problem = self._problem(life, handshake, peer)
         if problem is not None:
-            self._refuse(link, life, greeting, problem)
-        elif greeting.to:
-            self._let_in(link, life, greeting)
+            self._refuse(link, life, handshake, problem)
+        elif handshake.to:
+            self._let_in(link, life, handshake)
         else:
-            task = asyncio.ensure_future(self._confirm(link, life, greeting))
+            task = asyncio.ensure_future(self._confirm(link, life, handshake))
             self._confirming[link] = task
             task.add_done_callback(lambda _: self._confirming.pop(link, None))
 
-    async def _confirm(self, link: Link, life: "Driver", greeting: Greeting) -> None:
+    async def _confirm(self, link: PeerLink, life: Host, handshake: Handshake) -> None:
         """Let in a process that greets for the first time, if it is the one that it says."""
-        is_confirmed = await life.mesh.credentials.confirm(greeting)
+        is_confirmed = await life.mesh.credentials.confirm(handshake)
         if link.is_dropped or life is not self.life or life.is_over:
             link.drop("this process is between two lives")
             return
-        problem = self._problem(life, greeting, life.mesh.peers.get(greeting.process))
+        problem = self._problem(life, handshake, life.mesh.peers.get(handshake.process))
         if problem is None and not is_confirmed:
-            who = greeting.process
+            who = handshake.process
             problem = f"{who.name}, asked at {who.address}, does not confirm that it has dialled"
         if problem is not None:
-            self._refuse(link, life, greeting, problem)
+            self._refuse(link, life, handshake, problem)
             return
         try:
-            self._let_in(link, life, greeting)
+            self._let_in(link, life, handshake)
         except PeerError as error:
             link.drop(str(error))
 
-    def _refuse(self, link: Link, life: "Driver", greeting: Greeting, problem: str) -> None:
-        self._answer(link, life, greeting)
+    def _refuse(self, link: PeerLink, life: Host, handshake: Handshake, problem: str) -> None:
+        self._answer(link, life, handshake)
         link.drop(problem)
 
-    def _let_in(self, link: Link, life: "Driver", greeting: Greeting) -> None:
-        peer = life.mesh.peers.get(greeting.process)
+    def _let_in(self, link: PeerLink, life: Host, handshake: Handshake) -> None:
+        peer = life.mesh.peers.get(handshake.process)
         if peer is None:
-            peer = life.mesh.add_guest(greeting.process)
-        elif peer.start not in {0, greeting.start}:
+            peer = life.mesh.add_guest(handshake.process)
+        elif peer.start not in {0, handshake.start}:
             peer.forget_start()  # founding: it has begun again
-        peer.session.acknowledge(greeting.received)
-        if not greeting.to:
-            peer.secret = greeting.secret
-        self._answer(link, life, greeting, to=greeting.start, received=peer.session.received)
+        peer.session.acknowledge(handshake.received)
+        if not handshake.to:
+            peer.secret = handshake.secret
+        self._answer(link, life, handshake, to=handshake.start, received=peer.session.received)
         self._links.pop(link)
-        life.mesh.take_up(peer, link, greeting)
+        life.mesh.take_up(peer, link, handshake)
 
-    def _problem(self, life: "Driver", greeting: Greeting, peer: Peer | None) -> str | None:
+    def _problem(self, life: Host, handshake: Handshake, peer: Peer | None) -> str | None:
         """Return why a process cannot have a session here."""
-        name = greeting.process.name
-        if greeting.process == life.process:
+        name = handshake.process.name
+        if handshake.process == life.process:
             return f"it calls itself {name}, as this process does"
-        if not is_address(greeting.process.address, insecure=self._insecure):
-            return f"{name} says that it is at {greeting.process.address!r}, beyond this machine"
-        if life.founding and greeting.founding and life.founding != greeting.founding:
+        if not is_address(handshake.process.address, insecure=self._insecure):
+            return f"{name} says that it is at {handshake.process.address!r}, beyond this machine"
+        if life.founding and handshake.founding and life.founding != handshake.founding:
             return GIVEN_OTHERS
-        if not greeting.to and not greeting.secret:
+        if not handshake.to and not handshake.secret:
             return f"{name} offers no secret"
         if peer is None:
-            return self._problem_of_stranger(life, greeting)
-        return self._problem_of_peer(life, greeting, peer)
+            return self._problem_of_stranger(life, handshake)
+        return self._problem_of_peer(life, handshake, peer)
 
     @staticmethod
-    def _problem_of_peer(life: "Driver", greeting: Greeting, peer: Peer) -> str | None:
-        name = greeting.process.name
-        if greeting.to not in {0, life.start} or peer.is_condemned:
+    def _problem_of_peer(life: Host, handshake: Handshake, peer: Peer) -> str | None:
+        name = handshake.process.name
+        if handshake.to not in {0, life.start} or peer.is_condemned:
             return f"{name} and this process have nothing to go on with"
-        if greeting.to and not life.mesh.credentials.is_resumed(peer, greeting):
+        if handshake.to and not life.mesh.credentials.is_resumed(peer, handshake):
             return f"{name} does not show that the session is its own"
-        if peer.start in {0, greeting.start}:
+        if peer.start in {0, handshake.start}:
             # Who does not know this process yet has sent nothing; who does is known here too.
-            is_odd = bool(peer.session.received) if not greeting.to else not peer.start
+            is_odd = bool(peer.session.received) if not handshake.to else not peer.start
             return f"{name} goes on with what this process does not know of" if is_odd else None
         if life.is_founding and peer.link is None:
             return None
@@ -199,23 +228,23 @@ class Door:
         return f"another start of {name} is known"
 
     @staticmethod
-    def _problem_of_stranger(life: "Driver", greeting: Greeting) -> str | None:
-        name = greeting.process.name
+    def _problem_of_stranger(life: Host, handshake: Handshake) -> str | None:
+        name = handshake.process.name
         if life.is_founding:
             return f"{name} is none of the founding members"
-        if greeting.to:
+        if handshake.to:
             return f"{name} goes on with what this process does not know of"
-        if 0 < greeting.view <= life.view_number:
+        if 0 < handshake.view <= life.view_number:
             return f"{name} is no member"
         return None
 
     def _answer_asker(
-        self, link: Link, life: "Driver", greeting: Greeting, peer: Peer | None
+        self, link: PeerLink, life: Host, handshake: Handshake, peer: Peer | None
     ) -> None:
-        is_its = peer is not None and peer.start == greeting.start
-        is_other_start = peer is not None and peer.start not in {0, greeting.start}
-        self._answer(link, life, greeting, to=greeting.start if is_its else 0)
-        said = life.answer(greeting, has_channel=peer is not None)
+        is_its = peer is not None and peer.start == handshake.start
+        is_other_start = peer is not None and peer.start not in {0, handshake.start}
+        self._answer(link, life, handshake, to=handshake.start if is_its else 0)
+        said = life.answer(handshake, has_channel=peer is not None)
         if said is not None and not is_other_start:
             link.write_frame(encode_control(life.domain, said))
         link.drop(_ANSWERED)
@@ -225,26 +254,26 @@ class Door:
             life.mesh.check(peer)
         elif (
             peer.link is not None
-            and now_us() - peer.heard_us > _SILENT_US
-            and life.mesh.credentials.shown(greeting, peer) == peer.secret
+            and self._environment.now_us() - peer.heard_us > _SILENT_US
+            and life.mesh.credentials.shown(handshake, peer) == peer.secret
         ):
             peer.link.drop("the other side has lost the connection")
 
     @staticmethod
     def _answer(
-        link: Link, life: "Driver", greeting: Greeting, to: int = 0, received: int = 0
+        link: PeerLink, life: Host, handshake: Handshake, to: int = 0, received: int = 0
     ) -> None:
-        peer = life.mesh.peers.get(greeting.process)
-        said = life.mesh.credentials.answer(greeting, peer, to=to, received=received)
+        peer = life.mesh.peers.get(handshake.process)
+        said = life.mesh.credentials.answer(handshake, peer, to=to, received=received)
         link.write_frame(encode_hello(life.domain, said))
 
-    def on_foreign_greeting(self, link: Link) -> None:
+    def on_foreign_handshake(self, link: PeerLink) -> None:
         """Answer in our version, so that the other side can say what is wrong."""
         if self.life is not None:
             nobody = self.life.process
-            link.write_frame(encode_hello(self.life.domain, self.life.greeting(nobody)))
+            link.write_frame(encode_hello(self.life.domain, self.life.handshake(nobody)))
 
-    def on_lost(self, link: Link, why: str) -> None:
+    def on_lost(self, link: PeerLink, why: str) -> None:
         """Forget who was turned away, or has got its answer."""
         self._links.pop(link, None)
         if link in self._confirming:
@@ -258,8 +287,8 @@ class Door:
     def on_read(self, peer: Peer) -> None:
         """Never called either."""
 
-    def on_full(self, link: Link) -> None:
+    def on_full(self, link: PeerLink) -> None:
         """An answer is too short to fill anything."""
 
-    def on_room(self, link: Link) -> None:
+    def on_room(self, link: PeerLink) -> None:
         """Likewise."""

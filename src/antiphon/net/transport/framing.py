@@ -20,8 +20,8 @@ BUFFER_BYTES = 1024 * 1024
 
 Members get it; everybody else one of the largest frame that it may send."""
 
-GREETING_BYTES_MAX = 512
-"""Until a peer has said who it is, it gets no more room than a greeting needs."""
+HANDSHAKE_BYTES_MAX = 512
+"""Until a peer has said who it is, it gets no more room than a handshake needs."""
 
 GUEST_BYTES_MAX = 8 * 1024
 """A frame of a process that is in no view: a request to be taken in is much shorter."""
@@ -50,7 +50,7 @@ class FrameBuffer:
     def __init__(self) -> None:
         """Start small: whoever connects has to greet first."""
         self._start = self._end = 0
-        self._limit(GREETING_BYTES_MAX)
+        self._limit(HANDSHAKE_BYTES_MAX)
         self._buffer = bytearray(self._size)
         self._view = memoryview(self._buffer)
 
@@ -74,7 +74,7 @@ class FrameBuffer:
     def received(self, byte_count: int) -> Iterator[bytes]:
         """Take ``byte_count`` new bytes in; yield the frames that are complete now.
 
-        One by one, because a greeting and larger frames may arrive together: the limit on each is
+        One by one, because a handshake and larger frames may arrive together: the limit on each is
         the one that holds when its turn comes.
         """
         end = self._end + byte_count

@@ -1,6 +1,6 @@
 """A link: one TCP connection to another process.
 
-Law: a link carries frames in order, and tells its owner everything that happens to it (greeting,
+Law: a link carries frames in order, and tells its owner everything that happens to it (handshake,
 frame, end of a read, full, room, lost). Nothing a peer sends can do more than end its own link.
 
 Writes are what the node hands over once per turn of the event loop. When the peer reads slowly,
@@ -10,15 +10,12 @@ drained: the node makes senders wait (``await`` is the back-pressure).
 
 import asyncio
 from contextlib import suppress
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import Generic, Protocol, TypeVar, cast
 
 from antiphon.core.errors import PeerError
 from antiphon.core.frames import Frame, Hello, decode_frame, has_other_version
-from antiphon.net.framing import FrameBuffer, with_length
-from antiphon.net.slow_link import SlowLink
-
-if TYPE_CHECKING:
-    from antiphon.net.peer import Peer
+from antiphon.net.transport.framing import FrameBuffer, with_length
+from antiphon.net.transport.slow_link import SlowLink
 
 WRITE_BYTES_MAX = 2 * 1024 * 1024
 """Bytes waiting for a slow peer before senders wait."""
@@ -26,38 +23,42 @@ WRITE_BYTES_MAX = 2 * 1024 * 1024
 _WRITE_BYTES_LOW = WRITE_BYTES_MAX // 4
 
 
-class Owner(Protocol):
+Peer = TypeVar("Peer")
+"""What an owner knows of the process at the other end; a link only hands it back."""
+
+
+class LinkOwner(Protocol[Peer]):
     """What a link needs of who made it."""
 
-    def on_greeting(self, link: "Link", hello: Hello) -> None:
+    def on_handshake(self, link: "Link[Peer]", hello: Hello) -> None:
         """The other side has said who it is; raise PeerError to refuse it."""
 
-    def on_foreign_greeting(self, link: "Link") -> None:
+    def on_foreign_handshake(self, link: "Link[Peer]") -> None:
         """The other side greets in another version."""
 
-    def on_frame(self, peer: "Peer", frame: Frame, byte_count: int) -> None:
+    def on_frame(self, peer: Peer, frame: Frame, byte_count: int) -> None:
         """A greeted peer sent a frame; raise PeerError if no correct process would."""
 
-    def on_read(self, peer: "Peer") -> None:
+    def on_read(self, peer: Peer) -> None:
         """Everything that had arrived from a peer has been passed on."""
 
-    def on_full(self, link: "Link") -> None:
+    def on_full(self, link: "Link[Peer]") -> None:
         """The link's buffer is full."""
 
-    def on_room(self, link: "Link") -> None:
+    def on_room(self, link: "Link[Peer]") -> None:
         """The link can be written to again."""
 
-    def on_lost(self, link: "Link", why: str) -> None:
+    def on_lost(self, link: "Link[Peer]", why: str) -> None:
         """The link is gone."""
 
 
-class Link(asyncio.BufferedProtocol):
-    """One connection, from greeting to loss."""
+class Link(asyncio.BufferedProtocol, Generic[Peer]):
+    """One connection, from handshake to loss."""
 
-    def __init__(self, owner: Owner, slow: SlowLink | None = None) -> None:
+    def __init__(self, owner: LinkOwner[Peer], slow: SlowLink | None = None) -> None:
         """Wait to be connected."""
         self.owner = owner
-        """Whom it tells; whoever accepts a greeting may take over."""
+        """Whom it tells; whoever accepts a handshake may take over."""
         self._slow = slow
         self._frames = FrameBuffer()
         self._transport: asyncio.Transport | None = None
@@ -68,13 +69,13 @@ class Link(asyncio.BufferedProtocol):
         self.peer: Peer | None = None
         """Whose session this link carries, once it has greeted."""
         self.nonce = b""
-        """What was drawn for the greeting that this side said first."""
+        """What was drawn for the handshake that this side said first."""
         self.is_writable = True
         self.is_at_fault = False
         """Whether the peer sent what no correct process sends."""
         loop = asyncio.get_running_loop()
         self.settled: asyncio.Future[None] = loop.create_future()
-        """Done when the greeting has been answered, or never will be."""
+        """Done when the handshake has been answered, or never will be."""
         self.lost: asyncio.Future[str] = loop.create_future()
 
     # What asyncio calls.
@@ -100,24 +101,24 @@ class Link(asyncio.BufferedProtocol):
                 if self.peer is not None:
                     self.owner.on_frame(self.peer, decode_frame(data), len(data))
                 else:
-                    self._take_greeting(data)
+                    self._take_handshake(data)
         except PeerError as error:
             self.is_at_fault = True
             self.drop(str(error))
         if self.peer is not None:
             self.owner.on_read(self.peer)
 
-    def _take_greeting(self, data: bytes) -> None:
+    def _take_handshake(self, data: bytes) -> None:
         if self._why is not None:
             return  # being dropped: what else had arrived no longer counts
         if not self._has_greeted and has_other_version(data):
-            self.owner.on_foreign_greeting(self)
+            self.owner.on_foreign_handshake(self)
         frame = decode_frame(data)
         if not isinstance(frame, Hello):
             message = "a peer sends before it has greeted"
             raise PeerError(message)
         self._has_greeted = True
-        self.owner.on_greeting(self, frame)
+        self.owner.on_handshake(self, frame)
         if not self.settled.done():
             self.settled.set_result(None)
 
@@ -159,7 +160,7 @@ class Link(asyncio.BufferedProtocol):
         return str(peername[0]) if peername else ""
 
     def receive_guest(self) -> None:
-        """The greeting was accepted, of a process that is in no view: take small frames."""
+        """The handshake was accepted, of a process that is in no view: take small frames."""
         self._frames.receive_guest()
 
     def trust(self) -> None:
@@ -188,6 +189,12 @@ class Link(asyncio.BufferedProtocol):
             self._flush_slow()
             self._transport.close()
         else:
+            self._transport.abort()
+
+    def abort(self, why: str) -> None:
+        """End the link now, whatever is still buffered: the other side may never read it."""
+        self._why = self._why or why
+        if self._transport is not None:
             self._transport.abort()
 
     def close(self) -> None:

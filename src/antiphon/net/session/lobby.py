@@ -13,16 +13,14 @@ second, and one request is enough.
 
 import asyncio
 import math
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from antiphon.core.control import JoinRequest
 from antiphon.core.errors import PeerError
 from antiphon.core.frames import Ack, Control, Frame, Hello
-from antiphon.net.link import Link
-from antiphon.net.peer import Peer
-
-if TYPE_CHECKING:
-    from antiphon.net.mesh import Mesh
+from antiphon.core.ids import ProcessId
+from antiphon.net.session.peer import Peer, PeerLink
+from antiphon.net.transport.link import LinkOwner
 
 GUESTS_MAX = 64
 """Guests at a time."""
@@ -40,6 +38,18 @@ _HELD_FRAME_BYTES = 100
 _FULL = "a guest says more than is kept of one"
 
 
+class LobbyOwner(LinkOwner[Peer], Protocol):
+    """What a lobby needs of the mesh that it belongs to."""
+
+    peers: dict[ProcessId, Peer]
+
+    def is_admitted(self, peer: Peer) -> bool:
+        """Whether what a peer says counts."""
+
+    def dismiss(self, peer: Peer, why: str) -> None:
+        """Send a guest away at once."""
+
+
 class Guest:
     """What is known of one guest."""
 
@@ -55,12 +65,12 @@ class Guest:
 class Lobby:
     """Owns the links of guests."""
 
-    def __init__(self, mesh: "Mesh") -> None:
+    def __init__(self, mesh: LobbyOwner) -> None:
         """Start empty."""
         self._mesh = mesh
         self._guests: dict[Peer, Guest] = {}
 
-    def receive(self, peer: Peer, link: Link) -> None:
+    def receive(self, peer: Peer, link: PeerLink) -> None:
         """Let a guest wait here, over a link that is new."""
         link.owner = self
         link.receive_guest()
@@ -139,22 +149,22 @@ class Lobby:
     def on_read(self, peer: Peer) -> None:
         """A guest is no member whose silence would matter."""
 
-    def on_lost(self, link: Link, why: str) -> None:
+    def on_lost(self, link: PeerLink, why: str) -> None:
         """Pass it on: the session may be taken up."""
         if link.peer is not None and link.peer.link is link:
             self.forget(link.peer)
         self._mesh.on_lost(link, why)
 
-    def on_full(self, link: Link) -> None:
+    def on_full(self, link: PeerLink) -> None:
         """Nobody waits for a guest to read."""
 
-    def on_room(self, link: Link) -> None:
+    def on_room(self, link: PeerLink) -> None:
         """Likewise."""
 
-    def on_greeting(self, link: Link, hello: Hello) -> None:
+    def on_handshake(self, link: PeerLink, hello: Hello) -> None:
         """Never called: it has greeted."""
 
-    def on_foreign_greeting(self, link: Link) -> None:
+    def on_foreign_handshake(self, link: PeerLink) -> None:
         """Never called either."""
 
 

@@ -1,0 +1,98 @@
+"""``antiphon explore --drivers``: the real network driver in random worlds, on several cores."""
+
+import json
+import logging
+import shlex
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+import typer
+
+from antiphon.cli.interrupt import deaf_children, kill_workers
+from antiphon.cli.screen import output, progress_bar
+from antiphon.cli.verify import verify_command
+from antiphon.testing.driver_scenario import random_driver_scenario
+from antiphon.testing.driver_world import DriverFinding, examine_driver
+from antiphon.trace.run_folder import RunFolder
+
+_CHUNK = 10
+
+
+def explore_drivers(
+    seeds: range, flush: str, jobs: int, failures: int, *, keep: Path, as_json: bool
+) -> None:
+    """Run the worlds of these seeds, tell what was found, and end with status 1 if anything was."""
+    findings = _search(seeds, flush, jobs, failures)
+    reports = [_report(finding, keep, is_quiet=as_json) for finding in findings]
+    if as_json:
+        document = {"seeds": f"{seeds[0]}..{seeds[-1]}", "flush": flush, "findings": reports}
+        typer.echo(json.dumps(document))
+    elif not reports:
+        output.print(
+            f"{len(seeds):,} worlds of the network driver with flush {flush}, "
+            "and every promise was kept"
+        )
+    if reports:
+        raise typer.Exit(1)
+
+
+def _search(seeds: range, flush: str, jobs: int, failures: int) -> list[DriverFinding]:
+    chunks = [seeds[at : at + _CHUNK] for at in range(0, len(seeds), _CHUNK)]
+    findings: list[DriverFinding] = []
+    with progress_bar("exploring", len(seeds)) as (bar, task):
+        if jobs == 1 or len(chunks) == 1:
+            for chunk in chunks:
+                findings += _examine(chunk, flush)
+                bar.update(bar.task_ids[task], advance=len(chunk))
+                if len(findings) >= failures:
+                    break
+            return findings[:failures]
+        with ProcessPoolExecutor(jobs) as pool:
+            try:
+                with deaf_children():
+                    examined = pool.map(_examine, chunks, [flush] * len(chunks))
+                for chunk, found in zip(chunks, examined, strict=True):
+                    findings += found
+                    bar.update(bar.task_ids[task], advance=len(chunk))
+                    if len(findings) >= failures:
+                        kill_workers()
+                        break
+            except BaseException:  # Ctrl-C: what they are at is of no use
+                kill_workers()
+                raise
+            finally:
+                pool.shutdown(wait=True, cancel_futures=True)
+    return findings[:failures]
+
+
+def _examine(seeds: range, flush: str) -> list[DriverFinding]:
+    # The driver logs what befalls it, which is what these worlds are for.
+    logging.getLogger("antiphon").setLevel(logging.CRITICAL)
+    found = [examine_driver(random_driver_scenario(seed, flush))[0] for seed in seeds]
+    return [finding for finding in found if finding is not None]
+
+
+def _report(finding: DriverFinding, keep: Path, *, is_quiet: bool) -> dict[str, object]:
+    """Keep a failing world with its trace; tell how to see it again."""
+    again = f"antiphon explore --drivers --seeds {finding.seed} --flush {finding.flush}"
+    path = keep / f"driver-{finding.flush}-{finding.seed}"
+    folder = RunFolder.create(
+        path, what="explore", seed=finding.seed, replay=again, overwrite=True,
+        config={"flush": finding.flush, "found": finding.what},
+    )  # fmt: skip
+    scenario = random_driver_scenario(finding.seed, finding.flush)
+    (path / "scenario.txt").write_text(f"{scenario}\n", encoding="utf-8")
+    for name in dict.fromkeys(event.process for event in finding.events):
+        with folder.journal(name) as journal:
+            for event in finding.events:
+                if event.process == name:
+                    journal.append(event)
+    if not is_quiet:
+        output.print(f"[bold red]seed {finding.seed}: {finding.what}[/]: {finding.text}")
+        output.print(f"  replay: {again}", soft_wrap=True)
+        output.print(f"  its scenario: {shlex.quote(str(path / 'scenario.txt'))}", soft_wrap=True)
+        output.print(f"  its trace: {verify_command(path)}", soft_wrap=True, markup=False)
+    return {
+        "seed": finding.seed, "what": finding.what, "text": finding.text,
+        "replay": again, "kept": str(path),
+    }  # fmt: skip

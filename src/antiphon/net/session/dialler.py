@@ -1,0 +1,210 @@
+"""The dialler: how other processes are reached, and how it is found out that one is dead.
+
+Law: the junior of two processes dials, and dials again when the connection is lost; the senior only
+probes (``probe``), to learn whether anybody is there. A process is dead for certain if nobody
+listens where it did, or somebody else does. If there is no answer at all, the dialler keeps trying
+quietly, and it is for the failure detector to decide.
+"""
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+from contextlib import suppress
+from typing import Any, Protocol
+
+from antiphon.core.control import Out, Standing
+from antiphon.core.errors import PeerError
+from antiphon.core.frames import encode_hello
+from antiphon.core.handshake import Handshake
+from antiphon.core.ids import ProcessId
+from antiphon.net.session.credentials import Credentials
+from antiphon.net.session.peer import Peer
+from antiphon.net.session.probe import Answer
+from antiphon.net.transport.address import parse_address
+from antiphon.net.transport.environment import Environment
+from antiphon.net.transport.link import Link, LinkOwner
+from antiphon.net.transport.slow_link import SlowLink
+
+HANDSHAKE_S = 5.0
+"""How long a connection may take to say who it is."""
+
+ASK_S = 1.0
+"""How long a process may take to answer before it is asked again."""
+
+CHECK_S = 0.2
+"""Claims about a process that come closer together than this are looked into once."""
+
+_RETRY_S = 0.05
+_RETRY_S_MAX = 1.0
+_FIRST_CALL_S = 1.0
+"""How long a process may take to dial before it is asked whether it is there."""
+
+_log = logging.getLogger("antiphon")
+
+
+class DiallerOwner(Protocol):
+    """What a dialler needs of the life that it serves."""
+
+    process: ProcessId
+    domain: int
+    environment: Environment
+    delay_s_max: float
+
+    @property
+    def is_founding(self) -> bool:
+        """Whether the group is still to begin: nobody is given up then."""
+
+    def on_dead(self, peer: Peer, why: str) -> None:
+        """A peer is certainly dead, or lies."""
+
+    def on_answer(self, peer: Peer, answer: Answer) -> bool:
+        """While founding: take what was found at a member's address; False to try no further."""
+
+    def on_said(self, process: ProcessId, said: Out | Standing) -> None:
+        """Who was asked says that this process is no member any more, or how it stands."""
+
+
+class Dialler:
+    """Reaches the peers of one life."""
+
+    def __init__(
+        self,
+        owner: DiallerOwner,
+        credentials: Credentials,
+        peers: dict[ProcessId, Peer],
+        links: LinkOwner[Peer],
+    ) -> None:
+        """Reach ``peers``; what happens to the links that are made is told to ``links``."""
+        self._owner = owner
+        self._credentials = credentials
+        self._peers = peers
+        self._links = links
+        self._slow_count = 0
+        self.tasks: dict[asyncio.Task[None], None] = {}
+        """What is being looked into beside keeping peers connected."""
+
+    async def tend(self, peer: Peer) -> None:
+        """Keep a peer connected, or find out that it is dead; for as long as it concerns us."""
+        pause_s = _RETRY_S
+        if not peer.is_senior and not self._owner.is_founding:
+            await self._until_changed(peer, _FIRST_CALL_S)
+        while not (peer.has_left or peer.is_condemned):
+            if peer.link is not None:
+                pause_s = _RETRY_S
+                await self._until_changed(peer, None)
+                continue
+            try:
+                await self._reach(peer)
+            except ConnectionRefusedError:
+                if not self._owner.is_founding:
+                    self._owner.on_dead(peer, "nobody listens where it was")
+            except (OSError, PeerError) as error:
+                peer.why = str(error) if isinstance(error, PeerError) else ""
+                _log.info("%s does not reach %s: %s", self._owner.process, peer.process, error)
+            if peer.link is None:
+                await self._until_changed(peer, pause_s)
+                pause_s = _RETRY_S if self._owner.is_founding else min(2 * pause_s, _RETRY_S_MAX)
+
+    @staticmethod
+    async def _until_changed(peer: Peer, timeout_s: float | None) -> None:
+        peer.changed.clear()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(timeout_s):
+                await peer.changed.wait()
+
+    async def _reach(self, peer: Peer) -> None:
+        if peer.is_senior:
+            await self._dial(peer)
+        if peer.link is None and not peer.is_condemned:
+            await self._probe(peer)
+
+    async def _dial(self, peer: Peer) -> None:
+        """Connect and greet; the answer decides (``on_handshake``)."""
+        owner = self._owner
+        address = parse_address(peer.process.address)
+        async with asyncio.timeout(HANDSHAKE_S):
+            _, link = await owner.environment.transport.connect(
+                address, lambda: Link[Peer](self._links, self.slow())
+            )
+        link.dialled = peer
+        try:
+            handshake = self._credentials.to_dial(peer, link)
+            link.write_frame(encode_hello(owner.domain, handshake))
+            # Not awaited itself: being cancelled would cancel it.
+            await asyncio.wait([link.settled], timeout=HANDSHAKE_S)
+        finally:
+            peer.offered = b""
+            if link.peer is None:
+                link.drop("nobody waits for its handshake any longer")
+
+    async def _probe(self, peer: Peer) -> None:
+        """Ask whether a peer is still there."""
+        owner, secret = self._owner, peer.secret
+        answer, is_its = await self._credentials.ask(peer.process, peer.start, secret, ASK_S)
+        if owner.is_founding:
+            owner.on_answer(peer, answer)
+        elif answer.domain != owner.domain or not is_same(peer, answer.handshake):
+            owner.on_dead(peer, "somebody else listens where it was")
+        elif isinstance(answer.said, Out) and (is_its or not secret):
+            owner.on_said(peer.process, answer.said)
+
+    def check(self, peer: Peer) -> None:
+        """Look after a peer of which somebody claims to be a later start, but not all the time."""
+        now = asyncio.get_running_loop().time()
+        if now >= peer.checked_at + CHECK_S:
+            peer.checked_at = now
+            self._begin_task(self._check(peer))
+
+    def probe(self, process: ProcessId) -> None:
+        """Ask who is where a process is, or was, how it stands, be it condemned or not."""
+        self._begin_task(self._inquire(process))
+
+    async def _inquire(self, process: ProcessId) -> None:
+        owner, peer = self._owner, self._peers.get(process)
+        start = peer.start if peer is not None else 0
+        secret = peer.secret if peer is not None else self._credentials.secret_of(process)
+        try:
+            answer, is_its = await self._credentials.ask(process, start, secret, ASK_S)
+        except (OSError, PeerError) as error:
+            _log.info("%s could not ask for %s: %s", owner.process, process, error)
+            return
+        if answer.domain != owner.domain or answer.said is None or not is_its:
+            return
+        # A later life of it shows the secret too, and knows if the group has gone on without us.
+        is_it = peer is not None and is_same(peer, answer.handshake)
+        if is_it or isinstance(answer.said, Out):
+            owner.on_said(process, answer.said)
+
+    def restore(self, process: ProcessId) -> None:
+        """Take the session with a peer up again that was given up for a stall."""
+        peer = self._peers.get(process)
+        if peer is not None and peer.is_stalled:
+            peer.is_condemned = peer.is_stalled = False
+            peer.why = ""
+            if peer.task is None or peer.task.done():
+                peer.task = asyncio.ensure_future(self.tend(peer))
+
+    def _begin_task(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.ensure_future(work)
+        self.tasks[task] = None
+        task.add_done_callback(self.tasks.pop)
+
+    async def _check(self, peer: Peer) -> None:
+        try:
+            await self._probe(peer)
+        except ConnectionRefusedError:
+            self._owner.on_dead(peer, "nobody listens where it was")
+        except (OSError, PeerError) as error:
+            _log.info("%s could not ask for %s: %s", self._owner.process, peer.process, error)
+
+    def slow(self) -> SlowLink | None:
+        """Return what holds a link back, if anything is to."""
+        if not self._owner.delay_s_max:
+            return None
+        self._slow_count += 1  # links of equal seeds would delay alike, and nothing be overtaken
+        return SlowLink(self._owner.delay_s_max, f"{self._owner.process}/{self._slow_count}")
+
+
+def is_same(peer: Peer, handshake: Handshake) -> bool:
+    """Tell whether a handshake is of the very process that a session is with."""
+    return handshake.process == peer.process and peer.start in {0, handshake.start}

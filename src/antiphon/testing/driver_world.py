@@ -1,0 +1,383 @@
+"""Driver's worlds: the real network driver lives through a random scenario, and is judged.
+
+Law: a world fails if the oracle finds a broken promise; if a callback or task of the driver raises;
+or if, when nothing has broken for a while, it is not at rest: the living are the members of one
+view, have read the same, and nothing that was begun is still open. Then everybody multicasts once
+more, and a process joins that was not there before: that has to work too.
+
+Not asked to recover: a world in which too few of the last view live for anybody to decide.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from antiphon.core.errors import AntiphonError, UsageError
+from antiphon.core.views import View
+from antiphon.net.group import Group
+from antiphon.oracle import judge
+from antiphon.testing.cluster import Cluster, Process
+from antiphon.testing.driver_application import Application
+from antiphon.testing.driver_scenario import DriverScenario, Step
+from antiphon.trace.schema import Event
+from antiphon.trace.verdict import Property, Status
+
+REST_S = 90.0
+"""How long a world may take to come to rest: longest patience, back-off and joining added up."""
+
+STALE_S = 3.0
+"""Between two looks at whether a world is at rest."""
+
+_SETTLE_S = 0.3
+_CONNECT_S = 10.0
+_ROUNDS = 4
+_LOOKS = 40
+_GROUP = "room"
+_LATE = "zoe"
+
+NOT_PROMISED = {
+    "view-atomic": (),
+    "coordinator": (Property.VIEW_ATOMIC,),
+    "all-to-all": (Property.VIEW_ATOMIC,),
+}
+"""As in exploration: see there."""
+
+
+class DriverFinding(msgspec.Struct, frozen=True):
+    """What went wrong in a world."""
+
+    seed: int
+    flush: str
+    what: str
+    """The property that was violated, ``stuck``, ``raised`` or ``open``."""
+    text: str
+    events: list[Event]
+
+
+class DriverWorld:
+    """One world."""
+
+    def __init__(self, scenario: DriverScenario) -> None:
+        """Begin with the founders, at time 0."""
+        self.scenario = scenario
+        self.cluster = Cluster(scenario.seed)
+        self.cluster.network.delay_us = scenario.delay_us
+        self.cluster.network.cut_chance = 0.15
+        self.applications: dict[str, Application] = {}
+        self._places: dict[str, set[str]] = {}  # where each has been told of somebody
+        self.verbs: dict[str, Callable[[Step], None]] = {
+            "multicast": self._multicast, "call": self._call, "letter": self._letter,
+            "stop reading": self._stop_reading, "cut": self._break, "half open": self._break,
+            "half open silently": self._break, "stall": self._break, "close path": self._close,
+            "close both paths": self._close, "partition": self._partition, "refuse": self._refuse,
+            "pause": self._pause, "kill": self._kill, "kill silently": self._kill,
+            "restart": self._restart, "join": self._join, "leave": self._leave,
+        }  # fmt: skip
+
+    # Living.
+
+    def run(self) -> str:
+        """Live through the scenario; say what is wrong in the end, or nothing."""
+        scenario, cluster = self.scenario, self.cluster
+        founders = [cluster.process(name) for name in scenario.founders]
+        members = {process.name: process.address for process in founders}
+        for process in founders:
+            self._start(process, members=members)
+        for step in scenario.steps:
+            self._advance_to(step.at_us)
+            self.verbs[step.verb](step)
+        self._advance_to(scenario.calm_us)
+        cluster.heal()
+        for application in self.applications.values():
+            application.is_reading.set()
+        return self._come_to_rest()
+
+    def _advance_to(self, at_us: int) -> None:
+        self.cluster.advance(max(0, at_us - self.cluster.loop.now_us) / 1e6)
+
+    def _later(self, delay_us: int, work: Callable[[], None]) -> None:
+        loop = self.cluster.loop
+        loop.call_at_us(loop.now_us + delay_us, work)
+
+    def _start(self, process: Process, **way_in: Any) -> None:  # noqa: ANN401 - as antiphon.join
+        scenario = self.scenario
+        self._places[process.name] = {*way_in.get("members", {}).values(), *way_in.get("seeds", ())}
+        application = self.applications[process.name] = Application(process.name)
+        try:
+            group = process.handle(
+                _GROUP, rejoin=scenario.rejoin, flush=scenario.flush, timing=scenario.timing,
+                connect_s=_CONNECT_S, state=application.tally if scenario.with_state else None,
+                **way_in,
+            )  # fmt: skip
+        except UsageError as error:
+            application.end = error
+            return
+        process.start(application.live(group))
+
+    def _running(self, name: str) -> Application | None:
+        """Return the application of a process that is alive and has entered."""
+        application = self.applications.get(name)
+        if application is None or not application.is_in or not self.cluster[name].is_alive:
+            return None
+        return application
+
+    # What is said.
+
+    def _multicast(self, step: Step) -> None:
+        name, size = step.who
+        if (application := self._running(name)) is not None:
+            payloads = [bytes(int(size))] * step.value
+            self.cluster[name].start(application.multicast(payloads, step.order))
+
+    def _call(self, step: Step) -> None:
+        (name,) = step.who
+        if (application := self._running(name)) is not None:
+            self.cluster[name].start(application.call(step.value / 1e6))
+
+    def _letter(self, step: Step) -> None:
+        name, to = step.who
+        application, other = self._running(name), self._running(to)
+        if application is not None and other is not None and other.group is not None:
+            self.cluster[name].start(application.letter(other.group.me, step.value))
+
+    def _stop_reading(self, step: Step) -> None:
+        if (application := self._running(step.who[0])) is not None:
+            application.is_reading.clear()
+            self._later(step.value, application.is_reading.set)
+
+    # What breaks.
+
+    def _break(self, step: Step) -> None:
+        one, other = step.who
+        network = self.cluster.network
+        if step.verb == "cut":
+            self.cluster.cut(one, other)
+        elif step.verb == "stall":
+            for end in network.connections(one, other):
+                network.stall(end)
+        else:
+            self.cluster.half_open(one, other, silently=step.verb.endswith("silently"))
+
+    def _close(self, step: Step) -> None:
+        one, other = step.who
+        network = self.cluster.network
+        pairs = [(one, other), (other, one)][: 2 if "both" in step.verb else 1]
+        for source, target in pairs:
+            network.close_path(source, target)
+            self._later(step.value, partial(network.open_path, source, target))
+
+    def _partition(self, step: Step) -> None:
+        network = self.cluster.network
+        others = [name for name in self.applications if name not in step.who]
+        for one in step.who:
+            for other in others:
+                for source, target in ((one, other), (other, one)):
+                    network.close_path(source, target)
+                    self._later(step.value, partial(network.open_path, source, target))
+
+    def _refuse(self, step: Step) -> None:
+        (name,) = step.who
+        self.cluster.refuse(name)
+        self._later(step.value, partial(self.cluster.refuse, name, is_refusing=False))
+
+    def _pause(self, step: Step) -> None:
+        (name,) = step.who
+        self.cluster.pause(name)
+        self._later(step.value, partial(self.cluster.resume, name))
+
+    def _kill(self, step: Step) -> None:
+        self.cluster.kill(step.who[0], silently=step.verb == "kill silently")
+
+    # Who comes and goes.
+
+    def _seeds(self, me: str) -> list[str]:
+        cluster = self.cluster
+        return [cluster[name].address for name in self.applications if name != me]
+
+    def _restart(self, step: Step) -> None:
+        (name,) = step.who
+        if not self.cluster[name].is_alive:
+            process = self.cluster.restart(name)
+            if seeds := self._seeds(name):
+                self._start(process, seeds=seeds)
+
+    def _join(self, step: Step) -> None:
+        (name,) = step.who
+        seeds = self._seeds(name)
+        self._start(self.cluster.process(name), seeds=seeds)
+
+    def _leave(self, step: Step) -> None:
+        if (application := self._running(step.who[0])) is not None:
+            application.is_leaving.set()
+
+    # The end.
+
+    def _come_to_rest(self) -> str:
+        cluster = self.cluster
+        deadline_s = cluster.time_s + REST_S
+        said = "it has not been looked at"
+        pause_s = _SETTLE_S
+        while said and cluster.time_s < deadline_s:
+            cluster.advance(pause_s)
+            pause_s = min(pause_s * 1.5, STALE_S)
+            if self.is_hopeless():
+                return ""
+            said = self._unrest()
+        if said:
+            return f"not at rest {REST_S:g} s after the last fault: {said}"
+        return self._go_on()
+
+    def _go_on(self) -> str:
+        """Let everybody speak once more, and somebody join."""
+        members = [name for name in self.applications if self._running(name) is not None]
+        if not members:
+            return ""
+        late = self.cluster.process(_LATE)
+        self._start(late, seeds=[self.cluster[name].address for name in members])
+        said = ""
+        for round_number in range(_ROUNDS):
+            # What is said while somebody is being excluded may be dropped: then once more.
+            if not (said := self._speak(f"well {round_number}")):
+                return ""
+        return f"it does not go on after it was at rest: {said}"
+
+    def _speak(self, word: str) -> str:
+        lost = self.castaways()
+        names = [name for name in self.applications if self._running(name) and name not in lost]
+        expected = set()
+        for name in names:
+            for order in ("causal", "total"):
+                payload = f"{word} {name} {order}".encode()
+                expected.add(payload)
+                self.cluster[name].start(self.applications[name].multicast([payload], order))
+        said = ""
+        for _ in range(_LOOKS):
+            self.cluster.advance(_SETTLE_S)
+            if not (said := self._unrest() or self._unheard(names, expected)):
+                return ""
+        return said
+
+    def _unheard(self, names: list[str], expected: set[bytes]) -> str:
+        for name in names:
+            if missing := expected - self.applications[name].words:
+                return f"{name} has not read {min(missing)!r} and {len(missing) - 1} others"
+        if self._running(_LATE) is None:
+            return f"{_LATE} does not get in: {self.applications[_LATE].end}"
+        return ""
+
+    def _living(self) -> list[Application]:
+        """Return those that are in the group, or on their way in or back."""
+        alive = (name for name in self.applications if self.cluster[name].is_alive)
+        return [self.applications[name] for name in alive if self.applications[name].end is None]
+
+    def is_hopeless(self) -> bool:
+        """Whether too few live for anybody to decide anything."""
+        groups = [app.group for app in self._living() if app.is_in and app.group is not None]
+        known = [view for group in groups if (view := latest_view(group)) is not None]
+        if not known:
+            return True
+        newest = max(known, key=lambda view: view.number)
+        here = {group.me for group in groups}
+        return not newest.has_quorum([who for who in newest.members if str(who) in here])
+
+    def _is_castaway(self, name: str, group: Group) -> bool:
+        """Whether nobody is where members were that a process knows, to tell it more."""
+        known = self._places[name]
+        if (latest := latest_view(group)) is not None:
+            known.update(who.address for who in latest.members)
+        if not is_cut_off(group):
+            return False
+        inside = [app for app in self._living() if app.is_in and app.group is not None]
+        there = [app.name for app in inside if app.group and not is_cut_off(app.group)]
+        return bool(there) and not any(self.cluster[other].address in known for other in there)
+
+    def castaways(self) -> list[str]:
+        """Return those that can find nobody any more."""
+        return [
+            app.name
+            for app in self._living()
+            if app.is_in and app.group is not None and self._is_castaway(app.name, app.group)
+        ]
+
+    def _unrest(self) -> str:
+        """Say what is not as it must be in the end; empty if all is well."""
+        inside: list[tuple[Application, Group]] = []
+        for application in self._living():
+            group = application.group
+            if application.is_leaving.is_set() and application.is_in:
+                return f"{application.name} has not left"
+            if not application.is_leaving.is_set():
+                if not application.is_in or group is None:
+                    return f"{application.name} is not in yet"
+                if not self._is_castaway(application.name, group):
+                    inside.append((application, group))
+        first = inside[0] if inside else None
+        said = (self._unlike(*first, *one) for one in inside if first is not None)
+        if found := next(filter(None, said), ""):
+            return found
+        members = set(first[1].view.members) if first is not None else set()
+        here = {group.me for _, group in inside}
+        return f"members are {sorted(members)}, not {sorted(here)}" if members != here else ""
+
+    def _unlike(
+        self, first: Application, first_group: Group, application: Application, group: Group
+    ) -> str:
+        """Say what one member still waits for, or in what it differs from another."""
+        views = [(one.view.number, one.view.members) for one in (group, first_group)]
+        counts = [one.tally.counts for one in (application, first)]
+        is_told = self.scenario.with_state
+        name = application.name
+        checks = (
+            (not group.view.primary, f"{name} is cut off: {group.view}"),
+            (views[0] != views[1], f"different views: {views}"),
+            (any(application.open_work.values()), f"{name} waits: {application.open_work}"),
+            (is_told and counts[0] != counts[1], f"{name} and {first.name} have read {counts}"),
+        )
+        return next((said for is_so, said in checks if is_so), "")
+
+
+def is_cut_off(group: Group) -> bool:
+    """Whether a process is blocked, or out and on its way back."""
+    is_over = group._node.life.is_over  # noqa: SLF001 - what it knows, not what it shows
+    return is_over or not group.view.primary or group.me not in group.view.members
+
+
+def latest_view(group: Group) -> View | None:
+    """Return the last view agreed on, as far as a member knows."""
+    return group._node.life.latest  # noqa: SLF001 - what it knows, not what it shows
+
+
+def examine_driver(scenario: DriverScenario) -> tuple[DriverFinding | None, list[Event]]:
+    """Run a world; return what went wrong, or None, and everything that happened."""
+    world = DriverWorld(scenario)
+    cluster = world.cluster
+    wrong: tuple[str, str] | None = None
+    try:
+        said = world.run()
+        rest_us = None if said or world.is_hopeless() else cluster.calendar_us
+        events = cluster.journals.events(at_rest_us=rest_us, restless=world.castaways())
+        if failures := cluster.failures():
+            failure = failures[0]
+            wrong = "raised", f"{failure.get('message')}: {failure.get('exception')!r}"
+        else:
+            wrong = _broken(scenario, events) or (("stuck", said) if said else None)
+    except (AntiphonError, AssertionError, LookupError, ValueError, RuntimeError) as error:
+        wrong = "raised", f"at {cluster.time_s:.6f} s: {type(error).__name__}: {error}"
+        events = cluster.events()
+    finally:
+        cluster.close()
+    if wrong is None:
+        return None, events
+    return DriverFinding(scenario.seed, scenario.flush, *wrong, events), events
+
+
+def _broken(scenario: DriverScenario, events: list[Event]) -> tuple[str, str] | None:
+    verdict = judge(events, f"seed {scenario.seed}")
+    broken = {item.property: item for item in verdict.properties if item.status is Status.VIOLATED}
+    is_excused = any(which in broken for which in NOT_PROMISED[scenario.flush])
+    for which, item in broken.items():
+        if not is_excused or which not in {Property.VIEW_ATOMIC, Property.TOTAL}:
+            return which.value, item.violations[0].text
+    return None

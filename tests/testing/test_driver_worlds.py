@@ -1,0 +1,86 @@
+"""Driver's worlds: the real network driver keeps its promises when connections break."""
+
+import logging
+from collections import Counter
+from collections.abc import Iterator
+
+import msgspec
+import pytest
+
+from antiphon.net.session.credentials import Credentials
+from antiphon.net.session.mesh import Mesh
+from antiphon.net.session.peer import PeerLink
+from antiphon.net.session.session import Session
+from antiphon.stack.settings import FLUSHES
+from antiphon.testing.driver_scenario import random_driver_scenario
+from antiphon.testing.driver_world import DriverWorld, examine_driver
+
+SEEDS = range(40)
+
+
+@pytest.fixture(autouse=True)
+def quiet() -> Iterator[None]:
+    """Let the driver not say what befalls it."""
+    log = logging.getLogger("antiphon")
+    level, log.level = log.level, logging.CRITICAL
+    yield
+    log.level = level
+
+
+def test_promises_are_kept_though_connections_break() -> None:
+    """No world of these seeds breaks a promise, gets stuck, or raises anything."""
+    found = [examine_driver(random_driver_scenario(seed))[0] for seed in SEEDS]
+    assert not [(one.seed, one.what, one.text) for one in found if one is not None]
+
+
+@pytest.mark.parametrize("flush", FLUSHES)
+def test_same_seed_gives_the_same_trace_byte_by_byte(flush: str) -> None:
+    """A world is a function of its seed: faults, delays, dice, and what the driver does."""
+    for seed in range(8):
+        first, again = (
+            b"\n".join(map(msgspec.json.encode, examine_driver(scenario)[1]))
+            for scenario in (random_driver_scenario(seed, flush),) * 2
+        )
+        assert first == again
+        assert first.count(b"\n") > 10
+
+
+def test_worlds_meet_what_they_are_for() -> None:
+    """In these seeds every verb occurs, and most worlds end with a group that can be asked."""
+    scenarios = [random_driver_scenario(seed) for seed in range(200)]
+    verbs = Counter(step.verb for scenario in scenarios for step in scenario.steps)
+    assert set(verbs) == set(DriverWorld(scenarios[0]).verbs)
+    worlds = [DriverWorld(scenario) for scenario in scenarios[:30]]
+    assert [world.run() for world in worlds] == [""] * 30
+    assert sum(world.is_hopeless() for world in worlds) <= 6
+    later = sum("~" in event.process for world in worlds for event in world.cluster.events())
+    assert later, "nobody ever came back"
+    for world in worlds:
+        world.cluster.close()
+
+
+def _forget_nothing(self: Session, received: int) -> list[bytes]:
+    """Repeat nothing after a connection was lost."""
+    self.acknowledge(received)
+    return []
+
+
+def _take_up_without_handshake(self: Mesh, link: PeerLink, why: str) -> None:
+    """Do not notice that a link is gone."""
+
+
+@pytest.mark.parametrize(
+    ("where", "what", "wrong"),
+    [
+        (Session, "resume", _forget_nothing),
+        (Mesh, "on_lost", _take_up_without_handshake),
+        (Credentials, "is_resumed", lambda *_: False),
+    ],
+    ids=["nothing is repeated", "a lost link is not noticed", "no session is taken up"],
+)
+def test_planted_bug_is_found(
+    where: type, what: str, wrong: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A driver that is wrong in one place fails some world soon."""
+    monkeypatch.setattr(where, what, wrong)
+    assert any(examine_driver(random_driver_scenario(seed))[0] for seed in SEEDS)
