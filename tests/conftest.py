@@ -69,6 +69,21 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.xdist_group("heavy"))
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Take a flag of our own."""
+    parser.addoption(
+        "--rewrite-golden",
+        action="store_true",
+        help="write down what golden conversations give now; then read the diff",
+    )
+
+
+@pytest.fixture
+def rewrite_golden(request: pytest.FixtureRequest) -> bool:
+    """Whether golden conversations are to be written down as they go now."""
+    return bool(request.config.getoption("--rewrite-golden"))
+
+
 @pytest.fixture(scope="session")
 def spark() -> "Iterator[SparkSession]":
     """One Spark session for all tests that ask for it; mark those tests `spark`."""
