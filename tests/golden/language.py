@@ -94,6 +94,7 @@ class Conversation:
         self.asked: dict[str, Handled] = {}
         self.ballots: dict[str, AskedVote] = {}
         self.broken: dict[str, str] = {}
+        self.acts: list[Act] = []
         self._held: dict[tuple[str, int], str] = {}
 
     def tell(self, command: str) -> list[str]:
@@ -124,6 +125,7 @@ class Conversation:
 
     def _told(self, acts: list[Act], command: str) -> list[str]:
         lines: list[str] = []
+        self.acts += acts
         for act in acts:
             if isinstance(act, Handled) and act.number:
                 self.asked[act.who] = act

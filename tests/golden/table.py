@@ -75,10 +75,13 @@ class Table:
             self._start(member, view)
         return self._do(lambda: None)
 
-    def join(self, name: str, contact: str) -> list[Act]:
-        """A new process asks a member to be taken in; a name that was there is a new life."""
+    def join(self, name: str, contact: str, life: int = 0) -> list[Act]:
+        """A new process asks a member to be taken in; a name that was there is a new life.
+
+        Unless it takes itself for an earlier one, number ``life``.
+        """
         lives = sum(seat.me.name == name for seat in self.seats.values())
-        me = ProcessId(name, lives + 1)
+        me = ProcessId(name, life or lives + 1)
         self._start(me, None)
         seat, to = self.seats[str(me)], self.seats[contact].me
         return self._do(lambda: seat.do(seat.member.ask_to_join(to, self.now_us)))

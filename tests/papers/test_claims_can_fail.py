@@ -1,0 +1,38 @@
+"""Each test of a claim fails with the planted bugs that it names: it can tell right from wrong."""
+
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+from tests.mutants.planted import planted
+from tests.papers.play import CAUGHT, Claim
+from tests.papers.wrong_rules import HERE, bug
+
+from antiphon.core.errors import AntiphonError
+
+MODULES = [
+    import_module(f"tests.papers.{path.stem}")
+    for path in sorted(Path(__file__).parent.glob("test_*_[2-7]*.py"))
+]
+
+
+@pytest.mark.parametrize(
+    ("claim", "name"), CAUGHT, ids=[f"{claim.__name__}: {name}" for claim, name in CAUGHT]
+)
+def test_claim_is_not_shown_with_the_planted_bug(claim: Claim, name: str) -> None:
+    """With the opposite rule in place, the test of the claim fails."""
+    wrong = (AssertionError, ValueError, KeyError, IndexError, AntiphonError)
+    with planted(bug(name)), pytest.raises(wrong):
+        claim()
+
+
+def test_every_test_of_a_claim_names_a_planted_bug() -> None:
+    """A claim that nothing could contradict would not be one."""
+    tests = {name for module in MODULES for name in vars(module) if name.startswith("test_")}
+    assert len(tests) > 90
+    assert tests == {claim.__name__ for claim, _ in CAUGHT}
+
+
+def test_every_planted_bug_of_these_tests_is_named() -> None:
+    """No wrong rule is left over."""
+    assert {mutant.name for mutant in HERE} <= {name for _, name in CAUGHT}
