@@ -45,6 +45,7 @@ LONG = (
     "conformance/",
     "membership/test_crash_points.py",
     "mutants/",
+    "papers/test_claims_can_fail.py",
     "sim/test_exploration.py",
     "sim/test_oracle_definitions.py",
     "sim/test_shrinking.py",

@@ -218,6 +218,21 @@ class Table:
         """Return the bytes of the copies that a process keeps (ISIS 5.5)."""
         return self.seats[who].member.kept_bytes
 
+    def stable(self, who: str, sender: str) -> int:
+        """Return how many messages of ``sender`` a process knows to have reached everybody."""
+        seat = self.seats[who]
+        assert seat.view is not None, "only members know"
+        return seat.member.stability.stable(seat.view.rank_of(self.seats[sender].me))
+
+    def k_stable(self, who: str, k: int) -> int:
+        """Return how many own messages a process knows to have reached ``k`` others."""
+        return self.seats[who].member.stability.k_stable(k)
+
+    def latest_view(self, who: str) -> int:
+        """Return the last view that a process knows to be agreed on, installed or not."""
+        latest = self.seats[who].member.membership.latest
+        return latest.number if latest is not None else 0
+
     def judged(self) -> tuple[list[str], dict[str, str]]:
         """Let the oracle judge: which promises were kept, and what broke the others."""
         is_over = not self.busy() and not any(self.unsent(who) for who in self.seats)

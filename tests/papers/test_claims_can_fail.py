@@ -1,7 +1,9 @@
 """Each test of a claim fails with the planted bugs that it names: it can tell right from wrong."""
 
+import re
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from tests.mutants.planted import planted
@@ -26,11 +28,25 @@ def test_claim_is_not_shown_with_the_planted_bug(claim: Claim, name: str) -> Non
         claim()
 
 
+def _tests(module: ModuleType) -> list[str]:
+    return [name for name in vars(module) if name.startswith("test_")]
+
+
 def test_every_test_of_a_claim_names_a_planted_bug() -> None:
     """A claim that nothing could contradict would not be one."""
-    tests = {name for module in MODULES for name in vars(module) if name.startswith("test_")}
+    tests = {name for module in MODULES for name in _tests(module)}
     assert len(tests) > 90
     assert tests == {claim.__name__ for claim, _ in CAUGHT}
+
+
+def test_page_lists_every_test() -> None:
+    """The table of claims, docs/papers.md, is that of the tests, in their order."""
+    page = (Path(__file__).parents[2] / "docs" / "papers.md").read_text("utf-8")
+    listed: list[str] = []
+    for section in page.split("\n## ")[1:]:
+        (prefix,) = re.findall(r"named `(test_\w+?)_\.\.\.`", section)
+        listed += [f"{prefix}_{name}" for name in re.findall(r"\| `(\w+)` \|", section)]
+    assert listed == [name for module in MODULES for name in _tests(module)]
 
 
 def test_every_planted_bug_of_these_tests_is_named() -> None:
