@@ -1,10 +1,10 @@
-"""Planted bugs for single claims of the papers: small ones, beside those of ``tests/mutants``.
+"""Planted bugs for single claims of the papers, and for golden conversations about causal order.
 
-Law: as there, a mistake replaces methods of the real machines for a while. These are not hunted in
-random worlds; each is the opposite of one claim, and the test of that claim must find it.
+Law: as in ``tests/mutants``, a mistake replaces methods of the real machines for a while. These are
+not hunted in random worlds; each is the opposite of one claim, and the test of that must find it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tests.mutants.planted import MUTANTS
@@ -12,7 +12,7 @@ from tests.mutants.registry import UNMET, Mutant, Patch
 
 from antiphon.core.control import Alive, Ask, Decide, Flush
 from antiphon.core.ids import GroupNumber, ProcessId
-from antiphon.core.runs import Letter, Run, SetsOrder
+from antiphon.core.runs import Letter, Order, Run, SetsOrder, Stamp
 from antiphon.core.views import View
 from antiphon.membership.all_to_all_flush import AllToAllFlush
 from antiphon.membership.changes import Changes
@@ -27,9 +27,10 @@ from antiphon.ordering.mixed import MixedDomain
 from antiphon.ordering.stability import Stability
 from antiphon.ordering.total import Fixed, TotalOrder
 from antiphon.ordering.uniform import Uniformity
-from antiphon.ordering.vector import Clock
+from antiphon.ordering.vector import Clock, VectorDomain
 from antiphon.stack.member import GROUP, Member
-from antiphon.toolkit import commit
+from antiphon.toolkit import calls, commit
+from antiphon.toolkit.calls import Calls
 from antiphon.toolkit.commit import Commit
 
 HERE: list[Mutant] = []
@@ -51,6 +52,95 @@ def bug(name: str) -> Mutant:
     """Return the planted bug of a name, from here or from ``tests/mutants``."""
     (found,) = [mutant for mutant in [*MUTANTS, *UNMET, *HERE] if mutant.name == name]
     return found
+
+
+# ISIS 4.3, 5.1 and 5.4, for the golden conversations.
+
+_VECTOR_RECEIVE = VectorDomain.receive
+_VECTOR_MULTICAST = VectorDomain.multicast
+_DRAIN = MixedDomain._drain
+_LACK = Clock.lack
+
+
+@_wrong(Clock, "lack", "ISIS 5.1 step 2")
+def stamps_are_ignored(self: Clock, run: Run) -> Lack | None:
+    """A message waits for the earlier ones of its sender only."""
+    if run.first > self.delivered[run.sender] + 1:
+        return run.group, run.sender, run.first - 1
+    return None
+
+
+@_wrong(Clock, "take_stamp", "ISIS 5.4")
+def stamps_are_never_short(self: Clock) -> Stamp:
+    """A stamp has all counts that are not zero, changed or not."""
+    counts = enumerate(self.delivered)
+    return tuple((rank, count) for rank, count in counts if count and rank != self.rank)
+
+
+@_wrong(VectorDomain, "receive", "000-1, second schedule")
+def clock_becomes_that_of_the_message(self: VectorDomain, run: Run) -> list[Run]:
+    """A delivery makes the receiver forget what the message does not know of."""
+    ready = _VECTOR_RECEIVE(self, run)
+    if ready:
+        self._groups[run.group].changed = {ready[-1].sender: None}
+    return ready
+
+
+def _exact_lack(self: Clock, run: Run) -> Lack | None:
+    if run.first != self.delivered[run.sender] + 1:
+        return run.group, run.sender, run.first - 1
+    return None
+
+
+@_wrong(VectorDomain, "receive", "000-1, first schedule", ((Clock, "lack", _exact_lack),))
+def clock_takes_over_the_clock_of_the_sender(self: VectorDomain, run: Run) -> list[Run]:
+    """A delivery counts one message more than was delivered: the sender has sent on."""
+    ready = _VECTOR_RECEIVE(self, run)
+    self._groups[run.group].delivered[run.sender] += len(ready)
+    return ready
+
+
+def _stamp_of_receipts(self: Clock) -> Stamp:
+    return tuple((rank, self.received[rank]) for rank in sorted(self.changed))
+
+
+@_wrong(VectorDomain, "receive", "000-3", ((Clock, "stamp", _stamp_of_receipts),))
+def receipt_is_a_cause(self: VectorDomain, run: Run) -> list[Run]:
+    """What was received and is held counts as the past of what is multicast next."""
+    ready = _VECTOR_RECEIVE(self, run)
+    self._groups[run.group].changed[run.sender] = None
+    return ready
+
+
+@_wrong(VectorDomain, "receive", "ISIS 5.1")
+def concurrent_messages_wait_for_each_other(self: VectorDomain, run: Run) -> list[Run]:
+    """Everything waits for the first message of the most senior member."""
+    group = self._groups[run.group]
+    if run.sender and not group.delivered[0]:
+        group.received[run.sender] = run.last
+        self._queue.hold(run, (run.group, 0, 1))
+        return []
+    return _VECTOR_RECEIVE(self, run)
+
+
+@_wrong(MixedDomain, "_drain", "000-4")
+def queue_is_sorted(self: MixedDomain, ready: list[Run]) -> None:
+    """What becomes ready at once is delivered by sender, not in order of receipt."""
+    found: list[Run] = []
+    _DRAIN(self, found)
+    ready += sorted(found, key=lambda run: run.sender)
+
+
+@_wrong(VectorDomain, "multicast", "fifo beside causal")
+def fifo_crosses_off_the_stamp(
+    self: VectorDomain, group: GroupNumber, payloads: Sequence[bytes], order: Order,
+    byte_count: int | None = None, port: int = 0,
+) -> Run:  # fmt: skip
+    """A fifo multicast counts as one that has told what changed."""
+    run = _VECTOR_MULTICAST(self, group, payloads, order, byte_count, port)
+    if order is Order.FIFO:
+        self._groups[group].changed.clear()
+    return run
 
 
 # ISIS 5.2.
@@ -175,9 +265,6 @@ def ready_letters_come_last(self: MixedDomain, ready: list[Run]) -> None:
     ready += sorted(found, key=lambda run: isinstance(run, Letter))
 
 
-_DRAIN = MixedDomain._drain
-
-
 @_wrong(Member, "take_letter", "ISIS 7.2")
 def letters_are_acknowledged_when_delivered(
     self: Member, peer: ProcessId, letter: Letter, now_us: int
@@ -280,9 +367,6 @@ def uniform_messages_have_no_past(self: Clock, run: Run) -> Lack | None:
     return None if run.uniform else _LACK(self, run)
 
 
-_LACK = Clock.lack
-
-
 @_wrong(MixedDomain, "finish", "003-7")
 def termination_in_order_of_senders(self: MixedDomain, group: GroupNumber) -> list[Run]:
     """What is left when a view ends is sorted by sender, dependencies or not."""
@@ -302,3 +386,34 @@ def new_coordinator_waits_for_the_old_one(
     """A view without the coordinator starts nothing."""
     self._view = view
     return []
+
+
+# Calls, for the golden conversations.
+
+
+@_wrong(Calls, "enter", "calls")
+def dead_members_are_waited_for(self: Calls, view: View) -> list[calls.Effect]:
+    """Who left the view without a word may still answer."""
+    self._view = view
+    return []
+
+
+@_wrong(Calls, "late", "calls")
+def time_is_never_up(self: Calls, now_us: int) -> list[int]:
+    """A call waits for as long as it takes."""
+    return []
+
+
+@_wrong(Calls, "answer", "calls")
+def every_answer_is_to_call_2(number: int, payload: bytes) -> bytes:
+    """A reply does not say what it replies to."""
+    return _ANSWER(2, payload)
+
+
+_ANSWER = Calls.answer
+
+
+@_wrong(Calls, "refuse", "calls")
+def refusal_is_an_answer(number: int, why: str) -> bytes:
+    """Whatever a handler does counts as an answer."""
+    return _ANSWER(number, why.encode())
