@@ -107,9 +107,11 @@ CATCHES = {
     "causal/run_is_cut_where_its_sender_delivers": "stamps are ignored",
     "causal/self_delivery_is_immediate": "receipt is a cause",
     "flush_all_to_all/erratum_000_17_f_leaver_takes_part": "leaver is counted out too soon",
+    "flush_all_to_all/erratum_000_19_later_round_installs": "only its own round installs a view",
     "flush_all_to_all/flush_is_behind_the_messages": "one flush is not waited for",
     "flush_all_to_all/message_of_a_dead_sender": "flush comes before the forwarded",
     "flush_coordinator/erratum_000_18_copy_dies_with_the_coordinator": "forwarded once then stable",
+    "flush_coordinator/message_of_a_dead_sender": "coordinator keeps copies to itself",
     "flush_coordinator/linear": "own messages are not copied",
     "flush_view_atomic/erratum_003_2_two_views_at_once": "no next round with views pending",
     "flush_view_atomic/erratum_003_3_late_words_of_the_excluded": (
@@ -118,11 +120,15 @@ CATCHES = {
     "flush_view_atomic/erratum_003_5_permission_that_reached_only_some": (
         "permission is not passed on"
     ),
+    "flush_view_atomic/message_of_the_next_view": "messages of the next view are dropped",
+    "flush_view_atomic/orphan_is_discarded": "orphans are delivered",
     "flush_view_atomic/message_of_a_dead_sender": "relayed messages are not relayed on",
     "letters/addressee_dies": "letter to the dead is waited for",
     "letters/erratum_000_24_letters_wait_too": "letter to another does not wait",
+    "letters/letter_of_the_next_view": "early letter is not acknowledged",
     "letters/letter_waits_for_its_past": "letter overtakes the multicasts of its sender",
     "total/erratum_000_10_last_list_before_the_flush": "last list is not said",
+    "total/erratum_000_10_no_turn_during_the_flush": "holder gives turns during the flush",
     "total/erratum_000_11_holder_crashes": "left overs in order of receipt",
     "total/erratum_000_5_list_counts_on_receipt": "list counts when delivered",
     "total/erratum_000_7_own_messages_wait_for_own_turns": (
@@ -137,6 +143,7 @@ CATCHES = {
     "views/competing_proposers": "accepted views are overruled",
     "views/crash": "no exclusion of who never sent",
     "views/join": "multicasts go on during the flush",
+    "views/stability": "most is taken for all",
     "views/leave": "late receipts are not reported",
 }
 """For most conversations, a planted bug with which they go otherwise."""
