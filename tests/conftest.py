@@ -45,6 +45,7 @@ LONG = (
     "conformance/",
     "membership/test_crash_points.py",
     "mutants/",
+    "papers/test_claims_can_fail.py",
     "sim/test_exploration.py",
     "oracle/test_definitions.py",
     "sim/test_shrinking.py",
@@ -67,6 +68,21 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.long)
         if item.get_closest_marker("spark") or item.get_closest_marker("net"):
             item.add_marker(pytest.mark.xdist_group("heavy"))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Take a flag of our own."""
+    parser.addoption(
+        "--rewrite-golden",
+        action="store_true",
+        help="write down what golden conversations give now; then read the diff",
+    )
+
+
+@pytest.fixture
+def rewrite_golden(request: pytest.FixtureRequest) -> bool:
+    """Whether golden conversations are to be written down as they go now."""
+    return bool(request.config.getoption("--rewrite-golden"))
 
 
 @pytest.fixture(scope="session")

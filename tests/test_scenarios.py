@@ -1,14 +1,13 @@
 """Golden scenarios: the stories in tests/scenarios still go as they are written down.
 
-To write down what the stack does now:
+To write down what the machines do now:
 
-    REWRITE_SCENARIOS=1 python -m pytest tests/test_scenarios.py
+    python -m pytest tests/test_scenarios.py --rewrite-golden
 
 and then read the diff: commit it only if you understand every line of it. Rewriting cannot hide a
 broken order, for the event graph judges each story too.
 """
 
-import os
 from pathlib import Path
 
 import pytest
@@ -18,11 +17,11 @@ FILES = sorted((Path(__file__).parent / "scenarios").glob("*.txt"))
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_scenario_goes_as_written(path: Path) -> None:
+def test_scenario_goes_as_written(path: Path, rewrite_golden: bool) -> None:
     """Every command has the outcome that stands below it."""
     written = path.read_text("utf-8")
     told = retold(written)
-    if os.environ.get("REWRITE_SCENARIOS"):
+    if rewrite_golden:
         path.write_text(told, "utf-8")
     assert told == path.read_text("utf-8")
 
