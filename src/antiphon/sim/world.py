@@ -196,6 +196,8 @@ class World:
     def _settle(self) -> None:
         """Go on until nothing has changed for a while, or for as long as that may take."""
         end_us = self.now_us + bound_us(self._timing, self.channels, list(self.lives.values()))
+        if self._around.is_tight:  # who gave each other up are restored one after the other
+            end_us += 4 * (2 * self._settings.timing.stall_us + 6 * self._timing.timeout_us)
         beat_us = self._timing.heartbeat_us
         quiet_us = _QUIET_BEATS * beat_us + 2 * self.channels.distance_us_max
         restless_us = self.now_us
@@ -384,7 +386,8 @@ def _stall_us(scenario: Scenario) -> int:
     """Return how long stalls are borne where there is little room: a few round trips at least."""
     far_us = [step.amount for step in scenario.steps if step.verb == "far"]
     way_us = max([scenario.distance_us, *far_us]) + 8 * scenario.delay_us
-    return _STALLS * TIMINGS[scenario.timing].heartbeat_us + 6 * way_us
+    timing = TIMINGS[scenario.timing]
+    return max(_STALLS * timing.heartbeat_us + 6 * way_us, 3 * timing.timeout_us)
 
 
 def _do_to_entering(entering: Entering, step: Step) -> None:

@@ -38,6 +38,7 @@ from antiphon.stack.effects import (
     InstallView,
     LeaveGroup,
     RejectPeer,
+    RestoreProcess,
     ReturnUnsent,
     SendControl,
     SendRun,
@@ -380,6 +381,8 @@ class Endpoint:
             case InstallView(view):
                 self._install(view)
                 return
+            case RestoreProcess(process):
+                self._sender.restore(process)
             case LeaveGroup(why):
                 self._agenda.done.append(effect)
                 self._end(why)

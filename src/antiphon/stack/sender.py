@@ -140,6 +140,10 @@ class Sender:
         agenda.work.append(GiveUpProcess(who, why))
         agenda.work.extend(self._member.lose(who, agenda.now_us, is_certain=False))
 
+    def restore(self, who: ProcessId) -> None:
+        """A member that was given up is there after all."""
+        self._stalls.restore(who)
+
     def _debts(self) -> dict[Debt, int]:
         """Return who holds senders up, and how far each has come."""
         member, flow = self._member, self._flow

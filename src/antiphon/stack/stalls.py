@@ -4,12 +4,19 @@ Rule. While something waits to be sent, a member that holds it up has to move: a
 or confirm messages. One that has not moved at all for the time allowed is given up, whoever waits,
 be it the application, a reply or a decision; one that moves, however slowly, is not. Between two
 views nobody is to blame.
+
+Who was given up, and turns out to be there (``RestoreProcess``), is given twice the time from then
+on. Two that gave each other up are restored one after the other, and until both are, nothing moves
+between them: with the same time again they could give each other up for ever.
 """
 
 from collections.abc import Mapping
 from typing import Literal
 
 from antiphon.core.ids import ProcessId
+
+FACTOR_MAX = 64
+"""How many times the time allowed is borne at most, of who was given up wrongly again and again."""
 
 Debt = tuple[ProcessId, Literal["letter", "messages"]]
 
@@ -22,11 +29,12 @@ _WHY = {
 class Stalls:
     """Since when which member has not moved."""
 
-    __slots__ = ("_since", "_stall_us")
+    __slots__ = ("_factor", "_since", "_stall_us")
 
     def __init__(self, stall_us: int) -> None:
         """Nobody has been waited for; a member may hold senders up for ``stall_us``."""
         self._stall_us = stall_us
+        self._factor: dict[ProcessId, int] = {}
         self._since: dict[Debt, tuple[int, int]] = {}
 
     def forget(self) -> None:
@@ -42,7 +50,14 @@ class Stalls:
             since[debt] = before if before is not None and is_stuck else (progress, now_us)
         self._since = since
         return [
-            (who, _WHY[kind].format(self._stall_us / 1e6))
+            (who, _WHY[kind].format(self._bears_us(who) / 1e6))
             for (who, kind), (_, begin_us) in since.items()
-            if now_us - begin_us >= self._stall_us
+            if now_us - begin_us >= self._bears_us(who)
         ]
+
+    def _bears_us(self, who: ProcessId) -> int:
+        return self._stall_us * self._factor.get(who, 1)
+
+    def restore(self, who: ProcessId) -> None:
+        """A member that was given up is there after all: bear with it for longer."""
+        self._factor[who] = min(2 * self._factor.get(who, 1), FACTOR_MAX)
