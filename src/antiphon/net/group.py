@@ -41,6 +41,8 @@ CUTS_PER_YIELD = 64
 """Runs that another order or a letter cuts short before the event loop gets a turn to read."""
 
 _HOW = {(order, uniform): How(order, uniform) for order in Order for uniform in (False, True)}
+_RUN_MESSAGES_LAST = RUN_MESSAGES_MAX - 1
+
 _CAUSAL = _HOW[Order.CAUSAL, False]
 _WANTED = {str(wanted): wanted for wanted in Wanted}
 
@@ -153,6 +155,14 @@ class Group:
 
     async def cbcast(self, payload: Payload) -> None:
         """Multicast one message in causal order (ISIS 5.1)."""
+        pending = self.pending
+        if pending and self.pending_how is _CAUSAL and type(payload) is bytes:
+            size = self._pending_bytes + len(payload)
+            if size < RUN_BYTES_MAX and len(pending) < _RUN_MESSAGES_LAST:
+                # Another message of the run being collected: nearly all of many small ones.
+                self._pending_bytes = size
+                pending.append(payload)
+                return
         if (waiting := self._collect(payload, _CAUSAL)) is not None:
             await waiting
 
@@ -176,6 +186,13 @@ class Group:
         A ``uniform`` one is delivered by nobody, not even by a process that crashes right then,
         unless all who stay in the group deliver it (Uniform 4): safe to act on, and later.
         """
+        how, pending = self.pending_how, self.pending
+        if pending and how.order is order and how.uniform is uniform and type(payload) is bytes:
+            size = self._pending_bytes + len(payload)
+            if size < RUN_BYTES_MAX and len(pending) < _RUN_MESSAGES_LAST:
+                self._pending_bytes = size
+                pending.append(payload)
+                return
         if (waiting := self._collect(payload, self._how(order, uniform=uniform))) is not None:
             await waiting
 

@@ -9,7 +9,9 @@ up; it never drops anything.
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from itertools import count, repeat
+from operator import length_hint
 from typing import NamedTuple, cast
 
 from antiphon.core.errors import AntiphonError, UsageError
@@ -163,10 +165,9 @@ class Stream:
         self._number = 0
         self.prepare = prepare
         self._unread: deque[_Entry] = deque()
-        # The run being read message by message, and how many of it have been read. Kept here and
-        # not in the reader, because a reader that breaks off is not told that it has ended.
-        self._head: Run | None = None
-        self._head_read = 0
+        # What is left of the run being read message by message. Kept here and not in the reader,
+        # because a reader that breaks off is not told that it has ended.
+        self._head: Iterator[Message] | None = None
         self._waiter: asyncio.Future[None] | None = None
         self._turns = 0
         self._turn_ends = 0.0
@@ -297,11 +298,10 @@ class Stream:
         """Read batch by batch: what is left of a run that was read in part comes first."""
         self._turn_ends = self._clock_s() + _TURN_S
         while await self._wait():
-            run, read = self._head, self._head_read
-            if run is not None:
-                self._head = None
-                rest = list(run.payloads[read:])
-                yield Batch(self._names[run.sender], run.first + read, rest)
+            head, self._head = self._head, None
+            if head is not None:
+                rest = list(head)
+                yield Batch(rest[0].sender, rest[0].number, [item.payload for item in rest])
                 continue
             entry = self._take()
             if isinstance(entry, Run):
@@ -331,26 +331,22 @@ class Stream:
 
     async def _read(self, *, with_others: bool) -> AsyncIterator[Event]:
         clock_s = self._clock_s
-        new = tuple.__new__  # what a named tuple does in the end, for half the price
-        self._turn_ends = self._clock_s() + _TURN_S
+        self._turn_ends = clock_s() + _TURN_S
         while await self._wait():
-            run = self._head
-            if run is None:
+            head = self._head
+            if head is None:
                 entry = self._take()
                 if not isinstance(entry, Run):
                     if not await self._is_answered(entry, is_read=with_others):
                         yield entry
                     continue
-                run = self._head = _opened(entry)
-                self._head_read = 0
-            sender, first, payloads = self._names[run.sender], run.first, run.payloads
-            for at in range(self._head_read, len(payloads)):
-                self._head_read = at + 1
-                yield new(Message, (sender, first + at, payloads[at]))
+                head = self._head = _messages_of(_opened(entry), self._names[entry.sender])
+            for message in head:
+                yield message
                 if clock_s() > self._turn_ends:
                     await self._give_turn()
-                if self._head is not run or self._head_read != at + 1:
-                    break  # another reader went on while this one was suspended
+                if self._head is not head:
+                    break  # another reader took the rest, or it is not to be read any more
 
     def _take(self) -> Run | _Other:
         entry = self._unread.popleft()
@@ -391,7 +387,7 @@ class Stream:
     def _has_unread(self) -> bool:
         if self._is_held and not self._ended:
             return False
-        if self._head is not None and self._head_read == len(self._head.payloads):
+        if self._head is not None and not length_hint(self._head):
             self._head = None
         return self._head is not None or bool(self._unread)
 
@@ -422,6 +418,12 @@ def _opened(run: Run) -> Run:
         run.group, run.view, run.sender, run.first, run.order, run.stamp,
         packed.unpack(), run.byte_count,
     )  # fmt: skip
+
+
+def _messages_of(run: Run, sender: str) -> Iterator[Message]:
+    """Return the messages of a run, made all at once: no step of Python for each."""
+    fields = zip(repeat(sender), count(run.first), run.payloads)
+    return iter(list(map(tuple.__new__, repeat(Message), fields)))  # as a named tuple does itself
 
 
 def _event_weight(event: View | Letter | Request | Beginning) -> int:
