@@ -2,7 +2,11 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from unittest.mock import patch
 
+from antiphon.core.ids import ProcessId
+from antiphon.core.views import View
+from antiphon.membership.changes import NOTHING, Changes
 from antiphon.sim.rest import is_castaway, is_hopeless, leads_in, unrest
 from antiphon.sim.scenario import parse_scenario
 from antiphon.sim.world import World
@@ -52,6 +56,7 @@ at 200000 join q1
 at 300000 leave p1
 at 400000 leave p2
 at 500000 leave p3
+at 600000 multicast q1 1
 """
 
 
@@ -91,3 +96,31 @@ def test_lost_state_excuses_nothing_else() -> None:
     first = members[0]
     first.view = None  # as if it had not installed it
     assert unrest(lives, []) != ""
+
+
+ALL_LEAVE_THE_JOINER = """
+seed 1
+founders 2
+answers 0.0
+delay_us 100
+at 20000 join q1
+at 21200 leave p1
+at 21200 leave p2
+"""
+
+
+def all_at_once(changes: Changes, _: View, stayed: list[ProcessId]) -> list[ProcessId]:
+    """Let everybody leave, whoever needs the state."""
+    asked = changes._asked
+    return [
+        who
+        for who in stayed
+        if (changes.is_leaving if who == changes._me else asked.get(who, NOTHING).leaving)
+    ]
+
+
+def test_state_that_left_is_not_lost() -> None:
+    """Who has the state stays until a joiner has it: leaving in haste is no excuse."""
+    assert World(parse_scenario(ALL_LEAVE_THE_JOINER)).run().stuck == ""
+    with patch.object(Changes, "_leaving", all_at_once):
+        assert "state" in World(parse_scenario(ALL_LEAVE_THE_JOINER)).run().stuck

@@ -17,7 +17,7 @@ def unrest(lives: list[Life], outside: list[str]) -> str:
     """Say what is not as it must be in the end; empty if all is well.
 
     ``outside`` are processes that look for the way in, and know a place that leads to a member.
-    Where all who had the state of the group are dead, it is lost, and nobody is asked for it.
+    A state that is lost is asked of nobody.
     """
     living = [life for life in lives if life.is_up and not is_castaway(life, lives)]
     numbers = sorted({life.view.number if life.view is not None else 0 for life in living})
@@ -25,7 +25,7 @@ def unrest(lives: list[Life], outside: list[str]) -> str:
         return f"views {numbers} at the same time"
     if outside:
         return f"{outside[0]} has not found its way in"
-    has_state = any(life.transfer.has_state for life in living)
+    has_state = not _is_state_lost(living, lives)
     for life in living:
         if said := _restless(life, has_state=has_state):
             return f"{life.machine.me} {said}"
@@ -40,6 +40,13 @@ def unrest(lives: list[Life], outside: list[str]) -> str:
     members = living[0].view.members if living and living[0].view is not None else ()
     here = [life.machine.me for life in living]
     return "" if sorted(members) == sorted(here) else "the members are not the living"
+
+
+def _is_state_lost(living: list[Life], lives: list[Life]) -> bool:
+    """Whether nobody is left who has the state, and not because all who had it left: they wait."""
+    had = [life for life in lives if life.transfer.has_state and life not in living]
+    is_taken = any(life.has_crashed or not life.is_leaving for life in had)
+    return is_taken and not any(life.transfer.has_state for life in living)
 
 
 def _restless(life: Life, *, has_state: bool) -> str:
