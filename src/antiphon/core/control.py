@@ -9,7 +9,7 @@ and heartbeat, so the codec is chosen for safety and not for the last byte.
     changes      JoinRequest, JoinRefused, Ask, Out
     questions    Standing, Out
     flush        Flush, Report, Install
-    stability    Alive
+    stability    Alive, Beat
     uniform      Confirm
     letters      LetterTaken, LetterAsked
     state        StateChunk, StateTaken
@@ -158,6 +158,10 @@ class Alive(Struct, frozen=True, array_like=True, tag=True):
     """I hear, or am heard by, too few to decide anything."""
 
 
+class Beat(Struct, frozen=True, array_like=True, tag=True):
+    """I live, and have nothing to add to what I said last."""
+
+
 class Confirm(Struct, frozen=True, array_like=True, tag=True):
     """The two phases of uniform multicast in view ``number`` (Uniform 4.1), both at once."""
 
@@ -197,7 +201,7 @@ class StateTaken(Struct, frozen=True, array_like=True, tag=True):
 AnyMessage = (
     Prepare | Promise | Propose | Accept | Reject | Decide | Want
     | JoinRequest | JoinRefused | Ask | Out | Standing
-    | Flush | Report | Install | Alive | Confirm | LetterTaken | LetterAsked
+    | Flush | Report | Install | Alive | Beat | Confirm | LetterTaken | LetterAsked
     | StateChunk | StateTaken
 )  # fmt: skip
 

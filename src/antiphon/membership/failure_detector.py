@@ -30,17 +30,14 @@ from dataclasses import dataclass, fields
 
 from antiphon.core.errors import UsageError
 from antiphon.core.ids import ProcessId
+from antiphon.membership.pulses import Pulse, Pulses
 
 _SMALL_GROUP = 32
-_CONDEMNED_MAX = 4096
 DEAF = "deaf"
 """It does not hear this process."""
 
 BLOCKED = "blocked"
 """It has lost touch with a majority."""
-
-_NEW = 2
-"""Who joins is given so many times the time: it is heard a round trip after it was taken in."""
 
 _BORNE = {DEAF: 1, BLOCKED: 3}
 """For how many times the silence that is borne: who is blocked may have to ask around first."""
@@ -83,43 +80,14 @@ class Timing:
                 raise UsageError(message)
 
 
-class _Peer:
-    """What is known of one process."""
-
-    __slots__ = ("deviation_us", "floor_us", "gap_us", "heard_us", "is_new")
-
-    def __init__(self, now_us: int, floor_us: int, *, is_new: bool) -> None:
-        self.heard_us = now_us
-        self.is_new = is_new
-        self.floor_us = floor_us
-        self.gap_us = 0
-        self.deviation_us = 0
-
-    def timeout_us(self, heartbeat_us: int) -> int:
-        """Return how long this process may be silent."""
-        floor_us = self.floor_us * (_NEW if self.is_new else 1)
-        return max(floor_us, heartbeat_us + self.gap_us + 4 * self.deviation_us)
-
-    def hear(self, now_us: int) -> None:
-        """Learn from the silence that has just ended."""
-        gap_us = now_us - self.heard_us
-        if gap_us <= 0:
-            return
-        self.heard_us = now_us
-        error = gap_us - self.gap_us
-        self.gap_us += error // 8
-        self.deviation_us += (abs(error) - self.deviation_us) // 4
-
-
 class FailureDetector:
     """Suspicions of one process."""
 
-    def __init__(self, timing: Timing, now_us: int) -> None:
-        """Watch nobody yet."""
+    def __init__(self, timing: Timing, now_us: int, pulses: Pulses | None = None) -> None:
+        """Watch nobody yet; ``pulses`` are shared by all groups of a process."""
         self._timing = timing
-        self._peers: dict[ProcessId, _Peer] = {}
-        self._condemned: dict[ProcessId, None] = {}
-        self._checked_us = now_us
+        self._pulses = pulses if pulses is not None else Pulses(now_us)
+        self._peers: dict[ProcessId, Pulse] = {}
         self._is_begun = False
         self.heartbeat_us = timing.heartbeat_us
         self._ailing: dict[ProcessId, dict[str, int]] = {}
@@ -131,26 +99,26 @@ class FailureDetector:
         """Watch these processes and no others; new ones count as heard now."""
         # In a large group heartbeats are rarer, or a process would do nothing else.
         self.heartbeat_us = self._timing.heartbeat_us * max(1, len(processes) // _SMALL_GROUP)
-        old = self._peers
+        old, pulses = self._peers, self._pulses
         self._peers = {
             process: old.get(process)
-            or _Peer(now_us, self._timing.timeout_us, is_new=self._is_begun)
+            or pulses.watch(process, now_us, self._timing.timeout_us, is_new=self._is_begun)
             for process in processes
         }
+        for process in old:
+            if process not in self._peers:
+                pulses.unwatch(process)
         self._is_begun = True
         self._ailing = {who: said for who, said in self._ailing.items() if who in self._peers}
         self.suspected = {
             process: None
             for process in self._peers
-            if process in self.suspected or process in self._condemned
+            if process in self.suspected or process in pulses.condemned
         }
 
     def hear(self, process: ProcessId, now_us: int) -> None:
         """Something came from ``process``."""
-        peer = self._peers.get(process)
-        if peer is not None:
-            peer.is_new = False
-            peer.hear(now_us)
+        self._pulses.hear(process, now_us)
 
     def note(self, process: ProcessId, ailment: str, now_us: int, *, is_so: bool) -> None:
         """A process says that it does not hear this one, or is blocked; or is so no longer."""
@@ -185,7 +153,7 @@ class FailureDetector:
     @property
     def doubted(self) -> list[ProcessId]:
         """Who is suspected and may live after all."""
-        return [process for process in self.suspected if process not in self._condemned]
+        return [process for process in self.suspected if process not in self._pulses.condemned]
 
     def is_fresh(self, process: ProcessId, now_us: int) -> bool:
         """Whether a process was heard just now, and not only not too long ago."""
@@ -195,9 +163,7 @@ class FailureDetector:
 
     def condemn(self, process: ProcessId) -> bool:
         """``process`` is certainly dead; tell whether that is news."""
-        self._condemned[process] = None
-        if len(self._condemned) > _CONDEMNED_MAX:
-            del self._condemned[next(iter(self._condemned))]
+        self._pulses.condemn(process)
         if process not in self._peers or process in self.suspected:
             return False
         self.suspected[process] = None
@@ -205,9 +171,9 @@ class FailureDetector:
 
     def pardon(self, process: ProcessId, now_us: int) -> None:
         """``process`` was condemned wrongly: watch it as if it were new."""
-        self._condemned.pop(process, None)
+        self._pulses.condemned.pop(process, None)
         if self.suspected.pop(process, self) is None:
-            self._peers[process] = _Peer(now_us, self._timing.timeout_us, is_new=True)
+            self._pulses.renew(process, now_us, self._timing.timeout_us)
 
     def check(self, now_us: int) -> list[ProcessId]:
         """Look at the time; return who is suspected since the last look."""
@@ -215,6 +181,7 @@ class FailureDetector:
         shortest_us = max(self._timing.timeout_us, _BEATS_MISSED * self.heartbeat_us)
         longest_us = max(self._timing.timeout_us_max, shortest_us)
         news: list[ProcessId] = []
+        condemned = self._pulses.condemned
         for process, peer in self._peers.items():
             silent_us = now_us - peer.heard_us + self._timing.heartbeat_us  # by the next look
             is_silent = silent_us > shortest_us and silent_us > min(
@@ -223,9 +190,9 @@ class FailureDetector:
             if is_silent and process not in self.suspected:
                 self.suspected[process] = None
                 news.append(process)
-            elif not is_silent and process in self.suspected and process not in self._condemned:
+            elif not is_silent and process in self.suspected and process not in condemned:
                 del self.suspected[process]
-                peer.floor_us = min(2 * peer.floor_us, self._timing.timeout_us_max)
+                peer.double(self._timing.timeout_us_max)
         return news
 
     @property
@@ -237,11 +204,8 @@ class FailureDetector:
         return max(longest_us, shortest_us)
 
     def _forgive_own_sleep(self, now_us: int) -> None:
-        late_us = now_us - self._checked_us - 2 * self._timing.heartbeat_us
-        self._checked_us = now_us
-        if late_us > 0:
-            for peer in self._peers.values():
-                peer.heard_us = min(peer.heard_us + late_us, now_us)
+        late_us = self._pulses.forgive_own_sleep(now_us, self._timing.heartbeat_us)
+        if late_us:
             for said in self._ailing.values():
                 for ailment, since_us in said.items():
                     said[ailment] = min(since_us + late_us, now_us)

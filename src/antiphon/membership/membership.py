@@ -46,6 +46,7 @@ from antiphon.membership.effects import (
 )
 from antiphon.membership.failure_detector import BLOCKED, DEAF, FailureDetector, Timing
 from antiphon.membership.probing import Probing
+from antiphon.membership.pulses import Pulses
 from antiphon.membership.transition import Copies, Flush, Transition
 
 FlushMaker = Callable[[Outbox, Transition, Copies], Flush]
@@ -71,15 +72,16 @@ class Membership:
         make_flush: FlushMaker,
         copies: Copies,
         now_us: int,
+        pulses: Pulses | None = None,
     ) -> None:
-        """Begin in ``view``, agreed on beforehand, or outside."""
+        """Begin in ``view``, agreed on beforehand, or outside; ``pulses`` may be shared."""
         self._out = outbox
         self._me = outbox.me
         self._timing = timing
         self.transition = Transition(view)
         self._agreement = Agreement(outbox, view)
         self._changes = Changes(outbox.me)
-        self._detector = FailureDetector(timing, now_us)
+        self._detector = FailureDetector(timing, now_us, pulses)
         self._probing = Probing(timing)
         self._copies = copies
         self._flush = make_flush(outbox, self.transition, copies)

@@ -25,11 +25,12 @@ It does what ``step`` would do, for less; where it cannot, it does nothing and s
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from antiphon.core.control import Alive, StateChunk, StateTaken
+from antiphon.core.control import Alive, Beat, StateChunk, StateTaken
 from antiphon.core.errors import PeerError
 from antiphon.core.ids import ProcessId
 from antiphon.core.runs import PORT_APPLICATION, PORT_ORDER, Run
 from antiphon.core.views import View
+from antiphon.membership.pulses import Pulses
 from antiphon.stack.agenda import Agenda
 from antiphon.stack.effects import (
     DeliverRuns,
@@ -94,6 +95,8 @@ VIEWS_MAX = 64
 """Views whose members are remembered, for letters that come late."""
 
 
+_BEAT = Beat()
+
 _APPLICATION = frozenset({PORT_APPLICATION, PORT_ORDER})
 """Ports that no tool listens on."""
 
@@ -111,14 +114,17 @@ class Endpoint:
         queue: SendQueue | None = None,
         with_state: bool = False,
         commit: CommitOptions | None = None,
+        pulses: Pulses | None = None,
     ) -> None:
         """Begin in ``view``, agreed on beforehand by all its members, or outside.
 
-        ``queue`` is that of the incarnation before, if there was one.
+        ``queue`` is that of the incarnation before, if there was one. Endpoints of one process
+        share its ``pulses``, and the process beats for them all; one without beats for itself.
         """
         self.me = me
+        self._beats = pulses is None
         self._agenda = Agenda(now_us)
-        self.member = member = Member(me, view, settings, now_us)
+        self.member = member = Member(me, view, settings, now_us, pulses)
         self.queue = queue if queue is not None else SendQueue(settings.limits.queued_bytes)
         self.flow = FlowControl(me, settings.limits, lambda: member.ordering.held_bytes)
         timing = self._timing = settings.timing
@@ -292,8 +298,11 @@ class Endpoint:
         agenda.fire(timer)
         if timer == HEARTBEAT:
             agenda.set_timer(HEARTBEAT, now_us + self._timing.heartbeat_us)
-            agenda.work.extend(self.member.tick(now_us))
+            effects: list[Effect] = [*self.member.tick(now_us, is_due=self.flow.is_due)]
+            agenda.work.extend(effects)
             self._sender.look_for_stalls()
+            if self._beats:
+                self._beat(effects)
         elif timer == ACKNOWLEDGE:
             agenda.work.extend(self.member.pay(now_us, withhold=self.flow.is_behind))
         elif timer == VOTES:
@@ -362,6 +371,14 @@ class Endpoint:
                 self._expect_peers()
         while work:
             self._do(work.popleft())
+
+    def _beat(self, said: list[Effect]) -> None:
+        """Be heard by everybody, unless they are told something else just now."""
+        membership = self.member.membership
+        others = tuple(who for who in membership.transition.everybody() if who != self.me)
+        is_told = any(_is_alive(effect, others) for effect in said)
+        if others and not is_told and not membership.is_over:
+            self._agenda.work.append(SendControl(others, _BEAT))
 
     def _expect_peers(self) -> None:
         self._known = self.member.membership.latest
@@ -442,6 +459,10 @@ class Endpoint:
         commit, agenda = self.ports.commit, self._agenda
         if commit is not None and commit.open_count and not agenda.is_set(VOTES):
             agenda.set_timer(VOTES, agenda.now_us + self._vote_tick_us)
+
+
+def _is_alive(effect: Effect, to: tuple[ProcessId, ...]) -> bool:
+    return isinstance(effect, SendControl) and type(effect.message) is Alive and effect.to == to
 
 
 def _peer_of(happened: Any) -> ProcessId:  # noqa: ANN401 - any input of the network

@@ -55,6 +55,11 @@ class FlowControl:
         is_lagging = self._is_lagging and not self.are_senders_waiting
         return is_lagging or self._held_bytes() > self._limits.held_bytes
 
+    @property
+    def is_due(self) -> bool:
+        """Whether something was withheld that may be said now."""
+        return bool(self._withheld) and not self.is_behind
+
     def lag(self, *, is_behind: bool) -> None:
         """The application reads too slowly; or no longer."""
         self._is_lagging = is_behind

@@ -21,7 +21,7 @@ from a relay, is cut to what is new.
 from collections.abc import Container, Sequence
 from contextlib import suppress
 
-from antiphon.core.control import Alive, AnyMessage, Confirm, LetterAsked, LetterTaken
+from antiphon.core.control import Alive, AnyMessage, Beat, Confirm, LetterAsked, LetterTaken
 from antiphon.core.errors import PeerError, UsageError
 from antiphon.core.ids import GroupNumber, ProcessId
 from antiphon.core.runs import PORT_APPLICATION, PORT_CALLS, Letter, Order, Run
@@ -35,6 +35,7 @@ from antiphon.membership.effects import (
     SendRun,
 )
 from antiphon.membership.membership import Membership
+from antiphon.membership.pulses import Pulses
 from antiphon.ordering.letters import Letters
 from antiphon.ordering.mixed import MixedDomain
 from antiphon.ordering.stability import Stability
@@ -51,8 +52,18 @@ GROUP = GroupNumber(0)
 class Member:
     """One process in one dynamic group."""
 
-    def __init__(self, me: ProcessId, view: View | None, settings: Settings, now_us: int) -> None:
-        """Begin in ``view``, agreed on beforehand by all its members, or outside."""
+    def __init__(
+        self,
+        me: ProcessId,
+        view: View | None,
+        settings: Settings,
+        now_us: int,
+        pulses: Pulses | None = None,
+    ) -> None:
+        """Begin in ``view``, agreed on beforehand by all its members, or outside.
+
+        ``pulses`` are shared by the groups of a process.
+        """
         self.me = me
         self._out = Outbox(me)
         self._settings = settings
@@ -66,13 +77,19 @@ class Member:
         self._confirmed_bytes_max = settings.limits.confirmed_bytes
         self._unstable_bytes_max = settings.limits.unstable_bytes
         self._alive_us = now_us
+        self._is_unsaid = True
+        """Whether something was received or multicast since the last Alive."""
+        self._said: tuple[object, ...] = ()
+        self._said_to: dict[ProcessId, None] = {}
+        self._heard: dict[ProcessId, Alive] = {}
+        """What each process said last of how it stands."""
         self._members: tuple[ProcessId, ...] = ()
         self._ranks: dict[ProcessId, int] = {}
         self._plain_view = 0
         self.is_open = False
         """Whether this process is in a view that nobody is leaving, and that is not blocked."""
         self.membership = Membership(
-            self._out, view, settings.timing, FLUSHES[settings.flush], self, now_us
+            self._out, view, settings.timing, FLUSHES[settings.flush], self, now_us, pulses
         )
         if view is not None:
             self._begin(view)
@@ -206,6 +223,7 @@ class Member:
     def _send_run(self, run: Run, now_us: int, *, is_alive_due: bool) -> SendRun:
         """Keep a copy of an own run; return the effect that sends it."""
         self._stability.keep(run)
+        self._is_unsaid = True
         alive = None
         if len(self._members) == 1:
             self._stability.release_alone()
@@ -275,18 +293,48 @@ class Member:
 
     # What happens: time and other processes.
 
-    def tick(self, now_us: int) -> list[Effect]:
-        """Called every heartbeat: look who is silent, and be heard."""
+    def tick(self, now_us: int, *, is_due: bool = False) -> list[Effect]:
+        """Called every heartbeat: look who is silent; say how this process stands if that is news.
+
+        Channels are reliable, so once is enough. ``is_due``: something was withheld before.
+        """
         if self.membership.is_over:
             return []
         self.membership.tick(now_us)
-        if self.membership.latest is not None and (
-            now_us - self._alive_us >= self.membership.heartbeat_us
-            or self._received_bytes >= ALIVE_BYTES
-        ):
+        if self.membership.latest is not None and (is_due or self._has_news()):
             everybody = self.membership.transition.everybody()
             self._out.send_each(everybody, self._say_alive(now_us))
         return self._settled(now_us)
+
+    def _standing(self) -> tuple[object, ...]:
+        """Return what Alive says beside receipts."""
+        membership, latest = self.membership, self.membership.latest
+        agreed = latest.number if latest is not None else 0
+        stable = self._stability.stable(self._stability.rank)
+        return membership.transition.number, agreed, membership.is_blocked, stable
+
+    def _has_news(self) -> bool:
+        """Whether others do not know how this process stands, or somebody has not been told."""
+        is_told = self._said_to is self.membership.transition.everybody()
+        return self._is_unsaid or not is_told or self._said != self._standing()
+
+    def hear_beat(self, peer: ProcessId, now_us: int) -> list[Effect]:
+        """``peer`` has nothing to add: what it said last still holds, and may matter only now."""
+        self.membership.hear(peer, now_us)
+        alive = self._heard.get(peer)
+        if alive is None or self._is_settled(peer, alive):
+            return []
+        self.membership.hear_alive(peer, alive, now_us)
+        return self._settled(now_us)
+
+    def _is_settled(self, peer: ProcessId, alive: Alive) -> bool:
+        """Whether ``peer`` is a member of the same view, as is everybody, and nothing is to do."""
+        membership = self.membership
+        transition, latest = membership.transition, membership.latest
+        if latest is None or transition.pending or membership.is_blocked or alive.is_blocked:
+            return False
+        is_same = alive.number == alive.agreed == transition.number == latest.number
+        return is_same and peer in self._ranks and not transition.lingering
 
     def lose(self, peer: ProcessId, now_us: int, *, is_certain: bool = True) -> list[Effect]:
         """``peer`` is dead; or, if that is not certain, is given up because it takes nothing."""
@@ -315,6 +363,7 @@ class Member:
             return False
         self._stability.keep(run)
         self._received_bytes += run.byte_count
+        self._is_unsaid = True
         return True
 
     def take_run(
@@ -359,6 +408,7 @@ class Member:
         ready = self._ordering.receive(fresh)
         self._stability.keep(fresh)
         self._received_bytes += fresh.byte_count
+        self._is_unsaid = True
         if ready:
             self._out.put(DeliverRuns(ready))
         return fresh
@@ -368,7 +418,10 @@ class Member:
         if peer == self.me:
             claim = f"another process claims to be {peer}"
             raise PeerError(claim)
+        if isinstance(message, Beat):
+            return self.hear_beat(peer, now_us)
         if isinstance(message, Alive):
+            self._heard[peer] = message
             self.membership.hear_alive(peer, message, now_us)
             self._take_alive(peer, message)
         elif isinstance(message, Confirm):
@@ -426,6 +479,9 @@ class Member:
     def _say_alive(self, now_us: int) -> Alive:
         self._alive_us = now_us
         self._received_bytes = self._sent_bytes = 0
+        self._is_unsaid = False
+        self._said = self._standing()
+        self._said_to = self.membership.transition.everybody()
         latest = self.membership.latest
         agreed = latest.number if latest is not None else 0
         is_blocked = self.membership.is_blocked
@@ -489,6 +545,8 @@ class Member:
         self._stability = Stability(len(view.members), rank)
         self._members = view.members
         self._ranks = {member: place for place, member in enumerate(view.members)}
+        everybody = self.membership.transition.everybody()
+        self._heard = {who: said for who, said in self._heard.items() if who in everybody}
         self._plain_view = view.number if not self.membership.transition.pending else 0
         self.is_open = self.membership.may_multicast
 

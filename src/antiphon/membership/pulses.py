@@ -1,0 +1,113 @@
+"""Pulses: when each other process was last heard, whatever the group it was heard in.
+
+Law: one process is heard once, not once per group: failure detectors of all groups of a process
+(``failure_detector``) look at the same pulses. Gaps between signs of life are learnt as TCP's
+retransmission timer learns round trips. Some evidence is certain: who is condemned is so in every
+group.
+
+A process that was itself stopped (SIGSTOP, a suspended machine) finds everybody silent for as long
+as it slept. It notices by its own late look, and forgives everybody that time, once.
+"""
+
+from antiphon.core.ids import ProcessId
+
+_NEW = 2
+"""Who joins is given so many times the time: it is heard a round trip after it was taken in."""
+
+_CONDEMNED_MAX = 4096
+
+
+class Pulse:
+    """What is known of one process."""
+
+    __slots__ = ("deviation_us", "doubled_us", "floor_us", "gap_us", "heard_us", "is_new")
+
+    def __init__(self, now_us: int, floor_us: int, *, is_new: bool) -> None:
+        """Count it as heard now."""
+        self.begin(now_us, floor_us, is_new=is_new)
+
+    def begin(self, now_us: int, floor_us: int, *, is_new: bool) -> None:
+        """Forget what was learnt."""
+        self.heard_us = now_us
+        self.is_new = is_new
+        self.floor_us = floor_us
+        self.gap_us = 0
+        self.deviation_us = 0
+        self.doubled_us = -1
+
+    def timeout_us(self, heartbeat_us: int) -> int:
+        """Return how long this process may be silent."""
+        floor_us = self.floor_us * (_NEW if self.is_new else 1)
+        return max(floor_us, heartbeat_us + self.gap_us + 4 * self.deviation_us)
+
+    def hear(self, now_us: int) -> None:
+        """Learn from the silence that has just ended."""
+        self.is_new = False
+        gap_us = now_us - self.heard_us
+        if gap_us <= 0:
+            return
+        self.heard_us = now_us
+        error = gap_us - self.gap_us
+        self.gap_us += error // 8
+        self.deviation_us += (abs(error) - self.deviation_us) // 4
+
+    def double(self, floor_us_max: int) -> None:
+        """It was suspected wrongly: bear more; once, however many groups found out."""
+        if self.doubled_us != self.heard_us:
+            self.doubled_us = self.heard_us
+            self.floor_us = min(2 * self.floor_us, floor_us_max)
+
+
+class Pulses:
+    """Of all processes that one process watches, in any group."""
+
+    __slots__ = ("_checked_us", "_late_us", "_pulses", "_watchers", "condemned")
+
+    def __init__(self, now_us: int) -> None:
+        """Nobody has been heard."""
+        self._pulses: dict[ProcessId, Pulse] = {}
+        self._watchers: dict[ProcessId, int] = {}
+        self._checked_us = now_us
+        self._late_us = 0
+        self.condemned: dict[ProcessId, None] = {}
+        """Who is certainly dead, or taken for it."""
+
+    def hear(self, process: ProcessId, now_us: int) -> None:
+        """Something came from ``process``."""
+        pulse = self._pulses.get(process)
+        if pulse is not None:
+            pulse.hear(now_us)
+
+    def watch(self, process: ProcessId, now_us: int, floor_us: int, *, is_new: bool) -> Pulse:
+        """Begin to watch a process for one more group; a new one counts as heard now."""
+        pulse = self._pulses.get(process)
+        if pulse is None:
+            pulse = self._pulses[process] = Pulse(now_us, floor_us, is_new=is_new)
+        self._watchers[process] = self._watchers.get(process, 0) + 1
+        return pulse
+
+    def unwatch(self, process: ProcessId) -> None:
+        """Watch a process for one group less."""
+        self._watchers[process] -= 1
+        if not self._watchers[process]:
+            del self._watchers[process], self._pulses[process]
+
+    def renew(self, process: ProcessId, now_us: int, floor_us: int) -> None:
+        """Watch a process, in all groups, as if it were new: it was condemned wrongly."""
+        self._pulses[process].begin(now_us, floor_us, is_new=True)
+
+    def condemn(self, process: ProcessId) -> None:
+        """``process`` is certainly dead."""
+        self.condemned[process] = None
+        if len(self.condemned) > _CONDEMNED_MAX:
+            del self.condemned[next(iter(self.condemned))]
+
+    def forgive_own_sleep(self, now_us: int, heartbeat_us: int) -> int:
+        """Note that this process looks at the clock; return for how long it slept before."""
+        if now_us != self._checked_us:
+            self._late_us = max(0, now_us - self._checked_us - 2 * heartbeat_us)
+            self._checked_us = now_us
+            if self._late_us:
+                for pulse in self._pulses.values():
+                    pulse.heard_us = min(pulse.heard_us + self._late_us, now_us)
+        return self._late_us
