@@ -156,6 +156,9 @@ class Calling:
             return  # whoever waited was cancelled
         if end.error is None:
             ending.set_result(end.replies)
+        elif self._node.ending.why:  # the process is out: say what follows
+            said = f"{end.error}; {self._node.advice}"
+            ending.set_exception(type(end.error)(said, end.replies))
         else:
             ending.set_exception(end.error)
 

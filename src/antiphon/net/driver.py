@@ -21,7 +21,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
-from antiphon.core.control import JoinRequest, Out, Standing
+from antiphon.core.control import Beat, JoinRequest, Out, Standing
 from antiphon.core.errors import AntiphonError, PeerError
 from antiphon.core.frames import Control, Frame, Post, Relay, Runs
 from antiphon.core.handshake import Handshake
@@ -286,7 +286,10 @@ class Driver:
             self.recorder.letter("send", str(sent.to), sent.letter.byte_count)
 
     def _send_control(self, sent: SendControl) -> None:
-        self.outlet.send(sent.to, sent.message)
+        if type(sent.message) is Beat:
+            self.mesh.beat(sent.to)  # an acknowledgement is as good a sign of life
+        else:
+            self.outlet.send(sent.to, sent.message)
 
     def _relay(self, relayed: RelayRuns) -> None:
         self.outlet.relay(relayed.to, relayed.runs)

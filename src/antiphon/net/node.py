@@ -489,12 +489,16 @@ class Node:
         self._fail(error)
         self.life.leave()
 
+    @property
+    def advice(self) -> str:
+        """What an excluded process is to do."""
+        return "it comes back by itself" if self.config.rejoin else "join again"
+
     def on_over(self, end: LeaveGroup) -> None:
         """The life has ended."""
         self.ending = end
         self.changed.set()
-        advice = "it comes back by itself" if self.config.rejoin else "join again"
-        error = ExcludedError(f"{self.name} is out of the group: {end.why}: {advice}")
+        error = ExcludedError(f"{self.name} is out of the group: {end.why}: {self.advice}")
         self._end_services(error if end.why else None)
         if not end.why or not self._is_running or self._coming_back is not None:
             return

@@ -279,7 +279,7 @@ class Endpoint:
         work, now_us = self._agenda.work, self._agenda.now_us
         match noted:
             case PeerHeard(peer):
-                self.member.hear(peer, now_us)
+                work.extend(self.member.hear_beat(peer, now_us))
             case PeerFilled(peer, is_full):
                 self.flow.fill(peer, is_full=is_full)
             case PeerLost(peer):

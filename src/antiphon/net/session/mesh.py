@@ -224,6 +224,14 @@ class Mesh:
             if count is not None:
                 peer.link.write_frame(encode_ack(self._owner.domain, count))
 
+    def beat(self, processes: tuple[ProcessId, ...]) -> None:
+        """Be heard by these: tell each what has arrived, be it the same as before."""
+        for process in processes:
+            peer = self.peers.get(process)
+            if peer is not None and peer.link is not None:
+                peer.session.acknowledgement()
+                peer.link.write_frame(encode_ack(self._owner.domain, peer.session.received))
+
     def on_full(self, link: PeerLink) -> None:
         """Somebody reads too slowly."""
         if link.peer is not None:
