@@ -413,7 +413,7 @@ class Endpoint:
                 return
             case LeaveGroup(why):
                 self._done.append(effect)
-                self._end(why)
+                self._end(f"{self.me} is out of the group: {why}" if why else "")
                 return
             case _:
                 pass
