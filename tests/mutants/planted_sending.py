@@ -10,7 +10,7 @@ _RIGHT_END_INCARNATION = SendQueue.end_incarnation
 
 @plant(SendQueue, "end_incarnation", "response without its call")
 def what_waits_is_sent_in_the_next_incarnation(self: SendQueue) -> list[Item]:
-    """Only what tools had to say ends with the incarnation; the application's goes out in the next."""
+    """Only the tools' words end with the incarnation; the application's go out in the next."""
     waiting = list(self.waiting)
     _RIGHT_END_INCARNATION(self)
     self.tell()

@@ -361,7 +361,9 @@ def test_nonsense_on_the_port_is_ignored(
         await leave(found)
 
     play(loop_factory, scene())
-    assert caplog.text.count("a word of bob to a tool of the group is ignored") == 2
+    assert caplog.text.count("a word of bob to a tool of the group is ignored") == 3, (
+        "bob gets his own too"
+    )
 
 
 def test_wrong_use_is_refused_at_once(loop_factory: LoopFactory) -> None:

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import pytest
 from tests.net.harness import (
@@ -143,20 +142,6 @@ async def _do(what: str, group: Group, committer: Committer) -> None:
 async def _leave(nodes: Sequence[Node], readers: Sequence[Reader]) -> None:
     await asyncio.gather(*(node.stop() for node in nodes))
     await asyncio.gather(*(reader.task for reader in readers))
-
-
-def test_only_who_does_not_move_at_all_is_given_up() -> None:
-    """A debtor that acknowledges now and then, however little, has its time begun anew."""
-    stall = Stall()
-    debt: Any = (B, "letter")
-    for second in range(0, 100, 20):
-        assert stall.look(second * SECOND_US, {debt: second}) == []
-    assert stall.look(109 * SECOND_US, {debt: 80}) == []
-    assert stall.look(110 * SECOND_US, {debt: 80}) == [
-        (B, "it has not acknowledged a letter for 30 s")
-    ]
-    assert stall.look(111 * SECOND_US, {}) == []
-    assert stall.look(112 * SECOND_US, {debt: 80}) == [], "nobody has waited in between"
 
 
 async def _write_in_vain(alice: Group, bob: Group, carol: Group) -> None:

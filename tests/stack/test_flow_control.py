@@ -1,4 +1,4 @@
-"""Flow control: what is withheld is said later; who is full, or confirms too little, stops senders."""
+"""Flow control: what is withheld is said later; full channels and much on the way stop senders."""
 
 from antiphon.core.control import Alive
 from antiphon.core.ids import GroupName, ProcessId, ViewNumber

@@ -31,7 +31,7 @@ from antiphon.core.control import (
     StateChunk,
     StateTaken,
 )
-from antiphon.core.errors import PeerError
+from antiphon.core.errors import PeerError, UsageError
 from antiphon.core.ids import ProcessId
 from antiphon.core.runs import PORT_APPLICATION, PORT_ORDER, Run
 from antiphon.core.views import View
@@ -212,6 +212,9 @@ class Endpoint:
             self._send_run(item)
 
     def _send(self, asked: LetterRequested) -> None:
+        if asked.to == self.me:
+            message = "a letter goes to another member: a process has no need to send itself one"
+            raise UsageError(message)
         item = WaitingLetter(asked.to, asked.payload, PORT_APPLICATION)
         if self._is_void(asked.incarnation):
             self.queue.drop(item)

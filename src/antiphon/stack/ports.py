@@ -88,6 +88,9 @@ class Ports:
                 for payload in run.payloads:
                     effects += self._called(take(sender, payload))
             elif run.port == PORT_COMMIT and self.commit is not None:
+                if type(run) is Letter:
+                    alone = "a word on a transaction is for all members, and came to one alone"
+                    raise PeerError(alone)
                 for payload in run.payloads:
                     effects += self._committed(self.commit.deliver(sender, payload, now_us))
         except PeerError as error:
@@ -115,6 +118,9 @@ class Ports:
 
     def answer(self, answered: RequestAnswered) -> None:
         """Send the answer of the application, or its refusal."""
+        if answered.caller == self._me or not answered.number:
+            message = "nobody waits for an answer to this request"
+            raise UsageError(message)
         if answered.payload is None:
             said = self.calls.refuse(answered.number, answered.why)
         else:
