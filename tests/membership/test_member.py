@@ -259,14 +259,16 @@ def test_very_much_received_is_told_at_once() -> None:
     """Beyond the limit a member does not wait for the heartbeat, nor take the short way."""
     settings = Settings(limits=Limits(confirmed_bytes=100))
     machine = Member(B, THREE, settings, 0)
-    assert machine.receive_plain(A, run_of(0, 1, data=bytes(100)))
+    assert machine.receive_plain(A, run_of(0, 1, data=bytes(50)))
+    assert not machine.receive_plain(A, run_of(0, 2, data=bytes(50)))
+    assert not machine.is_confirmation_due
+    assert delivered(machine.take_run(A, run_of(0, 2, data=bytes(50)), 1)) == [(0, 2)]
     assert machine.is_confirmation_due
-    assert not machine.receive_plain(A, run_of(0, 2))
     assert {message for _, message in sent(machine.confirm_receipts(1))} == {
-        Alive(1, ((0, 1),), 0, 1)
+        Alive(1, ((0, 2),), 0, 1)
     }
     assert not machine.is_confirmation_due
-    assert machine.receive_plain(A, run_of(0, 2))
+    assert machine.receive_plain(A, run_of(0, 3))
 
 
 @pytest.mark.parametrize(
