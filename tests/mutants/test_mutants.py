@@ -54,6 +54,7 @@ SLOW_TO_FIND = (
     "exclusion before the first view is a refusal",
     "condemned are never asked again",
     "stalled are never pardoned",
+    "queue keeps a tools word for the next incarnation",
     "what waits is sent in the next incarnation",
     "late reader answers in the next incarnation",
 )
