@@ -11,6 +11,7 @@ Everything that happens is also written down as rows of a trace, for the oracle 
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
 
+from antiphon.stack.outgoing import How, Outgoing, WaitingLetter, WaitingRun
 from tests.golden.acts import (
     Act,
     AskedVote,
@@ -31,10 +32,9 @@ from antiphon.core.ids import GroupName, ProcessId, ViewNumber
 from antiphon.core.runs import PORT_APPLICATION, PORT_CALLS, PORT_COMMIT, Letter, Order, Run
 from antiphon.core.views import View
 from antiphon.membership import effects as stack
-from antiphon.sim.letter_checks import find_broken_letter
-from antiphon.sim.oracle import judge
+from antiphon.oracle import judge
+from antiphon.oracle.letter_checks import find_broken_letter
 from antiphon.stack.member import GROUP, Member
-from antiphon.stack.outgoing import How, Outgoing, WaitingLetter, WaitingRun
 from antiphon.stack.settings import Settings
 from antiphon.toolkit import calls as call_effects
 from antiphon.toolkit import commit as commit_effects

@@ -62,12 +62,10 @@ def strike(
         case 2 | 3:
             run = liar.run()
             copied = random.random() < 0.5
-            is_taken = machine.receive(peer, run) is not None
+            is_taken = machine.receive_plain(peer, run)
             return [] if is_taken else machine.take_run(peer, run, now, relayed=copied)
         case 4 | 5:
-            letter = liar.letter()
-            is_taken = machine.receive_letter(peer, letter) is not None
-            return [] if is_taken else machine.take_letter(peer, letter, now)
+            return machine.take_letter(peer, liar.letter(), now)
         case 6 if random.random() < 0.1:
             return machine.lose(peer, now)
         case _:
@@ -116,7 +114,7 @@ def test_refused_nonsense_leaves_the_member_working(flush: str) -> None:
             except PeerError:
                 refused += 1
         count = machine.received()[0]
-        if machine.receive(A, run_of(0, count + 1)) is None:
+        if not machine.receive_plain(A, run_of(0, count + 1)):
             machine.take_run(A, run_of(0, count + 1), 0)
         assert machine.received()[0] == count + 1
         assert machine.take_control(C, Alive(1, (), 0, 1), 0) == []

@@ -7,6 +7,7 @@ it does; importing a module of planted bugs registers them.
 
 from tests.mutants import (
     planted_commit,
+    planted_endpoint,
     planted_entrance,
     planted_far,
     planted_isis,
@@ -18,6 +19,7 @@ from tests.mutants import (
 from tests.mutants.registry import MUTANTS, Mutant, planted
 
 __all__ = [
-    "MUTANTS", "Mutant", "planted", "planted_commit", "planted_entrance", "planted_far",
-    "planted_isis", "planted_orders", "planted_sending", "planted_uniform", "planted_views",
+    "MUTANTS", "Mutant", "planted", "planted_commit", "planted_endpoint", "planted_entrance",
+    "planted_far", "planted_isis", "planted_orders", "planted_sending", "planted_uniform",
+    "planted_views",
 ]  # fmt: skip

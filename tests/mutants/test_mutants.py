@@ -55,8 +55,9 @@ SLOW_TO_FIND = (
     "exclusion before the first view is a refusal",
     "condemned are never asked again",
     "stalled are never pardoned",
-    "what waits is sent in the next life",
-    "late reader answers in the next life",
+    "queue keeps a tools word for the next incarnation",
+    "what waits is sent in the next incarnation",
+    "late reader answers in the next incarnation",
 )
 """Bugs that may need more worlds than the quick suite has time for."""
 

@@ -18,7 +18,10 @@ from typing import Any
 
 import antiphon
 from antiphon.net.committing import Committer
-from antiphon.toolkit.commit import Decided, Effect, Multicast
+from antiphon.net.driver import Driver
+from antiphon.stack.effects import Effect
+from antiphon.stack.ports import Ports
+from antiphon.toolkit import commit
 from antiphon.toolkit.commit_messages import Begin, Decision, Vote, decode
 
 EXAMPLE = Path(__file__).parent.parent.parent / "examples" / "two_ledgers.py"
@@ -57,33 +60,39 @@ def arm_method(ledger: type, name: str, when: str) -> None:
 
 
 def arm_multicast(kind: type, when: str) -> None:
-    """Die before or after a message of this kind is multicast; or before a decision is noticed."""
-    right = Committer._do
+    """Die before a message of this kind is handed over to be sent, or when it has been sent."""
+    right, do_all = Ports._committed, Driver._do_all
+    said: list[bytes] = []
 
-    def armed(self: Committer, effects: list[Effect]) -> None:
-        is_said = any(
-            isinstance(one, Multicast) and isinstance(decode(one.payload), kind) for one in effects
+    def armed(self: Ports, effects: list[commit.Effect]) -> list[Effect]:
+        said.extend(
+            one.payload
+            for one in effects
+            if isinstance(one, commit.Multicast) and isinstance(decode(one.payload), kind)
         )
-        if is_said and when == "before":
+        if said and when == "before":
             die()
-        right(self, effects)
-        if is_said:
-            self._node.flush()
+        return right(self, effects)
+
+    def armed_do_all(self: Driver, effects: list[Effect]) -> None:
+        do_all(self, effects)
+        if said and not self._queue.waiting:
             die()
 
-    Committer._do = armed  # type: ignore[method-assign]
+    Ports._committed = armed  # type: ignore[method-assign]
+    Driver._do_all = armed_do_all  # type: ignore[method-assign]
 
 
 def arm_decided() -> None:
     """Die when a decision is delivered."""
-    right = Committer._do
+    right = Committer.do
 
-    def armed(self: Committer, effects: list[Effect]) -> None:
-        if any(isinstance(one, Decided) for one in effects):
+    def armed(self: Committer, effect: Any) -> None:
+        if isinstance(effect, commit.Decided):
             die()
-        right(self, effects)
+        right(self, effect)
 
-    Committer._do = armed  # type: ignore[method-assign]
+    Committer.do = armed  # type: ignore[method-assign]
 
 
 def main(me: str, members: dict[str, str], folder: str, step: str = "") -> None:

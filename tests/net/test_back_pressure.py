@@ -8,6 +8,7 @@ import asyncio
 import json
 import signal
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import repeat
 from pathlib import Path
 
@@ -31,10 +32,11 @@ from tests.net.processes import running
 from antiphon import BackPressureError, Batch, Group, Message, Order, UsageError
 from antiphon.core.ids import GroupNumber
 from antiphon.core.runs import Run
-from antiphon.net import life, stream
-from antiphon.net.group import RUN_BYTES_MAX
+from antiphon.net import stream
 from antiphon.net.node import Node
 from antiphon.net.transport import link
+from antiphon.stack.send_queue import RUN_BYTES_MAX
+from antiphon.stack.settings import Limits
 from antiphon.trace.schema import LEFT
 
 pytestmark = pytest.mark.net
@@ -43,6 +45,7 @@ DUET = ("alice", "bob")
 NUMBER = GroupNumber(0)
 UNREAD = 1024 * 1024
 UNSTABLE = 2 * 1024 * 1024
+SMALL = Limits(unstable_bytes=UNSTABLE)
 WRITE = 256 * 1024
 CHUNK = bytes(64 * 1024)
 FRAME = RUN_BYTES_MAX + len(CHUNK)
@@ -52,7 +55,6 @@ FRAME = RUN_BYTES_MAX + len(CHUNK)
 @pytest.fixture
 def _small_buffers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stream, "UNREAD_BYTES_MAX", UNREAD)
-    monkeypatch.setattr(life, "UNSTABLE_BYTES_MAX", UNSTABLE)
     monkeypatch.setattr(link, "WRITE_BYTES_MAX", WRITE)
     monkeypatch.setattr(link, "_WRITE_BYTES_LOW", WRITE // 4)
 
@@ -114,7 +116,7 @@ def test_member_that_does_not_read_slows_its_sender_and_loses_nothing(
     total = 600  # 37 MiB: several times what all buffers of both sides hold
 
     async def scene() -> None:
-        async with choir() as nodes:
+        async with choir(limits=SMALL) as nodes:
             alice, bob, carol = nodes.values()
             sent = 0
 
@@ -152,7 +154,7 @@ def test_member_that_stops_unread_still_gets_everything(
     total = 24
 
     async def scene() -> None:
-        async with choir(DUET, folder=tmp_path) as nodes:
+        async with choir(DUET, folder=tmp_path, limits=SMALL) as nodes:
             alice, bob = nodes.values()
             listening = asyncio.ensure_future(_listen(alice.group))
             await until(lambda: alice.group.stream.reader, "alice reads herself")
@@ -171,7 +173,7 @@ def test_sender_without_reader_is_told_to_read(form: str, loop_factory: LoopFact
     """What is refused was not multicast; what was not refused is read; then sending goes on."""
 
     async def scene() -> None:
-        async with choir(DUET) as nodes:
+        async with choir(DUET, limits=SMALL) as nodes:
             alice, bob = (node.group for node in nodes.values())
             listening = asyncio.ensure_future(_listen(bob))
             sent = 0
@@ -205,7 +207,7 @@ def test_sender_whose_reader_has_gone_is_told_too(end: str, loop_factory: LoopFa
     """A sender that waits for a reader does not wait for one that has ended."""
 
     async def scene() -> None:
-        async with choir(["alice"]) as nodes:
+        async with choir(["alice"], limits=SMALL) as nodes:
             group = nodes["alice"].group
             enough = asyncio.Event()
 
@@ -235,7 +237,7 @@ def test_sender_that_waits_for_room_is_released_by_a_stop(loop_factory: LoopFact
     """A stop ends the wait with a UsageError, and does not leave the sender hanging."""
 
     async def scene() -> None:
-        async with choir(["alice"]) as nodes:
+        async with choir(["alice"], limits=SMALL) as nodes:
             group = nodes["alice"].group
 
             async def send() -> None:
@@ -261,7 +263,7 @@ def test_members_that_send_inside_their_reader_loops_do_not_wait_for_each_other(
     count = 120  # of 128 KiB each, by each: 15 MiB in flight in every direction
 
     async def scene() -> None:
-        async with choir(names) as nodes:
+        async with choir(names, limits=SMALL) as nodes:
             total = count * len(names)
 
             async def sing(group: Group) -> int:
@@ -291,7 +293,7 @@ def test_reader_that_answers_with_more_than_the_buffer_holds_goes_on(
     """A task that reads and sends is not made to wait for itself."""
 
     async def scene() -> None:
-        async with choir(DUET) as nodes:
+        async with choir(DUET, limits=SMALL) as nodes:
             alice, bob = (node.group for node in nodes.values())
             listening = asyncio.ensure_future(_listen(bob))
             await alice.cbcast(b"go")
@@ -312,7 +314,7 @@ def test_cancelled_sender_leaves_the_group_usable(loop_factory: LoopFactory) -> 
     """A sender cancelled while a slow member holds it up leaves nothing half done."""
 
     async def scene() -> None:
-        async with choir(DUET) as nodes:
+        async with choir(DUET, limits=SMALL) as nodes:
             alice, bob = nodes.values()
             listening = asyncio.ensure_future(_listen(alice.group))
             await until(lambda: alice.group.stream.reader, "alice reads herself")
@@ -346,7 +348,7 @@ def test_order_of_waiting_senders_does_not_leak_into_each_other(loop_factory: Lo
     orders = [Order.FIFO, Order.CAUSAL] * 20
 
     async def scene() -> None:
-        async with choir(DUET) as nodes:
+        async with choir(DUET, limits=SMALL) as nodes:
             alice, bob = nodes.values()
             listening = asyncio.ensure_future(_listen(alice.group))
             await until(lambda: alice.group.stream.reader, "alice reads herself")
@@ -390,7 +392,7 @@ def test_member_that_sleeps_holds_senders_up_until_it_is_out(loop_factory: LoopF
 
     async def scene() -> None:
         addresses = free_addresses()
-        nodes = make_choir(addresses, timing=QUICK)
+        nodes = make_choir(addresses, timing=QUICK, limits=SMALL)
         alice, bob = nodes["alice"], nodes["bob"]
         carol = {"join": {"me": "carol", "members": addresses}, "count": 0, "timing": timing}
         with running("tests/net/endless_member.py", carol) as process:
@@ -411,14 +413,13 @@ def test_member_that_sleeps_holds_senders_up_until_it_is_out(loop_factory: LoopF
 
 @pytest.mark.usefixtures("_small_buffers")
 def test_answers_to_a_late_question_wait_at_their_sender(
-    loop_factory: LoopFactory, monkeypatch: pytest.MonkeyPatch
+    loop_factory: LoopFactory,
 ) -> None:
     """The delay queue is bounded too: what cannot be delivered is not confirmed."""
     held_max = 512 * 1024
-    monkeypatch.setattr(life, "HELD_BYTES_MAX", held_max)
 
     async def scene() -> None:
-        async with choir() as nodes:
+        async with choir(limits=replace(SMALL, held_bytes=held_max)) as nodes:
             alice, bob, carol = (nodes[name] for name in TRIO)
             readers = [asyncio.ensure_future(read(each.group, 401)) for each in (alice, bob, carol)]
             late = carol.life.mesh.peers[alice.life.process].link
@@ -428,16 +429,21 @@ def test_answers_to_a_late_question_wait_at_their_sender(
             await alice.group.cbcast(b"question")
             await until(lambda: _delivered(bob)[0] == 1, "bob has heard it")
             answers = asyncio.ensure_future(bob.group.cbcast_many(repeat(CHUNK, 400)))
-            await _standstill(lambda: carol.life.intake.backlog.byte_count)
+            await _standstill(lambda: _held_bytes(carol))
             assert not answers.done()
-            assert held_max < carol.life.intake.backlog.byte_count < UNSTABLE + 3 * FRAME
+            assert held_max < _held_bytes(carol) < UNSTABLE + 3 * FRAME
             late._transport.resume_reading()
             heard = await asyncio.gather(*readers)
             await answers
             assert [message.payload for message in heard[2]][:2] == [b"question", CHUNK]
-            assert carol.life.intake.backlog.byte_count == 0
+            assert _held_bytes(carol) == 0
 
     play(loop_factory, scene())
+
+
+def _held_bytes(node: Node) -> int:
+    assert node.life.member is not None
+    return node.life.member.ordering.held_bytes
 
 
 def _delivered(node: Node) -> list[int]:

@@ -33,6 +33,8 @@ from antiphon import (
 from antiphon.core.runs import PORT_CALLS
 from antiphon.net.calling import CALL_BYTES_MAX
 from antiphon.net.node import Node
+from antiphon.stack.inputs import MulticastRequested
+from antiphon.stack.send_queue import How, WaitingLetter
 
 pytestmark = pytest.mark.net
 
@@ -279,8 +281,9 @@ def test_cancelled_call_leaves_nothing_behind(loop_factory: LoopFactory) -> None
             with pytest.raises(TimeoutError):
                 async with asyncio.timeout(0.05):
                     await alice.call(b"x")
-            assert alice.calling._calls is not None
-            assert not alice.calling._calls._open
+            assert nodes["alice"].life.endpoint is not None
+            assert not nodes["alice"].life.endpoint.ports.calls._open
+            assert not alice.calling._waiting
             reading = serve([nodes["bob"]], echo)
             assert (await alice.call(b"y")).answers == {"bob": b"y"}
         await asyncio.gather(*reading)
@@ -297,13 +300,15 @@ def test_nonsense_on_the_port_is_ignored(
         async with choir(NAMES[:2]) as nodes:
             reading = serve([nodes["bob"]], echo)
             alice = nodes["alice"]
-            alice.post(b"\xff", Order.CAUSAL, uniform=False, port=PORT_CALLS)
-            alice.post_letter(alice.member_named("bob"), b"\xff", PORT_CALLS)
+            alice.life.give(MulticastRequested([b"\xff"], How(Order.CAUSAL, port=PORT_CALLS), 1))
+            alice.sending.queue.put(WaitingLetter(alice.member_named("bob"), b"\xff", PORT_CALLS))
             assert (await alice.group.call(b"y")).answers == {"bob": b"y"}
         await asyncio.gather(*reading)
 
     play(loop_factory, scene())
-    assert caplog.text.count("a call of alice is ignored") == 3, "alice gets her own multicast too"
+    assert caplog.text.count("a word of alice to a tool of the group is ignored") == 3, (
+        "alice gets her own multicast too"
+    )
 
 
 def test_unfit_calls_are_refused_at_once(loop_factory: LoopFactory) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 from contextlib import suppress
+from dataclasses import replace
 
 import pytest
 from tests.net.harness import (
@@ -23,10 +24,12 @@ from tests.net.harness import (
 from antiphon import AntiphonError, ExcludedError, View
 from antiphon.bench.coming_back import come_back_s
 from antiphon.core.frames import Frame
+from antiphon.net.driver import Driver
 from antiphon.net.joining import make_node
-from antiphon.net.life import Life
 from antiphon.net.node import Node
 from antiphon.net.session.peer import Peer
+from antiphon.stack.inputs import MemberStalled
+from antiphon.stack.settings import Limits
 
 pytestmark = pytest.mark.net
 
@@ -41,35 +44,38 @@ def test_several_that_were_stopped_come_back_together(stopped: int, turn: int) -
 
 def _condemn(node: Node, other: Node, *, is_certain: bool = True) -> None:
     """Let one node take another for dead, or for stalled."""
-    peer = node.life.mesh.peers[other.life.process]
-    node.life.on_dead(peer, "a test says so", is_certain=is_certain)
+    process = other.life.process
+    if is_certain:
+        node.life.on_dead(node.life.mesh.peers[process], "a test says so")
+    else:
+        node.life.give(MemberStalled(process, "a test says so"))
 
 
 def _delay_reading(monkeypatch: pytest.MonkeyPatch, name: str, delay_s: float) -> list[float]:
     """Let what is sent to ``name`` reach its machine late, until the returned list is emptied."""
     delays = [delay_s]
-    due: dict[Life, float] = {}
-    right_frame, right_read = Life.on_frame, Life.on_read
+    due: dict[Driver, float] = {}
+    right_frame, right_read = Driver.on_frame, Driver.on_read
 
-    def later(life: Life, action: object, *what: object) -> None:
+    def later(life: Driver, action: object, *what: object) -> None:
         loop = asyncio.get_running_loop()
         due[life] = max(due.get(life, 0.0), loop.time() + (delays[0] if delays else 0.0))
         loop.call_at(due[life], action, life, *what)  # type: ignore[arg-type]
 
-    def on_frame(life: Life, peer: Peer, frame: Frame) -> None:
+    def on_frame(life: Driver, peer: Peer, frame: Frame) -> None:
         if life.process.name != name or not (delays or life in due):
             right_frame(life, peer, frame)
         else:
             later(life, _suppressed(right_frame), peer, frame)
 
-    def on_read(life: Life, peer: Peer) -> None:
+    def on_read(life: Driver, peer: Peer) -> None:
         if life.process.name != name or not (delays or life in due):
             right_read(life, peer)
         else:
             later(life, _suppressed(right_read), peer)
 
-    monkeypatch.setattr(Life, "on_frame", on_frame)
-    monkeypatch.setattr(Life, "on_read", on_read)
+    monkeypatch.setattr(Driver, "on_frame", on_frame)
+    monkeypatch.setattr(Driver, "on_read", on_read)
     return delays
 
 
@@ -123,16 +129,17 @@ def test_junior_of_two_whose_senior_stalls_learns_that_it_is_out(
     rejoin: bool, loop_factory: LoopFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It gives the senior up and is blocked; the senior goes on without it, and it is told."""
-    monkeypatch.setattr("antiphon.net.stall.STALL_S", 0.3)
     monkeypatch.setattr("antiphon.net.stream.UNREAD_BYTES_MAX", 200_000)
-    monkeypatch.setattr("antiphon.net.life.UNSTABLE_BYTES_MAX", 400_000)
 
     async def scene() -> None:
-        nodes = make_choir(free_addresses(["alice", "bob"]), timing=QUICK, drain_s=1.0)
+        timing, limits = replace(QUICK, stall_us=300_000), Limits(unstable_bytes=400_000)
+        nodes = make_choir(
+            free_addresses(["alice", "bob"]), timing=timing, limits=limits, drain_s=1.0
+        )
         alice = nodes["alice"]
         bob = make_node(
-            "choir", "bob", members=dict(_addresses(nodes)), timing=QUICK, drain_s=1.0,
-            rejoin=rejoin,
+            "choir", "bob", members=dict(_addresses(nodes)), timing=timing, limits=limits,
+            drain_s=1.0, rejoin=rejoin,
         )  # fmt: skip
         await start_all([alice, bob])
         views: list[View] = []

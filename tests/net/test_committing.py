@@ -25,6 +25,8 @@ from antiphon import Committer, InDoubtError, Order, UsageError
 from antiphon.core.runs import PORT_COMMIT
 from antiphon.net.committing import BODY_BYTES_MAX
 from antiphon.net.joining import make_node
+from antiphon.stack.inputs import MulticastRequested
+from antiphon.stack.send_queue import How, WaitingLetter
 from antiphon.trace.verdict import Property, Status
 
 pytestmark = pytest.mark.net
@@ -353,13 +355,15 @@ def test_nonsense_on_the_port_is_ignored(
         found = house(TRIO[:2])
         await enter(found)
         node = found.nodes["bob"]
-        node.post(b"\xff", Order.CAUSAL, uniform=False, port=PORT_COMMIT)
-        node.post_letter(node.member_named("alice"), b"\xff", PORT_COMMIT)
+        node.life.give(MulticastRequested([b"\xff"], How(Order.CAUSAL, port=PORT_COMMIT), 1))
+        node.sending.queue.put(WaitingLetter(node.member_named("alice"), b"\xff", PORT_COMMIT))
         assert (await found.committers["bob"].begin(b"x")).is_committed
         await leave(found)
 
     play(loop_factory, scene())
-    assert caplog.text.count("a word of bob on a transaction is ignored") == 2
+    assert caplog.text.count("a word of bob to a tool of the group is ignored") == 3, (
+        "bob gets his own too"
+    )
 
 
 def test_wrong_use_is_refused_at_once(loop_factory: LoopFactory) -> None:

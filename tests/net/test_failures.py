@@ -31,9 +31,10 @@ from tests.net.harness import (
 )
 from tests.net.processes import running
 
-from antiphon import ExcludedError, Group, Message, UsageError, View
+from antiphon import ExcludedError, Group, Message, Timing, UsageError, View
 from antiphon.net.joining import make_node
 from antiphon.net.node import Node
+from antiphon.stack.settings import Limits
 from antiphon.trace.schema import LEFT
 
 pytestmark = pytest.mark.net
@@ -386,12 +387,13 @@ def test_member_that_takes_nothing_for_too_long_is_given_up(
     loop_factory: LoopFactory, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """A member whose application never reads holds senders up for so long, and no longer."""
-    monkeypatch.setattr("antiphon.net.stall.STALL_S", 0.3)
     monkeypatch.setattr("antiphon.net.stream.UNREAD_BYTES_MAX", 200_000)
-    monkeypatch.setattr("antiphon.net.life.UNSTABLE_BYTES_MAX", 400_000)
 
     async def scene() -> None:
-        nodes = make_choir(free_addresses(), folder=tmp_path, drain_s=1.0)
+        nodes = make_choir(
+            free_addresses(), folder=tmp_path, drain_s=1.0, timing=Timing(stall_us=300_000),
+            limits=Limits(unstable_bytes=400_000),
+        )  # fmt: skip
         alice, bob, carol = nodes.values()
         await start_all([alice, bob, carol])
         readers = [asyncio.ensure_future(_keep_reading(node.group)) for node in (alice, bob)]

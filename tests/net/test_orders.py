@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from antiphon.core.records import PAYLOAD_BYTES_MAX
 from antiphon.net import stream
 from antiphon.net.node import Node
 from antiphon.net.stream import Event
+from antiphon.stack.settings import Limits
 from antiphon.trace.verdict import Property, Status
 
 pytestmark = pytest.mark.net
@@ -308,10 +310,9 @@ def test_letters_wait_for_a_slow_reader(
 ) -> None:
     """Who does not read acknowledges no more; when it reads again, all letters come."""
     monkeypatch.setattr(stream, "UNREAD_BYTES_MAX", 64 * 1024)
-    monkeypatch.setattr("antiphon.stack.send_queue.OUTGOING_BYTES_MAX", 64 * 1024)
 
     async def scene() -> None:
-        async with choir(TRIO[:2]) as nodes:
+        async with choir(TRIO[:2], limits=Limits(queued_bytes=64 * 1024)) as nodes:
             alice, bob = (node.group for node in nodes.values())
 
             async def write() -> None:
@@ -329,14 +330,12 @@ def test_letters_wait_for_a_slow_reader(
     play(loop_factory, scene())
 
 
-def test_member_that_never_acknowledges_a_letter_is_given_up(
-    loop_factory: LoopFactory, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_member_that_never_acknowledges_a_letter_is_given_up(loop_factory: LoopFactory) -> None:
     """It lives, but holds a sender up: after a while it is out of the view, and others go on."""
-    monkeypatch.setattr("antiphon.net.stall.STALL_S", 0.3)
 
     async def scene() -> None:
-        async with infiltrated(timing=QUICK, drain_s=0.5) as group:
+        timing = replace(QUICK, stall_us=300_000)
+        async with infiltrated(timing=timing, drain_s=0.5) as group:
             alice = group.nodes["alice"].group
             await alice.send("carol", b"are you there?")
             await asyncio.wait_for(alice.cbcast(b"go on"), 10)

@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from tests.net.harness import (
@@ -37,8 +38,11 @@ from antiphon import (
     Message,
     Request,
 )
+from antiphon.core.ids import ProcessId
+from antiphon.core.runs import Run
 from antiphon.net.joining import make_node
 from antiphon.net.node import Node
+from antiphon.stack.effects import Effect
 
 pytestmark = pytest.mark.net
 
@@ -80,7 +84,7 @@ async def hold_up_carol(nodes: Nodes, monkeypatch: pytest.MonkeyPatch) -> None:
     await alice.cbcast_many([b"x"] * 10)
     await until(lambda: bob.stream.is_full, "bob reads nothing")
     await carol.send("bob", b"hello?")
-    assert not nodes["carol"].life.may_multicast
+    assert not nodes["carol"].life.member.may_multicast  # type: ignore[union-attr]
 
 
 async def _end(nodes: Sequence[Node], readers: Sequence[Reader]) -> None:
@@ -107,7 +111,7 @@ def test_request_that_waits_when_its_process_is_excluded_was_done_by_nobody(
         await until(lambda: b"sent" in readers[0].said, "alice is asked")
         await hold_up_carol(nodes, monkeypatch)
         waiting = asyncio.ensure_future(carol.call(b"waiting", timeout_s=None))
-        await until(lambda: nodes["carol"]._outgoing.waiting, "it waits")
+        await until(lambda: nodes["carol"].sending.queue.waiting, "it waits")
         shut_out_carol(nodes)
         with pytest.raises(DefiniteCallError, match="never went out"):
             await waiting
@@ -153,7 +157,7 @@ def test_what_a_tool_wanted_to_say_in_an_earlier_life_is_never_said(
             said = asyncio.ensure_future(committers["carol"].begin(b"old"))
         else:
             reader.open[0].answer(b"old")
-        await until(lambda: nodes["carol"]._outgoing.waiting, "it waits")
+        await until(lambda: nodes["carol"].sending.queue.waiting, "it waits")
         old = nodes["carol"].life
         shut_out_carol(nodes)
         await until(lambda: old.is_over, "carol is out")
@@ -176,13 +180,17 @@ def test_what_a_tool_wanted_to_say_in_an_earlier_life_is_never_said(
 def _spy(node: Node) -> list[bytes]:
     """Return a list of all that a node's tools are handed from now on."""
     heard: list[bytes] = []
-    hand_over = node._hand_over
+    assert node.life.endpoint is not None
+    ports = node.life.endpoint.ports
+    deliver = ports.deliver
 
-    def listen(run: object) -> None:
-        heard.extend(run.payloads)  # type: ignore[attr-defined]
-        hand_over(run)  # type: ignore[arg-type]
+    def listen(sender: ProcessId, run: Run, now_us: int) -> list[Effect]:
+        heard.extend(run.payloads)
+        return deliver(sender, run, now_us)
 
-    node._hand_over = listen  # type: ignore[method-assign]
+    spied = Mock(wraps=ports)
+    spied.deliver = listen
+    node.life.endpoint.ports = spied
     return heard
 
 
@@ -191,7 +199,7 @@ def test_replier_that_has_something_to_send_asks_for_the_acknowledgement(
     what: str, loop_factory: LoopFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However patient the caller is with acknowledgements, what follows a reply goes out."""
-    monkeypatch.setattr("antiphon.net.paying.OWING_S_MAX", 1_000.0)
+    monkeypatch.setattr("antiphon.stack.endpoint.ACKNOWLEDGE_US", 1_000_000_000)
 
     async def scene() -> None:
         async with choir(TRIO) as nodes:

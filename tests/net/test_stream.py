@@ -11,7 +11,7 @@ from antiphon import Batch, Group, Message, Order, UsageError
 from antiphon.core.frames import decode_frame
 from antiphon.core.records import PAYLOAD_BYTES_MAX
 from antiphon.core.runs import Stamp
-from antiphon.net.group import RUN_BYTES_MAX, RUN_MESSAGES_MAX
+from antiphon.stack.send_queue import RUN_BYTES_MAX, RUN_MESSAGES_MAX
 
 pytestmark = pytest.mark.net
 

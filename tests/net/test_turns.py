@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import replace
 
 import pytest
 from tests.net.harness import (
@@ -29,7 +29,7 @@ from antiphon import (
 )
 from antiphon.core.ids import ProcessId
 from antiphon.net.node import Node
-from antiphon.net.stall import Stall
+from antiphon.stack.settings import Limits
 
 pytestmark = pytest.mark.net
 
@@ -144,20 +144,6 @@ async def _leave(nodes: Sequence[Node], readers: Sequence[Reader]) -> None:
     await asyncio.gather(*(reader.task for reader in readers))
 
 
-def test_only_who_does_not_move_at_all_is_given_up() -> None:
-    """A debtor that acknowledges now and then, however little, has its time begun anew."""
-    stall = Stall()
-    debt: Any = (B, "letter")
-    for second in range(0, 100, 20):
-        assert stall.look(second * SECOND_US, {debt: second}) == []
-    assert stall.look(109 * SECOND_US, {debt: 80}) == []
-    assert stall.look(110 * SECOND_US, {debt: 80}) == [
-        (B, "it has not acknowledged a letter for 30 s")
-    ]
-    assert stall.look(111 * SECOND_US, {}) == []
-    assert stall.look(112 * SECOND_US, {debt: 80}) == [], "nobody has waited in between"
-
-
 async def _write_in_vain(alice: Group, bob: Group, carol: Group) -> None:
     """Have alice send a letter to bob, who reads nothing, and so acknowledges nothing."""
     await carol.cbcast_many([b"x"] * 10)
@@ -170,10 +156,10 @@ def test_tool_that_waits_for_a_letter_gives_its_debtor_up(
 ) -> None:
     """A decision does not wait for ever for a member that does not read, though no task waits."""
     monkeypatch.setattr("antiphon.net.stream.UNREAD_BYTES_MAX", 100)
-    monkeypatch.setattr("antiphon.net.stall.STALL_S", 0.5)
 
     async def scene() -> None:
-        nodes = make_choir(free_addresses(TRIO), timing=QUICK, drain_s=1.0)
+        timing = replace(QUICK, stall_us=500_000)
+        nodes = make_choir(free_addresses(TRIO), timing=timing, drain_s=1.0)
         committers = [Committer(node.group, vote_s=1.0) for node in nodes.values()]
         await start_all(list(nodes.values()))
         alice, bob, carol = nodes.values()
@@ -257,14 +243,12 @@ def test_orders_mix_behind_a_letter_and_keep_their_order(loop_factory: LoopFacto
     play(loop_factory, scene())
 
 
-def test_blocked_view_is_nobodys_debt(
-    loop_factory: LoopFactory, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_blocked_view_is_nobodys_debt(loop_factory: LoopFactory) -> None:
     """While a view is being left, time spent waiting is not held against members."""
-    monkeypatch.setattr("antiphon.net.stall.STALL_S", 0.2)
 
     async def scene() -> None:
-        nodes = make_choir(free_addresses(TRIO), timing=QUICK, drain_s=0.3)
+        timing = replace(QUICK, stall_us=200_000)
+        nodes = make_choir(free_addresses(TRIO), timing=timing, drain_s=0.3)
         alice, bob, carol = nodes.values()
         await start_all([alice, bob, carol])
         readers = [Reader(node.group) for node in (alice, bob)]
@@ -286,10 +270,9 @@ def test_calls_that_wait_behind_a_letter_hold_their_caller_up(
 ) -> None:
     """Those that want no reply too: what waits to be sent is bounded, whoever sends it."""
     monkeypatch.setattr("antiphon.net.stream.UNREAD_BYTES_MAX", 100)
-    monkeypatch.setattr("antiphon.stack.send_queue.OUTGOING_BYTES_MAX", 10_000)
 
     async def scene() -> None:
-        async with choir(TRIO) as nodes:
+        async with choir(TRIO, limits=Limits(queued_bytes=10_000)) as nodes:
             alice, bob, carol = (node.group for node in nodes.values())
             readers = [Reader(group) for group in (alice, carol)]
             await _write_in_vain(alice, bob, carol)
@@ -301,7 +284,7 @@ def test_calls_that_wait_behind_a_letter_hold_their_caller_up(
             calling = asyncio.ensure_future(call())
             await asyncio.sleep(0.2)
             assert not calling.done()
-            assert len(nodes["alice"]._outgoing.waiting) < 15
+            assert len(nodes["alice"].sending.queue.waiting) < 15
             readers.append(Reader(bob))
             await calling
             await until(lambda: len(readers[1].requests) == 50, "carol is asked all")

@@ -174,11 +174,10 @@ class Table:
             case Letter():
                 self._do(target, machine.take_letter(source, item, now_us))
             case Run():
-                ready = machine.receive(source, item)
-                if ready is None:
-                    self._do(target, machine.take_run(source, item, now_us))
+                if machine.receive_plain(source, item):
+                    self._deliver(target, [item])
                 else:
-                    self._deliver(target, ready)
+                    self._do(target, machine.take_run(source, item, now_us))
             case [Run() as run]:
                 self._do(target, machine.take_run(source, run, now_us, relayed=True))
             case _:

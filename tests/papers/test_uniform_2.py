@@ -17,7 +17,7 @@
 
 from tests.papers.play import Play, catches, findings, world
 
-from antiphon.sim.oracle import judge
+from antiphon.oracle import judge
 from antiphon.sim.world import World
 from antiphon.trace.verdict import Property, Status
 

@@ -302,7 +302,7 @@ class Planted(NamedTuple):
 _LACK = "antiphon.ordering.vector.Clock.lack"
 _QUEUE = "antiphon.ordering.vector.DelayQueue"
 _CUT = "antiphon.ordering.vector._after"
-_MACHINE = "antiphon.stack.process.VectorDomain"
+_MACHINE = "antiphon.stack.static_process.VectorDomain"
 
 PLANTED = [
     Planted(_LACK, _lacks_nothing, fifo_channels=True, judge="graph"),

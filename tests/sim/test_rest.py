@@ -90,7 +90,7 @@ def test_lost_state_excuses_nothing_else() -> None:
     lives = list(world.lives.values())
     members = [life for life in lives if life.is_up and not is_castaway(life, lives)]
     assert len(members) == 3
-    assert not any(life.transfer.has_state for life in members)
+    assert not any(life.has_state for life in members)
     assert unrest(lives, []) == ""
     assert not is_hopeless(lives)
     first = members[0]

@@ -1,44 +1,19 @@
-"""The queue of what a process has yet to send, life after life."""
+"""The queue of what a process has yet to send, incarnation after incarnation."""
 
 from collections.abc import Sequence
 
 from antiphon.core.ids import ProcessId
 from antiphon.core.runs import PORT_APPLICATION, PORT_CALLS, Order
 from antiphon.stack.send_queue import (
-    OUTGOING_BYTES_MAX,
+    RUN_BYTES_MAX,
     How,
     Item,
-    Outgoing,
+    SendQueue,
     WaitingLetter,
     WaitingRun,
 )
 
 B, C = ProcessId("b"), ProcessId("c")
-
-
-class Life:
-    """Lets out what a test allows."""
-
-    def __init__(self, *, may_multicast: bool = True) -> None:
-        """Be in a view with b."""
-        self.may_multicast = may_multicast
-        self.sent: list[bytes] = []
-
-    def may_send(self, to: ProcessId, port: int) -> bool:
-        """Whether anything may go out."""
-        return self.may_multicast
-
-    def has_member(self, process: ProcessId) -> bool:
-        """Whether it is b."""
-        return process == B
-
-    def multicast(self, payloads: Sequence[bytes], how: How, byte_count: int) -> None:
-        """Note it."""
-        self.sent += payloads
-
-    def send_letter(self, to: ProcessId, payload: bytes, port: int) -> None:
-        """Note it."""
-        self.sent.append(payload)
 
 
 def run(*payloads: bytes, port: int = PORT_APPLICATION) -> WaitingRun:
@@ -61,85 +36,107 @@ def payloads_of(items: Sequence[Item]) -> list[bytes]:
     ]
 
 
-def test_everything_leaves_in_the_order_in_which_it_was_handed_over() -> None:
-    """Runs, letters and replies keep their order; a letter to who is gone is dropped."""
-    outgoing = Outgoing()
-    for item in (run(b"1"), letter(b"2"), letter(b"lost", C), letter(b"3", port=PORT_CALLS)):
-        outgoing.put(item)
-    closed = Life(may_multicast=False)
-    assert not outgoing.send(closed)
-    assert not closed.sent
-    life = Life()
-    assert outgoing.send(life)
-    assert life.sent == [b"1", b"2", b"3"]
+def emptied(queue: SendQueue) -> list[bytes]:
+    """Take out all that waits; return what it says."""
+    return payloads_of([queue.take() for _ in range(len(queue.waiting))])
 
 
-def test_letter_to_nobody_waits_until_a_view_says_so() -> None:
-    """Between two views it cannot be said who is gone."""
-    outgoing = Outgoing()
-    outgoing.put(letter(b"x", C))
-    assert not outgoing.send(Life(may_multicast=False))
-    assert outgoing.waiting
-    assert outgoing.send(Life())
+def test_everything_is_taken_out_in_the_order_in_which_it_was_handed_over() -> None:
+    """Runs, letters and replies keep their order (what may go out, the endpoint knows)."""
+    queue = SendQueue()
+    for item in (run(b"1"), letter(b"2"), letter(b"other", C), letter(b"3", port=PORT_CALLS)):
+        queue.put(item)
+    assert emptied(queue) == [b"1", b"2", b"other", b"3"]
+    assert not queue.waiting
+
+
+def test_runs_that_follow_each_other_in_the_same_way_leave_as_one() -> None:
+    """Not in another way, on another port, with a letter in between, or if it grew too large."""
+    queue = SendQueue()
+    total = How(Order.TOTAL)
+    queue.put(run(b"1"))
+    queue.put(run(b"2", b"3"))
+    queue.put(WaitingRun(total, [b"4"], 1))
+    queue.put(run(b"5"))
+    queue.put(letter(b"6"))
+    queue.put(run(b"7"))
+    queue.put(run(b"8", port=PORT_CALLS))
+    queue.put(run(b"9", port=PORT_CALLS))
+    queue.put(run(bytes(RUN_BYTES_MAX)))
+    queue.put(run(b"10"))
+    said = [payloads_of([item]) for item in queue.waiting]
+    assert said == [
+        [b"1", b"2", b"3"], [b"4"], [b"5"], [b"6"], [b"7"], [b"8"], [b"9"],
+        [bytes(RUN_BYTES_MAX)], [b"10"],
+    ]  # fmt: skip
 
 
 def test_only_so_much_and_few_letters_may_wait() -> None:
     """A second letter of the application has to wait outside; replies are bounded by who asks."""
-    outgoing = Outgoing()
-    assert outgoing.takes_letters
-    outgoing.put(letter(b"reply", port=PORT_CALLS))
-    assert outgoing.takes_letters
-    outgoing.put(letter(b"x"))
-    assert not outgoing.takes_letters
-    outgoing.put(run(bytes(OUTGOING_BYTES_MAX)))
-    assert outgoing.is_full
-    assert outgoing.send(Life())
-    assert outgoing.takes_letters
-    assert not outgoing.is_full
+    queue = SendQueue(bytes_max=1_000)
+    assert queue.takes_letters
+    queue.put(letter(b"reply", port=PORT_CALLS))
+    assert queue.takes_letters
+    queue.put(letter(b"x"))
+    assert not queue.takes_letters
+    assert not queue.is_full
+    queue.put(run(bytes(1_000)))
+    assert queue.is_full
+    emptied(queue)
+    assert queue.takes_letters
+    assert not queue.is_full
 
 
 def test_message_of_a_tool_is_taken_back_while_it_waits() -> None:
     """Once, and only the very message."""
-    outgoing = Outgoing()
+    queue = SendQueue()
     request = b"request"
-    outgoing.put(run(request))
-    outgoing.put(run(request, port=PORT_CALLS))
-    assert outgoing.withdraw(request)
-    assert not outgoing.withdraw(request)
-    assert payloads_of(list(outgoing.waiting)) == [request]
+    queue.put(run(request))
+    queue.put(run(request, port=PORT_CALLS))
+    assert queue.withdraw(request)
+    assert not queue.withdraw(request)
+    assert payloads_of(list(queue.waiting)) == [request]
 
 
-def test_what_waits_when_a_life_ends_ends_with_it() -> None:
+def test_what_waits_when_an_incarnation_ends_ends_with_it() -> None:
     """All of it is dropped; what the application sent is told, once, and in order."""
-    outgoing = Outgoing()
+    queue = SendQueue()
     for item in (run(b"1", b"2"), run(b"tool", port=PORT_CALLS), letter(b"3")):
-        outgoing.put(item)
-    assert payloads_of(outgoing.end_life()) == [b"1", b"2", b"tool", b"3"]
-    assert not outgoing.waiting
-    assert outgoing.takes_letters
-    assert outgoing.unsent_bytes
-    assert payloads_of(outgoing.tell()) == [b"1", b"2", b"3"]
-    assert not outgoing.tell()
-    assert not outgoing.unsent_bytes
+        queue.put(item)
+    assert payloads_of(queue.end_incarnation()) == [b"1", b"2", b"tool", b"3"]
+    assert not queue.waiting
+    assert queue.takes_letters
+    assert queue.unsent_bytes
+    assert payloads_of(queue.tell()) == [b"1", b"2", b"3"]
+    assert not queue.tell()
+    assert not queue.unsent_bytes
 
 
-def test_what_is_sent_before_the_next_life_is_read_belongs_to_the_last() -> None:
-    """Also when the next life has begun already, or the one after that; tools go by the life."""
-    outgoing = Outgoing()
-    outgoing.end_life()
-    outgoing.end_life()
-    assert outgoing.is_void
-    outgoing.put(run(b"of the first"))
-    outgoing.put(run(b"tool", port=PORT_CALLS))
-    outgoing.come_to(2)
-    outgoing.put(letter(b"of the second"))
-    life = Life()
-    outgoing.send(life)
-    assert life.sent == [b"tool"]
-    outgoing.come_to(3)
-    assert not outgoing.is_void
-    outgoing.put(run(b"of the third"))
-    outgoing.send(life)
-    assert life.sent == [b"tool", b"of the third"]
-    outgoing.drop(run(b"too late"))
-    assert payloads_of(outgoing.tell()) == [b"of the first", b"of the second", b"too late"]
+def test_what_is_sent_before_the_next_incarnation_is_read_belongs_to_the_last() -> None:
+    """Also when the next one has begun, or the one after that; tools go by the incarnation."""
+    queue = SendQueue()
+    queue.end_incarnation()
+    queue.end_incarnation()
+    assert queue.is_void
+    queue.put(run(b"of the first"))
+    queue.put(run(b"tool", port=PORT_CALLS))
+    queue.come_to(2)
+    queue.put(letter(b"of the second"))
+    assert emptied(queue) == [b"tool"]
+    queue.come_to(3)
+    assert not queue.is_void
+    queue.put(run(b"of the third"))
+    assert emptied(queue) == [b"of the third"]
+    queue.drop(run(b"too late"))
+    assert payloads_of(queue.tell()) == [b"of the first", b"of the second", b"too late"]
+
+
+def test_incarnation_that_never_was_a_member_ends_with_its_tools_only() -> None:
+    """What the application sent waits for the next one: it has read nothing of this one."""
+    queue = SendQueue()
+    for item in (run(b"1"), run(b"tool", port=PORT_CALLS), letter(b"2")):
+        queue.put(item)
+    assert payloads_of(queue.end_tools()) == [b"tool"]
+    assert not queue.is_void
+    assert emptied(queue) == [b"1", b"2"]
+    assert not queue.tell()

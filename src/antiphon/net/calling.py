@@ -55,7 +55,7 @@ class Calling:
         """Used by the node; applications use their group."""
         self._node = node
         self._waiting: dict[int, asyncio.Future[Replies]] = {}
-        self._count = 0
+        self._count = self._number = 0
 
     # The application's part.
 
@@ -86,7 +86,8 @@ class Calling:
         if wanted is Wanted.NONE:
             node.life.give(CallRequested(0, payload, wanted, None, order))
             return Replies((), {})
-        number = self._count
+        self._number += 1  # not before: it may have waited, and others have called since
+        number = self._number
         ending: asyncio.Future[Replies] = asyncio.get_running_loop().create_future()
         self._waiting[number] = ending
         try:

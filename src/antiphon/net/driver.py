@@ -450,7 +450,8 @@ class Driver:
             return
         is_current = endpoint.view is not None and run.view == endpoint.view.number
         effects = endpoint.step(RunsReceived(peer, (run,), is_relayed), self.now_us())
-        if self.recorder is not None and is_current:
+        is_refused = any(isinstance(effect, RejectPeer) for effect in effects)
+        if self.recorder is not None and is_current and not is_refused:
             self.recorder.run("receive", run, self._queue_depth())
         self._do_all(effects)
 

@@ -26,7 +26,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from antiphon.core.control import Alive, Beat, StateChunk, StateTaken
-from antiphon.core.errors import PeerError
+from antiphon.core.errors import PeerError, UsageError
 from antiphon.core.ids import ProcessId
 from antiphon.core.runs import PORT_APPLICATION, PORT_ORDER, Run
 from antiphon.core.views import View
@@ -196,6 +196,9 @@ class Endpoint:
             self._sender.multicast(asked)
 
     def _send(self, asked: LetterRequested) -> None:
+        if asked.to == self.me:
+            message = "a letter goes to another member: a process has no need to send itself one"
+            raise UsageError(message)
         self._sender.send(asked)
 
     def _ask_tools(self, asked: Input) -> None:
@@ -402,7 +405,7 @@ class Endpoint:
                 self._sender.restore(process)
             case LeaveGroup(why):
                 self._agenda.done.append(effect)
-                self._end(why)
+                self._end(f"{self.me} is out of the group: {why}" if why else "")
                 return
             case _:
                 pass

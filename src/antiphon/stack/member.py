@@ -356,7 +356,7 @@ class Member:
             run.view != self._plain_view
             or run.sender >= len(self._members)
             or self._members[run.sender] != peer
-            or self._received_bytes >= self._confirmed_bytes_max
+            or self._received_bytes + run.byte_count >= self._confirmed_bytes_max
             or self._stability.kept_bytes > self._unstable_bytes_max
             or not self._ordering.receive_plain(run)
         ):

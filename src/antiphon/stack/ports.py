@@ -90,6 +90,7 @@ class Ports:
                 for payload in run.payloads:
                     effects += self._called(take(sender, payload))
             elif run.port == PORT_COMMIT and self.commit is not None:
+                _refuse_letter(run)
                 for payload in run.payloads:
                     effects += self._committed(self.commit.deliver(sender, payload, now_us))
         except PeerError as error:
@@ -117,6 +118,9 @@ class Ports:
 
     def answer(self, answered: RequestAnswered) -> None:
         """Send the answer of the application, or its refusal."""
+        if answered.caller == self._me or not answered.number:
+            message = "nobody waits for an answer to this request"
+            raise UsageError(message)
         if answered.payload is None:
             said = self.calls.refuse(answered.number, answered.why)
         else:
@@ -212,3 +216,9 @@ class Ports:
             if any(payload is request for payload in never)
         }
         return self._called(self.calls.abandon(why, unsent))
+
+
+def _refuse_letter(run: Run) -> None:
+    if type(run) is Letter:
+        message = "a word on a transaction is for all members, and came to one alone"
+        raise PeerError(message)
