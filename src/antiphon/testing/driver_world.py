@@ -16,10 +16,11 @@ import msgspec
 
 from antiphon.core.errors import AntiphonError, UsageError
 from antiphon.core.views import View
+from antiphon.net.committing import Committer
 from antiphon.net.group import Group
 from antiphon.oracle import judge
 from antiphon.testing.cluster import Cluster, Process
-from antiphon.testing.driver_application import Application
+from antiphon.testing.driver_application import Application, Voter
 from antiphon.testing.driver_scenario import DriverScenario, Step
 from antiphon.trace.schema import Event
 from antiphon.trace.verdict import Property, Status
@@ -31,8 +32,12 @@ STALE_S = 3.0
 """Between two looks at whether a world is at rest."""
 
 _SETTLE_S = 0.3
+_QUIET_S = 0.7
+"""What tools say of their own accord, of who has joined for instance, arrives within this time."""
+
 _CONNECT_S = 10.0
 _ROUNDS = 4
+_VOTE_S = 1.0
 _LOOKS = 40
 _GROUP = "room"
 _LATE = "zoe"
@@ -69,6 +74,7 @@ class DriverWorld:
         self._places: dict[str, set[str]] = {}  # where each has been told of somebody
         self.verbs: dict[str, Callable[[Step], None]] = {
             "multicast": self._multicast, "call": self._call, "letter": self._letter,
+            "transaction": self._transact,
             "stop reading": self._stop_reading, "cut": self._break, "half open": self._break,
             "half open silently": self._break, "stall": self._break, "close path": self._close,
             "close both paths": self._close, "partition": self._partition, "refuse": self._refuse,
@@ -114,6 +120,9 @@ class DriverWorld:
         except UsageError as error:
             application.end = error
             return
+        if scenario.with_commit:
+            voter = Voter(process.name)
+            application.committer = Committer(group, voter, vote_s=_VOTE_S)
         process.start(application.live(group))
 
     def _running(self, name: str) -> Application | None:
@@ -135,6 +144,10 @@ class DriverWorld:
         (name,) = step.who
         if (application := self._running(name)) is not None:
             self.cluster[name].start(application.call(step.value / 1e6))
+
+    def _transact(self, step: Step) -> None:
+        if (application := self._running(step.who[0])) is not None:
+            self.cluster[step.who[0]].start(application.transact())
 
     def _letter(self, step: Step) -> None:
         name, to = step.who
@@ -240,6 +253,7 @@ class DriverWorld:
         for round_number in range(_ROUNDS):
             # What is said while somebody is being excluded may be dropped: then once more.
             if not (said := self._speak(f"well {round_number}")):
+                self.cluster.advance(_QUIET_S)
                 return ""
         return f"it does not go on after it was at rest: {said}"
 
