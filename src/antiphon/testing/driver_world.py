@@ -5,7 +5,9 @@ or if, when nothing has broken for a while, it is not at rest: the living are th
 view, have read the same, and nothing that was begun is still open. Then everybody multicasts once
 more, and a process joins that was not there before: that has to work too.
 
-Not asked to recover: a world in which too few of the last view live for anybody to decide.
+Not asked to recover: a world in which too few of the last view live for anybody to decide, and one
+in which a living process refused connections. Transports promise that nobody listens where one is
+refused, and members condemn for good whom they find dead like that; promises are kept all the same.
 """
 
 from collections.abc import Callable
@@ -370,13 +372,16 @@ def examine_driver(scenario: DriverScenario) -> tuple[DriverFinding | None, list
     wrong: tuple[str, str] | None = None
     try:
         said = world.run()
-        rest_us = None if said or world.is_hopeless() else cluster.calendar_us
+        is_judged_at_rest = not said and not world.is_hopeless()
+        rest_us = cluster.calendar_us if is_judged_at_rest else None
         events = cluster.journals.events(at_rest_us=rest_us, restless=world.castaways())
         if failures := cluster.failures():
             failure = failures[0]
             wrong = "raised", f"{failure.get('message')}: {failure.get('exception')!r}"
         else:
-            wrong = _broken(scenario, events) or (("stuck", said) if said else None)
+            is_excused = any(step.verb == "refuse" for step in scenario.steps)
+            is_stuck = bool(said) and not is_excused
+            wrong = _broken(scenario, events) or (("stuck", said) if is_stuck else None)
     except (AntiphonError, AssertionError, LookupError, ValueError, RuntimeError) as error:
         wrong = "raised", f"at {cluster.time_s:.6f} s: {type(error).__name__}: {error}"
         events = cluster.events()
