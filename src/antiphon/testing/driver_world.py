@@ -1,6 +1,7 @@
 """Driver's worlds: the real network driver lives through a random scenario, and is judged.
 
 Law: a world fails if the oracle finds a broken promise; if a callback or task of the driver raises;
+if a correct process is taken for one that lies, or is suspected where connections are merely cut;
 or if, when nothing has broken for a while, it is not at rest: the living are the members of one
 view, have read the same, and nothing that was begun is still open. Then everybody multicasts once
 more, and a process joins that was not there before: that has to work too.
@@ -44,6 +45,20 @@ _LOOKS = 40
 _GROUP = "room"
 _LATE = "zoe"
 
+_REASONS = (
+    "nothing was heard of it for too long",
+    "nobody listens where it was",
+    "somebody else listens where it was",
+    "it has taken nothing for",
+    "it has not acknowledged a letter for",
+    "it hangs up without an answer",
+    "its answer breaks off",
+)
+"""Why a correct process may be suspected; the last two are said of who was silent, too."""
+
+_HARMLESS = {"multicast", "call", "letter", "transaction", "cut", "join"}
+_AMPLE_US = 1_500_000
+
 NOT_PROMISED = {
     "view-atomic": (),
     "coordinator": (Property.VIEW_ATOMIC,),
@@ -58,7 +73,7 @@ class DriverFinding(msgspec.Struct, frozen=True):
     seed: int
     flush: str
     what: str
-    """The property that was violated, ``stuck``, ``raised`` or ``open``."""
+    """The property that was violated, ``blamed``, ``stuck`` or ``raised``."""
     text: str
     events: list[Event]
 
@@ -381,7 +396,8 @@ def examine_driver(scenario: DriverScenario) -> tuple[DriverFinding | None, list
         else:
             is_excused = any(step.verb == "refuse" for step in scenario.steps)
             is_stuck = bool(said) and not is_excused
-            wrong = _broken(scenario, events) or (("stuck", said) if is_stuck else None)
+            wrong = _broken(scenario, events) or _blamed(scenario, events)
+            wrong = wrong or (("stuck", said) if is_stuck else None)
     except (AntiphonError, AssertionError, LookupError, ValueError, RuntimeError) as error:
         wrong = "raised", f"at {cluster.time_s:.6f} s: {type(error).__name__}: {error}"
         events = cluster.events()
@@ -390,6 +406,19 @@ def examine_driver(scenario: DriverScenario) -> tuple[DriverFinding | None, list
     if wrong is None:
         return None, events
     return DriverFinding(scenario.seed, scenario.flush, *wrong, events), events
+
+
+def _blamed(scenario: DriverScenario, events: list[Event]) -> tuple[str, str] | None:
+    """Find a suspicion that no world gives reason for: all processes here are correct.
+
+    A connection that is cut is none either, where there is time to make another one.
+    """
+    verbs = {step.verb for step in scenario.steps}
+    is_harmless = verbs <= _HARMLESS and scenario.timing.timeout_us >= _AMPLE_US
+    for event in events:
+        if event.kind == "suspect" and (is_harmless or not event.detail.startswith(_REASONS)):
+            return "blamed", f"{event.process} suspects {event.sender}: {event.detail}"
+    return None
 
 
 def _broken(scenario: DriverScenario, events: list[Event]) -> tuple[str, str] | None:
