@@ -1,7 +1,7 @@
 """The three ways to leave a view, each machine driven by hand with copies put there by a test."""
 
 import pytest
-from tests.membership.hands import A, B, C, D, Shelf, X, outbox, relayed, run_of, sent, view_of
+from tests.membership.hands import A, B, C, D, Shelf, X, Y, outbox, relayed, run_of, sent, view_of
 
 from antiphon.core.control import Alive, Flush, Install, Report
 from antiphon.core.errors import PeerError
@@ -240,6 +240,29 @@ def test_joiner_installs_by_permission_alone() -> None:
     assert hand.sent() == []
     hand.flush.receive(A, Install(2))
     assert hand.flush.installable == 2
+
+
+def test_joiner_needs_no_permission_of_a_dead_view() -> None:
+    """When all members of the view before have failed, nobody could give it; not before."""
+    joined = view_of(A, B, X, Y, number=2, joined=(X, Y), left=(C,), failed=(D,))
+    hand = atomic(X, None, counts="").learn(joined)
+    hand.learn(view_of(B, X, Y, number=3, failed=(A,)))
+    hand.learn(view_of(X, Y, number=4, failed=(B,)))
+    assert hand.flush.installable == 0  # the leaver could
+    hand.learn(view_of(X, Y, number=5, failed=(C,)))
+    assert hand.flush.installable == 2
+
+
+def test_joiners_of_a_dead_view_count_nobody() -> None:
+    """A member of that view that lives after all, cut off, must not install with them (D3)."""
+    joined = view_of(A, B, C, X, Y, number=2, joined=(X, Y), failed=(D,))
+    hand = atomic(X, None, counts="").learn(joined, view_of(X, Y, number=3, failed=(A, B, C)))
+    hand.shelf.counts = [0] * 5
+    messages = hand.enter().sent()
+    assert messages == [(Y, Install(2, (0, 1, 2, 3)))]
+    cut_off = atomic(C).learn(joined)
+    cut_off.flush.receive(Y, messages[0][1])
+    assert cut_off.flush.installable == 1
 
 
 def test_lone_survivor_permits_itself() -> None:

@@ -42,6 +42,7 @@ SLOW_TO_FIND = (
     "every first ballot skips phase one",
     "what was accepted is not told",
     "leaver goes uncounted",
+    "joiners wait for a dead view",
     "late answers end a ballot",
     "token is lost on the way",
     "successor begins on receipt",

@@ -17,6 +17,8 @@ FOLDER = Path(__file__).parent.parent / "scenarios_wide"
 SEEDS = range(6)
 
 WRONG_RULES = {
+    "joiners_of_a_view_whose_members_all_die": "joiners wait for a dead view",
+    "only_one_left_behind_has_the_state": "joiners wait for a dead view",
     "second_letter_on_its_way": "any acknowledgement frees the sender",
     "views_that_one_has_missed": "agreed views are forgotten too soon",
 }

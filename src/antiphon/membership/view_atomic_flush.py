@@ -19,7 +19,9 @@ the next round at once (003-2). What comes from an excluded process is dropped (
 Who may install. A permission counts for those whose reports it was given by, and for joiners: it
 names the members of the view before that it left out, and a process among those does not install.
 They failed in a view agreed on since, which they may not know of yet; one that left of its own
-will before that is not told to go, but that it is out.
+will before that is not told to go, but that it is out. If all members of the view before have
+failed in views agreed on since, nobody is left to permit anything: then joiners install by
+themselves, having delivered nothing that could differ, and count nobody.
 
 Leaner than printed in two ways, neither of which touches the invariant. Only messages of failed
 senders are relayed: a live sender's arrive by themselves, and if it fails later, that is one more
@@ -70,6 +72,7 @@ class ViewAtomicFlush:
 
     def learn(self) -> None:
         """A newer view has been agreed on: relay, report."""
+        self._permit_orphans()
         self._relay_failed()
         self._repeat_permission()
         self._report()
@@ -131,6 +134,17 @@ class ViewAtomicFlush:
         self._note(number, uncounted)
         self._said = number
         self._out.send_each(self._transition.everybody(), Install(number, uncounted))
+
+    def _permit_orphans(self) -> None:
+        """As a joiner, need no permission if nobody is left of those who could give it.
+
+        One of them may live, cut off: it was not counted, and must not install the view.
+        """
+        transition = self._transition
+        if transition.current is None and not transition.participants():
+            first = transition.pending[0]
+            size_max = len(first.members) - len(first.joined) + len(first.left) + len(first.failed)
+            self._note(first.number, tuple(range(size_max)))
 
     def _coordinator(self) -> ProcessId:
         """Return the most senior participant that stays; if none does, the most senior one."""

@@ -27,7 +27,7 @@ from antiphon.sim.coverage import DONE, Pair, pairs_in
 from antiphon.sim.entering import LIVES_MAX, Entering
 from antiphon.sim.life import GROUP, Life
 from antiphon.sim.progress import Progress, bound_us
-from antiphon.sim.rest import STATES_DIFFER, is_castaway, is_hopeless, unrest
+from antiphon.sim.rest import STATES_DIFFER, is_castaway, is_hopeless, leads_in, unrest
 from antiphon.sim.scenario import TIMINGS, Scenario, Step
 from antiphon.sim.scheduler import Scheduler
 from antiphon.sim.surroundings import WAYS, Surroundings
@@ -202,13 +202,13 @@ class World:
         return self._complaint or unrest(lives, outside)
 
     def _lost(self) -> dict[str | ProcessId, None]:
-        """Return who is on its way in and knows no place where a member is: names, and lives."""
-        here = {life.machine.me.name for life in self.lives.values() if life.is_up and life.view}
+        """Return who is outside and knows no place that leads to a member: names, and lives."""
+        lives = list(self.lives.values())
         lost: dict[str | ProcessId, None] = {}
         for name, entering in self._entering.items():
-            is_lost = not any(place in here for place in entering.search.places)
-            if not entering.is_over and is_lost:
-                life = entering.life
+            life = entering.life
+            is_outside = life is None or life.machine.membership.latest is None
+            if not entering.is_over and is_outside and not leads_in(entering.search.places, lives):
                 lost[name if life is None else life.machine.me] = None
         return lost
 
