@@ -345,28 +345,34 @@ class DriverWorld:
                 if not self._is_castaway(application.name, group):
                     inside.append((application, group))
         first = inside[0] if inside else None
-        said = (self._unlike(*first, *one) for one in inside if first is not None)
+        is_told = self.scenario.with_state
+        said = (_unlike(*first, *one, is_told=is_told) for one in inside if first is not None)
         if found := next(filter(None, said), ""):
             return found
         members = set(first[1].view.members) if first is not None else set()
         here = {group.me for _, group in inside}
         return f"members are {sorted(members)}, not {sorted(here)}" if members != here else ""
 
-    def _unlike(
-        self, first: Application, first_group: Group, application: Application, group: Group
-    ) -> str:
-        """Say what one member still waits for, or in what it differs from another."""
-        views = [(one.view.number, one.view.members) for one in (group, first_group)]
-        counts = [one.tally.counts for one in (application, first)]
-        is_told = self.scenario.with_state
-        name = application.name
-        checks = (
-            (not group.view.primary, f"{name} is cut off: {group.view}"),
-            (views[0] != views[1], f"different views: {views}"),
-            (any(application.open_work.values()), f"{name} waits: {application.open_work}"),
-            (is_told and counts[0] != counts[1], f"{name} and {first.name} have read {counts}"),
-        )
-        return next((said for is_so, said in checks if is_so), "")
+
+def _unlike(
+    first: Application,
+    first_group: Group,
+    application: Application,
+    group: Group,
+    *,
+    is_told: bool,
+) -> str:
+    """Say what one member still waits for, or in what it differs from another."""
+    views = [(one.view.number, one.view.members) for one in (group, first_group)]
+    counts = [one.tally.counts for one in (application, first)]
+    name = application.name
+    checks = (
+        (not group.view.primary, f"{name} is cut off: {group.view}"),
+        (views[0] != views[1], f"different views: {views}"),
+        (any(application.open_work.values()), f"{name} waits: {application.open_work}"),
+        (is_told and counts[0] != counts[1], f"{name} and {first.name} have read {counts}"),
+    )
+    return next((said for is_so, said in checks if is_so), "")
 
 
 def is_cut_off(group: Group) -> bool:
