@@ -6,11 +6,13 @@ have the same state, whatever the order; a joiner is given it.
 
 import asyncio
 import json
+import zlib
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 
 from antiphon.core.errors import AntiphonError
 from antiphon.core.runs import Order
+from antiphon.net.committing import Committer
 from antiphon.net.group import Group
 from antiphon.net.stream import Message
 
@@ -19,6 +21,7 @@ PIECE_BYTES = 40
 
 
 _WORD_BYTES = 64
+_REFUSALS = 6
 
 
 class Tally:
@@ -38,6 +41,35 @@ class Tally:
         self.counts = Counter(dict(json.loads(b"".join([piece async for piece in pieces]))))
 
 
+class Voter:
+    """What a transaction is about at one process: it agrees to most."""
+
+    def __init__(self, name: str) -> None:
+        """Nothing is prepared."""
+        self._name = name
+        self._prepared: dict[str, None] = {}
+
+    async def prepare(self, transaction: str, body: bytes) -> bool:
+        """Agree, or not: by no more than names, so that every run is the same."""
+        del body
+        if zlib.crc32(f"{self._name} {transaction}".encode()) % _REFUSALS == 0:
+            return False
+        self._prepared[transaction] = None
+        return True
+
+    async def commit(self, transaction: str) -> None:
+        """It is done."""
+        self._prepared.pop(transaction, None)
+
+    async def abort(self, transaction: str) -> None:
+        """It is not to be done."""
+        self._prepared.pop(transaction, None)
+
+    async def in_doubt(self) -> list[str]:
+        """Return what is prepared, and neither committed nor aborted."""
+        return list(self._prepared)
+
+
 class Application:
     """What one start of a process runs."""
 
@@ -46,6 +78,8 @@ class Application:
         self.name = name
         self.tally = Tally()
         self.group: Group | None = None
+        self.committer: Committer | None = None
+        """Takes part in transactions, if the world has any."""
         self.is_in = False
         """Whether it has entered the group, and its stream has not ended."""
         self.end: AntiphonError | None = None
@@ -100,6 +134,11 @@ class Application:
         """Call everybody."""
         assert self.group is not None, "it has one"
         await self._try("call", self.group.call(b"?" * 10, "all", timeout_s=timeout_s))
+
+    async def transact(self) -> None:
+        """Begin a transaction, and wait for its end."""
+        if self.committer is not None:
+            await self._try("transaction", self.committer.begin(b"a transaction"))
 
     async def letter(self, to: str, count: int) -> None:
         """Send letters to another member."""

@@ -51,6 +51,8 @@ class DriverScenario:
     timing: Timing
     delay_us: tuple[int, int]
     with_state: bool
+    with_commit: bool
+    """Whether there are transactions."""
     rejoin: bool
     calm_us: int
     """From when on nothing breaks any more."""
@@ -60,7 +62,8 @@ class DriverScenario:
         """Line by line."""
         head = (
             f"seed {self.seed}, flush {self.flush}, founded by {' '.join(self.founders)}, "
-            f"state {self.with_state}, rejoin {self.rejoin}, one way {self.delay_us} us, "
+            f"state {self.with_state}, transactions {self.with_commit}, rejoin {self.rejoin}, "
+            f"one way {self.delay_us} us, "
             f"{self.timing}, calm from {self.calm_us / 1e6:g} s"
         )
         return "\n".join([head, *map(str, self.steps)])
@@ -78,6 +81,7 @@ class _Draft:
         self.outside = list(NAMES[founder_count : founder_count + 2])
         self.calm_us = random.choice((1_500_000, 2_500_000, 4_000_000))
         self.orders = ORDERS if flush == "view-atomic" else ORDERS[:3]
+        self.with_commit = flush == "view-atomic" and random.random() < 0.3
         self.steps: list[Step] = []
 
     def time_us(self) -> int:
@@ -108,6 +112,8 @@ def _speak(draft: _Draft) -> None:
     for _ in range(random.choice((0, 0, 1, 3))):
         if pair := draft.pair():
             draft.add("letter", *pair, value=random.choice((1, 3)))
+    for _ in range(random.choice((1, 2, 4)) if draft.with_commit else 0):
+        draft.add("transaction", random.choice(draft.running))
     if random.random() < 0.06:
         _flood(draft)
     if random.random() < 0.15:
@@ -188,6 +194,7 @@ def random_driver_scenario(seed: int, flush: str = "view-atomic") -> DriverScena
         seed, flush, draft.founders,
         Timing(heartbeat_us=heartbeat_us, timeout_us=timeout_us, timeout_us_max=6_000_000),
         random.choice(((50, 500), (50, 500), (200, 20_000), (1_000, 60_000))),
-        with_state=random.random() < 0.5, rejoin=random.random() < 0.85,
+        with_state=random.random() < 0.5, with_commit=draft.with_commit,
+        rejoin=random.random() < 0.85,
         calm_us=draft.calm_us, steps=sorted(draft.steps, key=lambda step: step.at_us),
     )  # fmt: skip

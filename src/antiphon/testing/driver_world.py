@@ -1,11 +1,14 @@
 """Driver's worlds: the real network driver lives through a random scenario, and is judged.
 
 Law: a world fails if the oracle finds a broken promise; if a callback or task of the driver raises;
+if a correct process is taken for one that lies, or is suspected where connections are merely cut;
 or if, when nothing has broken for a while, it is not at rest: the living are the members of one
 view, have read the same, and nothing that was begun is still open. Then everybody multicasts once
 more, and a process joins that was not there before: that has to work too.
 
-Not asked to recover: a world in which too few of the last view live for anybody to decide.
+Not asked to recover: a world in which too few of the last view live for anybody to decide, and one
+in which a living process refused connections. Transports promise that nobody listens where one is
+refused, and members condemn for good whom they find dead like that; promises are kept all the same.
 """
 
 from collections.abc import Callable
@@ -16,10 +19,11 @@ import msgspec
 
 from antiphon.core.errors import AntiphonError, UsageError
 from antiphon.core.views import View
+from antiphon.net.committing import Committer
 from antiphon.net.group import Group
 from antiphon.oracle import judge
 from antiphon.testing.cluster import Cluster, Process
-from antiphon.testing.driver_application import Application
+from antiphon.testing.driver_application import Application, Voter
 from antiphon.testing.driver_scenario import DriverScenario, Step
 from antiphon.trace.schema import Event
 from antiphon.trace.verdict import Property, Status
@@ -31,11 +35,29 @@ STALE_S = 3.0
 """Between two looks at whether a world is at rest."""
 
 _SETTLE_S = 0.3
+_QUIET_S = 0.7
+"""What tools say of their own accord, of who has joined for instance, arrives within this time."""
+
 _CONNECT_S = 10.0
 _ROUNDS = 4
+_VOTE_S = 1.0
 _LOOKS = 40
 _GROUP = "room"
 _LATE = "zoe"
+
+_REASONS = (
+    "nothing was heard of it for too long",
+    "nobody listens where it was",
+    "somebody else listens where it was",
+    "it has taken nothing for",
+    "it has not acknowledged a letter for",
+    "it hangs up without an answer",
+    "its answer breaks off",
+)
+"""Why a correct process may be suspected; the last two are said of who was silent, too."""
+
+_HARMLESS = {"multicast", "call", "letter", "transaction", "cut", "join"}
+_AMPLE_US = 1_500_000
 
 NOT_PROMISED = {
     "view-atomic": (),
@@ -51,7 +73,7 @@ class DriverFinding(msgspec.Struct, frozen=True):
     seed: int
     flush: str
     what: str
-    """The property that was violated, ``stuck``, ``raised`` or ``open``."""
+    """The property that was violated, ``blamed``, ``stuck`` or ``raised``."""
     text: str
     events: list[Event]
 
@@ -69,6 +91,7 @@ class DriverWorld:
         self._places: dict[str, set[str]] = {}  # where each has been told of somebody
         self.verbs: dict[str, Callable[[Step], None]] = {
             "multicast": self._multicast, "call": self._call, "letter": self._letter,
+            "transaction": self._transact,
             "stop reading": self._stop_reading, "cut": self._break, "half open": self._break,
             "half open silently": self._break, "stall": self._break, "close path": self._close,
             "close both paths": self._close, "partition": self._partition, "refuse": self._refuse,
@@ -114,6 +137,9 @@ class DriverWorld:
         except UsageError as error:
             application.end = error
             return
+        if scenario.with_commit:
+            voter = Voter(process.name)
+            application.committer = Committer(group, voter, vote_s=_VOTE_S)
         process.start(application.live(group))
 
     def _running(self, name: str) -> Application | None:
@@ -135,6 +161,10 @@ class DriverWorld:
         (name,) = step.who
         if (application := self._running(name)) is not None:
             self.cluster[name].start(application.call(step.value / 1e6))
+
+    def _transact(self, step: Step) -> None:
+        if (application := self._running(step.who[0])) is not None:
+            self.cluster[step.who[0]].start(application.transact())
 
     def _letter(self, step: Step) -> None:
         name, to = step.who
@@ -240,6 +270,7 @@ class DriverWorld:
         for round_number in range(_ROUNDS):
             # What is said while somebody is being excluded may be dropped: then once more.
             if not (said := self._speak(f"well {round_number}")):
+                self.cluster.advance(_QUIET_S)
                 return ""
         return f"it does not go on after it was at rest: {said}"
 
@@ -314,28 +345,34 @@ class DriverWorld:
                 if not self._is_castaway(application.name, group):
                     inside.append((application, group))
         first = inside[0] if inside else None
-        said = (self._unlike(*first, *one) for one in inside if first is not None)
+        is_told = self.scenario.with_state
+        said = (_unlike(*first, *one, is_told=is_told) for one in inside if first is not None)
         if found := next(filter(None, said), ""):
             return found
         members = set(first[1].view.members) if first is not None else set()
         here = {group.me for _, group in inside}
         return f"members are {sorted(members)}, not {sorted(here)}" if members != here else ""
 
-    def _unlike(
-        self, first: Application, first_group: Group, application: Application, group: Group
-    ) -> str:
-        """Say what one member still waits for, or in what it differs from another."""
-        views = [(one.view.number, one.view.members) for one in (group, first_group)]
-        counts = [one.tally.counts for one in (application, first)]
-        is_told = self.scenario.with_state
-        name = application.name
-        checks = (
-            (not group.view.primary, f"{name} is cut off: {group.view}"),
-            (views[0] != views[1], f"different views: {views}"),
-            (any(application.open_work.values()), f"{name} waits: {application.open_work}"),
-            (is_told and counts[0] != counts[1], f"{name} and {first.name} have read {counts}"),
-        )
-        return next((said for is_so, said in checks if is_so), "")
+
+def _unlike(
+    first: Application,
+    first_group: Group,
+    application: Application,
+    group: Group,
+    *,
+    is_told: bool,
+) -> str:
+    """Say what one member still waits for, or in what it differs from another."""
+    views = [(one.view.number, one.view.members) for one in (group, first_group)]
+    counts = [one.tally.counts for one in (application, first)]
+    name = application.name
+    checks = (
+        (not group.view.primary, f"{name} is cut off: {group.view}"),
+        (views[0] != views[1], f"different views: {views}"),
+        (any(application.open_work.values()), f"{name} waits: {application.open_work}"),
+        (is_told and counts[0] != counts[1], f"{name} and {first.name} have read {counts}"),
+    )
+    return next((said for is_so, said in checks if is_so), "")
 
 
 def is_cut_off(group: Group) -> bool:
@@ -356,13 +393,17 @@ def examine_driver(scenario: DriverScenario) -> tuple[DriverFinding | None, list
     wrong: tuple[str, str] | None = None
     try:
         said = world.run()
-        rest_us = None if said or world.is_hopeless() else cluster.calendar_us
+        is_judged_at_rest = not said and not world.is_hopeless()
+        rest_us = cluster.calendar_us if is_judged_at_rest else None
         events = cluster.journals.events(at_rest_us=rest_us, restless=world.castaways())
         if failures := cluster.failures():
             failure = failures[0]
             wrong = "raised", f"{failure.get('message')}: {failure.get('exception')!r}"
         else:
-            wrong = _broken(scenario, events) or (("stuck", said) if said else None)
+            is_excused = any(step.verb == "refuse" for step in scenario.steps)
+            is_stuck = bool(said) and not is_excused
+            wrong = _broken(scenario, events) or _blamed(scenario, events)
+            wrong = wrong or (("stuck", said) if is_stuck else None)
     except (AntiphonError, AssertionError, LookupError, ValueError, RuntimeError) as error:
         wrong = "raised", f"at {cluster.time_s:.6f} s: {type(error).__name__}: {error}"
         events = cluster.events()
@@ -371,6 +412,19 @@ def examine_driver(scenario: DriverScenario) -> tuple[DriverFinding | None, list
     if wrong is None:
         return None, events
     return DriverFinding(scenario.seed, scenario.flush, *wrong, events), events
+
+
+def _blamed(scenario: DriverScenario, events: list[Event]) -> tuple[str, str] | None:
+    """Find a suspicion that no world gives reason for: all processes here are correct.
+
+    A connection that is cut is none either, where there is time to make another one.
+    """
+    verbs = {step.verb for step in scenario.steps}
+    is_harmless = verbs <= _HARMLESS and scenario.timing.timeout_us >= _AMPLE_US
+    for event in events:
+        if event.kind == "suspect" and (is_harmless or not event.detail.startswith(_REASONS)):
+            return "blamed", f"{event.process} suspects {event.sender}: {event.detail}"
+    return None
 
 
 def _broken(scenario: DriverScenario, events: list[Event]) -> tuple[str, str] | None:
