@@ -49,7 +49,6 @@ DANGLING = {
     ("antiphon.membership.all_to_all_flush", "receiving"),  # a module that is no more
     ("antiphon.membership.view_atomic_flush", "receiving"),
     ("antiphon.net", "stack.py"),  # a folder by now
-    ("antiphon.sim.cluster", "stack.py"),
     ("antiphon.net.link", "await"),  # Python's
     ("antiphon.net.peer", "full"),  # a word for a state
 }
