@@ -1,4 +1,4 @@
-"""Golden scenarios: a tiny language for stories about a group, and what the real stack does.
+"""Golden scenarios: a tiny language for stories about causal order over channels of any kind.
 
 A scenario is a text file of blocks, separated by blank lines: comments, one command, ``----``,
 and what came of it. Commands:
@@ -13,8 +13,9 @@ and what came of it. Commands:
     q receives bytes 01 02 ff from p          these very bytes
     the end                                   the event graph's judgement of all that happened
 
-Law: the processes are ``stack.Process`` and the frames are real bytes. Nothing is ever lost from
-a channel by itself: what arrives, when, and how often is what the text says.
+Law: the processes are ``VectorDomain`` machines and the frames are real bytes. Nothing is ever lost
+from a channel by itself: what arrives, when, and how often is what the text says. What happens on
+reliable FIFO channels only, with views, is told in ``tests/golden``.
 """
 
 import re
@@ -24,10 +25,10 @@ from tests.properties.event_graph import Event, Message, complaints
 
 from antiphon.core.errors import AntiphonError
 from antiphon.core.frames import Runs, decode_frame, encode_runs
-from antiphon.core.ids import GroupName, GroupNumber, ProcessId, ViewNumber
+from antiphon.core.ids import GroupName, GroupNumber, ProcessId, Rank, ViewNumber
 from antiphon.core.runs import Order, Run
 from antiphon.core.views import View
-from antiphon.stack import DeliverRuns, Effect, MulticastRequested, Process, RunReceived, SendRun
+from antiphon.ordering.vector import VectorDomain
 
 SEPARATOR = "----"
 _GROUP = GroupNumber(1)
@@ -78,7 +79,7 @@ class Story:
     """A group and all that has happened in it so far."""
 
     names: list[str] = field(default_factory=list)
-    processes: dict[str, Process] = field(default_factory=dict)
+    machines: dict[str, VectorDomain] = field(default_factory=dict)
     sent: dict[str, list[Run]] = field(default_factory=dict)
     texts: dict[Message, str] = field(default_factory=dict)
     history: dict[str, list[Event]] = field(default_factory=dict)
@@ -119,10 +120,10 @@ class Story:
         members = tuple(map(ProcessId, names))
         view = View(GroupName(name), ViewNumber(1), members)
         self.names = names
-        for member in members:
-            process = Process(member, fifo_channels=fifo_channels)
-            process.join_static(_GROUP, view)
-            self.processes[member.name] = process
+        for rank, member in enumerate(members):
+            machine = VectorDomain(fifo_channels=fifo_channels)
+            machine.install(_GROUP, view, Rank(rank))
+            self.machines[member.name] = machine
             self.sent[member.name] = []
             self.history[member.name] = []
         channels = "FIFO" if fifo_channels else "unordered"
@@ -131,15 +132,8 @@ class Story:
     def _multicast(self, who: str, texts: list[str], order: Order) -> list[str]:
         assert not set(texts) & set(self.texts.values()), "each message has its own name"
         payloads = [text.encode() for text in texts]
-        effects = self.processes[who].step(MulticastRequested(_GROUP, payloads, order), 0)
-        return [line for effect in effects for line in self._tell_effect(who, effect)]
-
-    def _tell_effect(self, who: str, effect: Effect) -> list[str]:
-        match effect:
-            case SendRun(run):
-                return [self._tell_send(who, run)]
-            case DeliverRuns(runs):
-                return [self._tell_delivery(who, run) for run in runs]
+        run = self.machines[who].multicast(_GROUP, payloads, order)
+        return [self._tell_send(who, run), self._tell_delivery(who, run)]
 
     def _tell_send(self, who: str, run: Run) -> str:
         self.sent[who].append(run)
@@ -175,23 +169,22 @@ class Story:
         return self._receive(who, encode_runs(_DOMAIN, self.names.index(sender), runs))
 
     def _receive(self, who: str, data: bytes) -> list[str]:
-        process = self.processes[who]
-        depth = process.ordering.queue_depth
+        machine = self.machines[who]
+        depth = machine.queue_depth
         told: list[str] = []
         try:
             frame = decode_frame(data)
             assert isinstance(frame, Runs), "a scenario is about runs"
             for run in frame.runs:
-                for effect in process.step(RunReceived(run), 0):
-                    told += self._tell_effect(who, effect)
+                told += [self._tell_delivery(who, ready) for ready in machine.receive(run)]
         except AntiphonError as error:
             told.append(f"{type(error).__name__}: {error}")
-        if not told and process.ordering.queue_depth == depth:
+        if not told and machine.queue_depth == depth:
             told.append(f"{who} finds nothing new")
         return [*told, *self._tell_state(who)]
 
     def _tell_state(self, who: str) -> list[str]:
-        ordering = self.processes[who].ordering
+        ordering = self.machines[who]
         held = [
             f"{who} holds {_words(run)}, waiting for {self._tell_lack(rank, number)}"
             for run, (_, rank, number) in ordering.waiting()

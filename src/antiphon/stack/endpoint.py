@@ -26,7 +26,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from antiphon.core.control import Alive, StateChunk, StateTaken
-from antiphon.core.errors import PeerError
+from antiphon.core.errors import PeerError, UsageError
 from antiphon.core.ids import ProcessId
 from antiphon.core.runs import PORT_APPLICATION, PORT_ORDER, Run
 from antiphon.core.views import View
@@ -115,6 +115,9 @@ class Endpoint:
 
         ``queue`` is that of the incarnation before, if there was one.
         """
+        if view is not None and me not in view.members:
+            message = f"{me} is no member of group {view.group}: add it to the members"
+            raise UsageError(message)
         self.me = me
         self._agenda = Agenda(now_us)
         self.member = member = Member(me, view, settings, now_us)
