@@ -166,6 +166,16 @@ def test_world_that_loses_a_message_comes_to_an_end(monkeypatch: pytest.MonkeyPa
     assert all(Property.AGREEMENT in properties for properties in found)
 
 
+def test_world_does_not_end_while_something_is_under_way() -> None:
+    """However often one looks whether all is quiet, what is late is waited for."""
+    for seed in range(20):
+        group = SteadyGroup(world(seed))
+        group._quiet_us = 20_000
+        for _ in group.run():
+            pass
+        assert group._owed == 0
+
+
 def test_fifo_channels_keep_their_order() -> None:
     """Without reordering, what one process receives from another comes in order of number."""
     last: dict[tuple[str, str], int] = {}

@@ -136,11 +136,13 @@ class LeanDriver:
 
     def multicast(self, asked: MulticastRequested) -> None:
         """Multicast, now or when the machine admits it."""
-        if self._is_admitted and not self._wanting:
+        if self._is_admitted:
+            assert not self._wanting, "what waits goes out as soon as it is admitted"
             self._give(asked)
-            return
-        self._wanting.append(asked)
-        self._give(SendersWaited(is_waiting=True))
+        else:
+            self._wanting.append(asked)
+            self._give(SendersWaited(is_waiting=True))
+        self._send_wanting()
 
     def take(self, item: Item) -> None:
         """Take what arrives: a run the short way if it can go there."""
