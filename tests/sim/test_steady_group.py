@@ -84,7 +84,10 @@ def test_everything_holds_in_every_order(seed: int, order: Order, uniform: bool)
         assert max(row.queue_depth for row in rows) > 0
 
 
-def test_nothing_is_switched_off() -> None:
+@pytest.mark.parametrize(
+    ("interval_us", "delay_us", "message_count"), [(20_000, 1_000, 2_000), (2_000, 200_000, 20_000)]
+)
+def test_nothing_is_switched_off(interval_us: int, delay_us: int, message_count: int) -> None:
     """Heartbeats go out in the group too, and are a small part of what is sent."""
     taken: list[str] = []
 
@@ -98,8 +101,11 @@ def test_nothing_is_switched_off() -> None:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("antiphon.sim.steady_group.LeanDriver", Spying)
-        workload = WorkloadOptions(message_count=2_000, answers=0.0, interval_us_mean=20_000)
-        group = SteadyGroup(Options(seed=1, workload=workload))
+        workload = WorkloadOptions(
+            message_count=message_count, answers=0.0, interval_us_mean=interval_us
+        )
+        delays = DelayOptions(delay_us_mean=delay_us)
+        group = SteadyGroup(Options(seed=1, delays=delays, workload=workload))
         for _ in group.run():
             pass
     assert set(taken) == {"Alive"}

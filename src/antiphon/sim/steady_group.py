@@ -10,7 +10,7 @@ that does not happen, because the machines are wrong, it is over when nothing ha
 longer than any message, timer or heartbeat takes.
 
 ``Timing`` is chosen so that silence is never suspicious however long a copy takes, and so that
-heartbeats are a few hundredths of the traffic: see :func:`timing_for`.
+heartbeats are a small part of the traffic: see :func:`timing_for`.
 """
 
 from collections.abc import Callable, Iterator
@@ -38,6 +38,9 @@ GROUP = GroupName("g")
 
 _BURSTS_PER_HEARTBEAT = 50
 """How many bursts a process begins by itself between two heartbeats, if not more."""
+
+_DELAYS_PER_HEARTBEAT = 20
+"""A heartbeat is at least so many times as long as a copy takes: the talk waits for copies."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,12 +94,14 @@ def timing_for(options: Options) -> Timing:
 
     A process is heard at least every second heartbeat, in large groups more rarely, and what it
     sends is under way for ``longest_us`` at most, so nobody is ever silent for as long as the
-    timeout. Where processes say little, heartbeats are rarer: most of what is simulated is to
-    be messages.
+    timeout. Where processes say little, or copies take long, heartbeats are rarer: most of what
+    is simulated is to be messages.
     """
     usual = Timing()
     heartbeat_us = max(
-        usual.heartbeat_us, _BURSTS_PER_HEARTBEAT * options.workload.interval_us_mean
+        usual.heartbeat_us,
+        _BURSTS_PER_HEARTBEAT * options.workload.interval_us_mean,
+        _DELAYS_PER_HEARTBEAT * options.delays.delay_us_mean,
     )
     rarely = max(1, options.process_count // 32)
     timeout_us = max(usual.timeout_us, 5 * rarely * heartbeat_us + 2 * options.delays.longest_us)
