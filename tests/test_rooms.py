@@ -46,7 +46,6 @@ DANGLING = {
     ("antiphon.membership.all_to_all_flush", "receiving"),  # a module that is no more
     ("antiphon.membership.view_atomic_flush", "receiving"),
     ("antiphon.net", "stack.py"),  # a folder by now
-    ("antiphon.sim.cluster", "stack.py"),
     ("antiphon.net.transport.link", "await"),  # Python's
     ("antiphon.net.session.peer", "full"),  # a word for a state
 }

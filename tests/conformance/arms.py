@@ -1,90 +1,75 @@
 """Where a conversation can be held: each arm leaves a run folder behind, and nothing else.
 
-Law: the machines are the same (``stack.py``), the application is the same (``singer.py``), the
+Law: the machine is the same (``Endpoint``), the application is the same (``singer.py``), the
 trace is the same; an arm only carries. Links are uneven on every arm, so that answers overtake
 questions.
 """
 
 import asyncio
-from collections import deque
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests.conformance.planted import lacks_nothing
-from tests.conformance.singer import Singer, sing
+from tests.conformance.singer import Singer, sing, total
 from tests.net.harness import DEADLINE_S, LoopFactory, free_addresses, play
 from tests.net.processes import start
 
+from antiphon.core.runs import Run
 from antiphon.net.joining import make_node
-from antiphon.sim import cluster
-from antiphon.sim.cluster import Cluster, Options, process_names
-from antiphon.sim.network import NetworkOptions
+from antiphon.sim.delays import DelayOptions
 from antiphon.sim.scheduler import Scheduler
+from antiphon.sim.steady_group import Options, SteadyGroup, process_names
+from antiphon.sim.workload import Multicast, WorkloadOptions
 from antiphon.trace.journal import Journal
-from antiphon.trace.schema import Event
+from antiphon.trace.rows import Sink
 
 MEMBER_COUNT = 5
 NAMES = process_names(MEMBER_COUNT)
 DELAY_S_MAX = 0.02
 
-Multicast = Callable[[int, list[bytes]], None]
-
 
 class Conversation:
-    """In place of the simulator's own workload: the application that all arms share.
-
-    The simulator does not tell a workload what was delivered, only where; the rest is in the row
-    that it has just written.
-    """
+    """In place of the simulator's own workload: the application that all arms share."""
 
     def __init__(
-        self, scheduler: Scheduler, options: object, seed: str, multicast: Multicast
+        self, scheduler: Scheduler, options: WorkloadOptions, seed: str, multicast: Multicast
     ) -> None:
         """Prepare a singer per process."""
+        del options, seed  # the conversation is always the same
         self._scheduler = scheduler
         self._multicast = multicast
         self._singers = [Singer(name, NAMES) for name in NAMES]
-        self._said: dict[str, list[bytes]] = {name: [] for name in NAMES}
-        self._delivered: list[deque[Event]] = [deque() for _ in NAMES]
+        self._left = total(MEMBER_COUNT)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether everything has been said."""
+        return not self._left
 
     def start(self, process_count: int) -> None:
         """Let everybody open."""
         for process in range(process_count):
             self._say((process, self._singers[process].open()))
 
-    def note(self, row: Event) -> None:
-        """Remember what was delivered of others."""
-        if row.kind == "deliver" and row.sender != row.process:
-            self._delivered[NAMES.index(row.process)].append(row)
-
-    def on_deliver(self, process: int) -> None:
+    def on_deliver(self, process: int, run: Run) -> None:
         """Answer what ``process`` has just delivered."""
-        row = self._delivered[process].popleft()
-        for payload in self._said[row.sender][row.first - 1 : row.first - 1 + row.count]:
+        for payload in run.payloads:
             if answer := self._singers[process].hear(payload):
                 self._scheduler.at(self._scheduler.now_us, self._say, (process, answer))
 
     def _say(self, said: tuple[int, list[bytes]]) -> None:
         process, payloads = said
-        self._said[NAMES[process]] += payloads
+        self._left -= len(payloads)
         self._multicast(process, payloads)
 
 
-def simulate(folder: Path, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+def simulate(folder: Path, seed: int) -> None:
     """Hold the conversation in a simulated world."""
-    monkeypatch.setattr(cluster, "Workload", Conversation)
-    network = NetworkOptions(delay_us_min=0, delay_us_mean=int(DELAY_S_MAX * 1e6))
-    options = Options(seed=seed, process_count=MEMBER_COUNT, network=network)
+    delays = DelayOptions(delay_us_min=0, delay_us_mean=int(DELAY_S_MAX * 1e6))
+    options = Options(seed=seed, process_count=MEMBER_COUNT, delays=delays)
     journals = {name: Journal(folder / "events", name) for name in NAMES}
-
-    def take(row: Event) -> None:
-        assert isinstance(world._workload, Conversation)
-        journals[row.process].append(row)
-        world._workload.note(row)
-
-    world = Cluster(options, dict.fromkeys(NAMES, take))
-    for _ in world.run():
+    sinks: dict[str, Sink] = {name: journals[name].append for name in NAMES}
+    for _ in SteadyGroup(options, sinks, Conversation).run():
         pass
     for journal in journals.values():
         journal.close()

@@ -35,7 +35,7 @@ def _hold(arm: str, folder: Path, monkeypatch: pytest.MonkeyPatch, *, plant: boo
         arms.plant_here(monkeypatch)
     match arm.split():
         case ["simulator", seed]:
-            arms.simulate(folder, monkeypatch, int(seed))
+            arms.simulate(folder, int(seed))
         case ["asyncio"]:
             arms.hold_in_one_loop(folder, asyncio.new_event_loop)
         case ["uvloop"]:

@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+from tests.properties.processes import Done, WholeProcess
 
 from antiphon.core import frames, records
 from antiphon.core.frames import Runs, decode_frame, encode_runs
@@ -11,7 +12,7 @@ from antiphon.core.ids import GroupName, GroupNumber, ProcessId, Rank, ViewNumbe
 from antiphon.core.runs import Order, Run
 from antiphon.core.views import View
 from antiphon.ordering.vector import VectorDomain
-from antiphon.stack import DeliverRuns, Effect, MulticastRequested, Process, RunReceived, SendRun
+from antiphon.stack.effects import DeliverRuns, SendRun
 
 NOTE = Path(__file__).parents[2] / "docs" / "protocols" / "cbcast.md"
 GROUP = GroupNumber(1)
@@ -124,16 +125,15 @@ def test_smallest_parts_are_as_short_as_the_note_says() -> None:
 def test_multicast_is_sent_once_and_nothing_is_ever_answered() -> None:
     """No further message: what arrives makes no process send, whether held or delivered."""
     members = (ProcessId("p"), ProcessId("q"), ProcessId("r"))
-    p, q, r = (Process(member) for member in members)
-    for process in (p, q, r):
-        process.join_static(GROUP, View(GroupName("note"), ViewNumber(1), members))
-    question = _only_send(p.step(MulticastRequested(GROUP, [b"question"]), 0))
-    assert q.step(RunReceived(question), 0) == [DeliverRuns([question])]
-    answer = _only_send(q.step(MulticastRequested(GROUP, [b"answer"]), 0))
-    assert r.step(RunReceived(answer), 0) == []
-    assert r.step(RunReceived(question), 0) == [DeliverRuns([question, answer])]
+    view = View(GroupName("note"), ViewNumber(1), members)
+    p, q, r = (WholeProcess(member, view) for member in members)
+    question = _only_send(p.multicast([b"question"], Order.CAUSAL))
+    assert q.receive(members[0], question) == [DeliverRuns([question])]
+    answer = _only_send(q.multicast([b"answer"], Order.CAUSAL))
+    assert r.receive(members[1], answer) == []
+    assert r.receive(members[0], question) == [DeliverRuns([question, answer])]
 
 
-def _only_send(effects: list[Effect]) -> Run:
-    (send,) = (effect for effect in effects if isinstance(effect, SendRun))
+def _only_send(done: Done) -> Run:
+    (send,) = (effect for effect in done if isinstance(effect, SendRun))
     return send.run

@@ -126,11 +126,11 @@ def test_static_group_refuses_total_order() -> None:
     """It has no views, hence nobody to give turns after a crash."""
     here = VectorDomain()
     here.install(GROUP, VIEW, Rank(ME))
-    with pytest.raises(UsageError, match="a static group has no total order"):
+    with pytest.raises(UsageError, match="CBCAST alone gives no total order"):
         here.multicast(GROUP, [b""], Order.TOTAL)
-    with pytest.raises(PeerError, match="which a static group has not"):
+    with pytest.raises(PeerError, match="CBCAST alone gives neither"):
         here.receive(run_of(HONEST, 1, Order.TOTAL))
-    with pytest.raises(PeerError, match="which a static group has not"):
+    with pytest.raises(PeerError, match="CBCAST alone gives neither"):
         here.receive(run_of(HONEST, 1, uniform=True))
 
 
@@ -170,7 +170,7 @@ def test_view_that_is_ending_has_no_holder() -> None:
 
 
 def test_plain_messages_take_the_short_way() -> None:
-    """Nothing is due, nothing is held: a plain multicast is as cheap as in a static group."""
+    """Nothing is due, nothing is held: a plain multicast is as cheap as with CBCAST alone."""
     here = machine()
     assert here.is_clear(GROUP)
     here.multicast_any(GROUP, [b""], Order.TOTAL)

@@ -1,10 +1,11 @@
 """Wrong machines, on purpose: each is one plausible mistake, most of them out of the errata.
 
-Law: a mistake is planted into the real stack, never into a copy of it, so that it goes the same
-way through codec and queue as the right machine. ``PLANTED`` names, for each, over which channels
-it shows and which judge must find it: "graph" means that the order really is wrong, by the event
-graph alone; "twin" that the order is causal still, but not the one of rescanning from the head,
-or later than it could be, which only the slow machine sees.
+Law: a mistake is planted into the real machines, never into a copy of them, so that it goes the
+same way through codec and queue as the right ones. ``PLANTED`` names, for each, where it shows (in
+whole endpoints, or in the bare ordering machine over FIFO or unordered channels) and which judge
+must find it: "graph" means that the order really is wrong, by the event graph alone; "twin" that
+the order is causal still, but not the one of rescanning from the head, or later than it could be,
+which only the slow machine sees.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,9 +18,11 @@ from antiphon.core.runs import Order, Run
 from antiphon.core.views import View
 from antiphon.ordering import vector
 from antiphon.ordering.delay_queue import DelayQueue, Lack
+from antiphon.ordering.mixed import MixedDomain
 from antiphon.ordering.vector import VectorDomain
 
 _RIGHT_LACK = vector.Clock.lack
+_RIGHT_SHORT_WAY = MixedDomain.receive_plain
 
 
 def _lacks_nothing(_group: vector.Clock, _run: Run) -> Lack | None:
@@ -290,45 +293,78 @@ def _cuts_all_or_nothing(run: Run, delivered: int) -> Run | None:
     return run if run.first > delivered else None
 
 
+def _takes_whatever_is_next(domain: MixedDomain, run: Run) -> bool:
+    """Look at the sender's number alone on the short way, and not at the stamp."""
+    stampless = Run(run.group, run.view, run.sender, run.first, run.order, (), run.payloads)
+    return _RIGHT_SHORT_WAY(domain, stampless)
+
+
+def _wakes_nobody(domain: MixedDomain, run: Run) -> bool:
+    """Take the short way though others wait for this very run."""
+    waiting_for = domain._queue.waiting_for
+    domain._queue.waiting_for = {}
+    is_taken = _RIGHT_SHORT_WAY(domain, run)
+    domain._queue.waiting_for = waiting_for
+    return is_taken
+
+
+def _takes_and_denies_it(domain: MixedDomain, run: Run) -> bool:
+    """Take a run the short way, and say that nothing has been done."""
+    _RIGHT_SHORT_WAY(domain, run)
+    return False
+
+
+Where = Literal["endpoint", "fifo", "unordered"]
+
+
 class Planted(NamedTuple):
-    """Where a mistake goes, over which channels it shows, and who must find it."""
+    """Where a mistake goes, where it shows, and who must find it."""
 
     target: str
     mistake: type | Callable[..., object]
-    fifo_channels: bool
+    where: Where
     judge: Literal["graph", "twin"]
+
+    @property
+    def fifo_channels(self) -> bool:
+        """Whether channels are FIFO where it shows."""
+        return self.where != "unordered"
 
 
 _LACK = "antiphon.ordering.vector.Clock.lack"
 _QUEUE = "antiphon.ordering.vector.DelayQueue"
 _CUT = "antiphon.ordering.vector._after"
-_MACHINE = "antiphon.stack.static_process.VectorDomain"
+_MACHINE = "tests.properties.processes.VectorDomain"
+_SHORT_WAY = "antiphon.ordering.mixed.MixedDomain.receive_plain"
 
 PLANTED = [
-    Planted(_LACK, _lacks_nothing, fifo_channels=True, judge="graph"),
-    Planted(_LACK, _lacks_nothing, fifo_channels=False, judge="graph"),
-    Planted(_LACK, _lacks_own_predecessor_only, fifo_channels=True, judge="graph"),
-    Planted(_LACK, _lacks_all_but_the_last, fifo_channels=True, judge="graph"),
-    Planted(_LACK, _lacks_first_entry_only, fifo_channels=True, judge="graph"),
-    Planted(_MACHINE, CopiesMessageClock, fifo_channels=True, judge="graph"),
-    Planted(_MACHINE, TakesSenderClock, fifo_channels=True, judge="graph"),
-    Planted(_MACHINE, StampsWhatWasReceived, fifo_channels=True, judge="twin"),
-    Planted(_MACHINE, ForgetsStampOnFifoSend, fifo_channels=True, judge="graph"),
-    Planted(_MACHINE, CompressesAgainstLastDelivery, fifo_channels=True, judge="graph"),
-    Planted(_MACHINE, CarriesAnEntryOnce, fifo_channels=True, judge="graph"),
-    Planted(_MACHINE, CountsRunsNotMessages, fifo_channels=True, judge="graph"),
-    Planted(_MACHINE, DropsEarlyRuns, fifo_channels=False, judge="graph"),
-    Planted(_QUEUE, TakesLatestReady, fifo_channels=True, judge="twin"),
-    Planted(_QUEUE, OrdersByWaking, fifo_channels=True, judge="twin"),
-    Planted(_QUEUE, SkipsTheSecondLook, fifo_channels=True, judge="graph"),
-    Planted(_QUEUE, LosesWhatStillLacks, fifo_channels=True, judge="graph"),
-    Planted(_QUEUE, WakesOneOnly, fifo_channels=True, judge="graph"),
-    Planted(_QUEUE, WakesExactNumberOnly, fifo_channels=False, judge="graph"),
-    Planted(_CUT, _cuts_nothing, fifo_channels=False, judge="graph"),
-    Planted(_CUT, _cuts_all_or_nothing, fifo_channels=False, judge="graph"),
+    Planted(_LACK, _lacks_nothing, where="endpoint", judge="graph"),
+    Planted(_LACK, _lacks_nothing, where="unordered", judge="graph"),
+    Planted(_LACK, _lacks_own_predecessor_only, where="endpoint", judge="graph"),
+    Planted(_LACK, _lacks_all_but_the_last, where="endpoint", judge="graph"),
+    Planted(_LACK, _lacks_first_entry_only, where="endpoint", judge="graph"),
+    Planted(_SHORT_WAY, _takes_whatever_is_next, where="endpoint", judge="graph"),
+    Planted(_SHORT_WAY, _wakes_nobody, where="endpoint", judge="graph"),
+    Planted(_SHORT_WAY, _takes_and_denies_it, where="endpoint", judge="graph"),
+    Planted(_MACHINE, CopiesMessageClock, where="fifo", judge="graph"),
+    Planted(_MACHINE, TakesSenderClock, where="fifo", judge="graph"),
+    Planted(_MACHINE, StampsWhatWasReceived, where="fifo", judge="twin"),
+    Planted(_MACHINE, ForgetsStampOnFifoSend, where="fifo", judge="graph"),
+    Planted(_MACHINE, CompressesAgainstLastDelivery, where="fifo", judge="graph"),
+    Planted(_MACHINE, CarriesAnEntryOnce, where="fifo", judge="graph"),
+    Planted(_MACHINE, CountsRunsNotMessages, where="fifo", judge="graph"),
+    Planted(_MACHINE, DropsEarlyRuns, where="unordered", judge="graph"),
+    Planted(_QUEUE, TakesLatestReady, where="endpoint", judge="twin"),
+    Planted(_QUEUE, OrdersByWaking, where="endpoint", judge="twin"),
+    Planted(_QUEUE, SkipsTheSecondLook, where="endpoint", judge="graph"),
+    Planted(_QUEUE, LosesWhatStillLacks, where="endpoint", judge="graph"),
+    Planted(_QUEUE, WakesOneOnly, where="endpoint", judge="graph"),
+    Planted(_QUEUE, WakesExactNumberOnly, where="unordered", judge="graph"),
+    Planted(_CUT, _cuts_nothing, where="unordered", judge="graph"),
+    Planted(_CUT, _cuts_all_or_nothing, where="unordered", judge="graph"),
 ]
 
 
 def plant(bug: Planted, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Put the mistake where the real stack finds it, until the test ends."""
+    """Put the mistake where the real machines find it, until the test ends."""
     monkeypatch.setattr(bug.target, bug.mistake)

@@ -1,4 +1,4 @@
-"""The fast machine against the slow one and the event graph, over random schedules.
+"""Endpoint and fast machine against the slow one and the event graph, over random schedules.
 
 In each world both judges look on: the slow machine after every step (same deliveries, same order,
 as much held), the event graph at the end (causal order, nothing twice, nothing invented, nothing
@@ -24,6 +24,7 @@ def test_any_schedule_over_fifo_channels_is_delivered_as_by_the_slow_machine(
 ) -> None:
     """However channels interleave, order and outcome are those of rescanning from the head."""
     assert judge(schedule) == []
+    assert judge(schedule, is_whole=False) == []
 
 
 @given(schedules(fifo_channels=False))
@@ -34,11 +35,17 @@ def test_any_schedule_over_unordered_channels_is_delivered_as_by_the_slow_machin
     assert judge(schedule) == []
 
 
-@pytest.mark.parametrize("fifo_channels", [True, False], ids=["fifo", "unordered"])
-def test_seeded_schedules_are_delivered_as_by_the_slow_machine(fifo_channels: bool) -> None:
+@pytest.mark.parametrize(
+    ("fifo_channels", "is_whole"),
+    [(True, True), (True, False), (False, False)],
+    ids=["endpoint", "fifo", "unordered"],
+)
+def test_seeded_schedules_are_delivered_as_by_the_slow_machine(
+    fifo_channels: bool, is_whole: bool
+) -> None:
     """Worlds with starving channels, where much is held for long, come out right too."""
     for seed in SEEDS:
-        found = judge(random_schedule(seed, fifo_channels=fifo_channels))
+        found = judge(random_schedule(seed, fifo_channels=fifo_channels), is_whole=is_whole)
         assert not found, f"seed {seed}: {found[:3]}"
 
 

@@ -12,14 +12,14 @@ _SIGNATURE = {"graph": "event graph:", "twin": "slow machine:"}
 
 
 def _name(bug: Planted) -> str:
-    channels = "fifo" if bug.fifo_channels else "unordered"
-    return f"{bug.mistake.__name__.strip('_')}-{channels}"
+    return f"{bug.mistake.__name__.strip('_')}-{bug.where}"
 
 
 def _first_finding(bug: Planted) -> tuple[int, list[str]] | None:
     for seed in SEEDS:
         schedule = random_schedule(seed, fifo_channels=bug.fifo_channels)
-        found = judge(schedule, compares_twins=bug.judge == "twin")
+        is_whole = bug.where == "endpoint"
+        found = judge(schedule, compares_twins=bug.judge == "twin", is_whole=is_whole)
         if any(text.startswith(_SIGNATURE[bug.judge]) for text in found):
             return seed, found
     return None
@@ -41,4 +41,5 @@ def test_order_of_a_mere_deviation_is_still_causal(
     plant(bug, monkeypatch)
     for seed in SEEDS[:30]:
         schedule = random_schedule(seed, fifo_channels=bug.fifo_channels)
-        assert not judge(schedule, compares_twins=False), f"seed {seed}"
+        is_whole = bug.where == "endpoint"
+        assert not judge(schedule, compares_twins=False, is_whole=is_whole), f"seed {seed}"

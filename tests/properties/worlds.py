@@ -1,45 +1,58 @@
-"""A world runs one schedule twice, in lock step: on the real stack and on the slow machine.
+"""A world runs one schedule twice, in lock step: on real processes and on the slow machine.
 
-The real one goes the whole way: ``stack.Process``, encoded frames, decoded runs. After each step
-both must have delivered the same messages in the same order at every process. What happened is
-kept as a history for the event graph, the judge that shares no idea with either of them.
+Over FIFO channels the real one goes the whole way: ``Endpoint``, encoded frames, decoded runs; or,
+as over unordered ones, without what is around the ordering machine. After each step both must have
+delivered the same messages in the same order at every process. What happened is kept as a history
+for the event graph, the judge that shares no idea with either of them.
 """
 
 from collections.abc import Sequence
 
 from tests.properties.event_graph import Event, Message, complaints
+from tests.properties.processes import BareProcess, Done, Process, WholeProcess
 from tests.properties.schedules import Arrive, Multicast, Schedule, Step
 from tests.properties.slow_machine import Parcel, SlowProcess
 
 from antiphon.core.errors import AntiphonError
 from antiphon.core.frames import Runs, decode_frame, encode_runs
-from antiphon.core.ids import GroupName, GroupNumber, ProcessId, ViewNumber
+from antiphon.core.ids import GroupName, ProcessId, ViewNumber
 from antiphon.core.runs import Order, Run
 from antiphon.core.views import View
-from antiphon.stack import DeliverRuns, Effect, MulticastRequested, Process, RunReceived, SendRun
+from antiphon.stack.effects import DeliverRuns, SendRun
 
-GROUP = GroupNumber(1)
 DOMAIN = 7
 
 
 class WrongOrderError(AssertionError):
-    """The real stack did something else than the slow machine."""
+    """The real process did something else than the slow machine."""
 
 
 class World:
     """Processes, slow twins, and between each pair a channel of what is under way."""
 
     def __init__(
-        self, size: int, *, fifo_channels: bool = True, compares_twins: bool = True
+        self,
+        size: int,
+        *,
+        fifo_channels: bool = True,
+        compares_twins: bool = True,
+        is_whole: bool = True,
     ) -> None:
-        """Start ``size`` members of one group; the twins may be left out of the judgement."""
+        """Start ``size`` members of one group; the twins may be left out of the judgement.
+
+        Endpoints need FIFO channels: over others, and if not ``is_whole``, bare machines run.
+        """
         self.compares_twins = compares_twins
         members = tuple(ProcessId(f"p{rank}") for rank in range(size))
         view = View(GroupName("world"), ViewNumber(1), members)
         self.fifo_channels = fifo_channels
-        self.processes = [Process(member, fifo_channels=fifo_channels) for member in members]
-        for process in self.processes:
-            process.join_static(GROUP, view)
+        self.members = members
+        self.processes: list[Process] = [
+            WholeProcess(member, view)
+            if is_whole and fifo_channels
+            else BareProcess(member, view, fifo_channels=fifo_channels)
+            for member in members
+        ]
         self.twins = [SlowProcess(rank, size) for rank in range(size)]
         self.history: list[list[Event]] = [[] for _ in members]
         self.orders: list[list[Message]] = [[] for _ in members]
@@ -53,10 +66,10 @@ class World:
 
     def multicast(self, who: int, count: int, *, is_fifo: bool = False) -> Run:
         """Let ``who`` multicast a run; return it as it went out."""
-        first = self.processes[who].ordering.clock(GROUP)[who] + 1
+        first = 1 + sum(run.count for run in self.sent if run.sender == who)
         payloads = [_payload(who, number) for number in range(first, first + count)]
         order = Order.FIFO if is_fifo else Order.CAUSAL
-        effects = self.processes[who].step(MulticastRequested(GROUP, payloads, order), 0)
+        effects = self.processes[who].multicast(payloads, order)
         match effects[0]:
             case SendRun(run):
                 self.history[who] += [
@@ -90,11 +103,11 @@ class World:
         frame = decode_frame(encode_runs(DOMAIN, sender, [run for run, _ in arriving]))
         assert isinstance(frame, Runs), "what was encoded as runs came back as something else"
         for run, (_, parcel) in zip(frame.runs, arriving, strict=True):
-            effects = self.processes[receiver].step(RunReceived(run), 0)
+            effects = self.processes[receiver].receive(self.members[sender], run)
             self.twins[receiver].receive(parcel)
             self._take_deliveries(receiver, effects)
 
-    def _take_deliveries(self, who: int, effects: list[Effect]) -> None:
+    def _take_deliveries(self, who: int, effects: Done) -> None:
         for effect in effects:
             match effect:
                 case DeliverRuns(runs):
@@ -153,10 +166,13 @@ class World:
                 self.arrive(sender, receiver)
 
 
-def judge(schedule: Schedule, *, compares_twins: bool = True) -> list[str]:
+def judge(schedule: Schedule, *, compares_twins: bool = True, is_whole: bool = True) -> list[str]:
     """Run a schedule to its end; return all that is wrong with it, from either judge."""
     world = World(
-        schedule.size, fifo_channels=schedule.fifo_channels, compares_twins=compares_twins
+        schedule.size,
+        fifo_channels=schedule.fifo_channels,
+        compares_twins=compares_twins,
+        is_whole=is_whole,
     )
     found: list[str] = []
     try:

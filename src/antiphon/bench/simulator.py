@@ -1,7 +1,7 @@
 """Simulator events per second, against the same world on SimPy.
 
-Two readings. ``simulation``: everything, protocol machines included, which are the same on both
-sides. ``kernel``: the same number of timed events with handlers that do nothing, which is what
+Two readings. ``simulation``: everything, endpoints and their driver included, which are the same on
+both sides. ``kernel``: the same number of timed events with handlers that do nothing, which is what
 the two schedulers themselves cost.
 """
 
@@ -10,8 +10,8 @@ import time
 from collections.abc import Callable, Generator
 
 from antiphon.core.errors import UsageError
-from antiphon.sim.cluster import Cluster, Options
 from antiphon.sim.scheduler import Scheduler
+from antiphon.sim.steady_group import Options, SteadyGroup
 from antiphon.sim.workload import WorkloadOptions
 
 _SEED = 7
@@ -20,12 +20,12 @@ _SEED = 7
 def measure_simulation(message_count: int) -> dict[str, float]:
     """Return CPU-time rates of the whole simulation, ours and SimPy's, and their ratio."""
     _need_simpy()
-    from antiphon.bench.simpy_cluster import SimpyCluster  # noqa: PLC0415 - optional dependency
+    from antiphon.bench.simpy_group import SimpyGroup  # noqa: PLC0415 - optional dependency
 
     options = Options(seed=_SEED, workload=WorkloadOptions(message_count=message_count))
-    theirs = SimpyCluster(options)
+    theirs = SimpyGroup(options)
     their_s = _cpu_s(theirs.run)
-    ours = Cluster(options)
+    ours = SteadyGroup(options)
     our_s = _cpu_s(lambda: [None for _ in ours.run()])
     return _rates(ours.scheduler.event_count / our_s, theirs.event_count / their_s)
 

@@ -14,13 +14,13 @@ from antiphon.cli.screen import output, progress_bar
 from antiphon.cli.verify import verify_command
 from antiphon.core.errors import TraceError, UsageError
 from antiphon.core.runs import Order
-from antiphon.sim.cluster import Cluster, Options, process_names
-from antiphon.sim.network import NetworkOptions
+from antiphon.sim.delays import DelayOptions
+from antiphon.sim.steady_group import Options, SteadyGroup, process_names
 from antiphon.sim.workload import WorkloadOptions
 from antiphon.trace.run_folder import RunFolder
 
 _WHAT = "simulate"
-_ORDERS = {"causal": Order.CAUSAL, "fifo": Order.FIFO}
+_ORDERS = {"causal": Order.CAUSAL, "fifo": Order.FIFO, "total": Order.TOTAL}
 
 
 def simulate(
@@ -28,16 +28,16 @@ def simulate(
     messages: Annotated[int, typer.Option(help="Messages multicast in all.")] = 2_000,
     seed: Annotated[int, typer.Option(help="The world: same seed, same trace, byte for byte.")] = 1,
     out: Annotated[Path, typer.Option(help="Run folder to write.")] = Path("runs/simulated"),
-    order: Annotated[str, typer.Option(help="Order of delivery: causal or fifo.")] = "causal",
+    order: Annotated[
+        str, typer.Option(help="Order of delivery: causal, fifo or total.")
+    ] = "causal",
+    uniform: Annotated[
+        bool, typer.Option("--uniform", help="Deliver only what all will deliver.")
+    ] = False,
     delay_us: Annotated[
         int, typer.Option(help="Mean of the exponential delay of a copy, above --delay-us-min.")
     ] = 1_000,
     delay_us_min: Annotated[int, typer.Option(help="Shortest delay of a copy.")] = 50,
-    loss: Annotated[
-        float, typer.Option(help="Probability that a copy is lost (nothing recovers it).")
-    ] = 0.0,
-    duplicate: Annotated[float, typer.Option(help="Probability that a copy comes twice.")] = 0.0,
-    reorder: Annotated[bool, typer.Option(help="Copies overtake within a channel too.")] = False,
     interval_us: Annotated[
         int, typer.Option(help="Mean time between the bursts a process starts by itself.")
     ] = 2_000,
@@ -51,23 +51,19 @@ def simulate(
 ) -> None:
     """Simulate a group of processes that multicast, react and answer; journal what happens.
 
-    The processes run the same protocol machines as on a real network. Judge the trace with
-    `antiphon verify`. A folder that was simulated before is replaced: it can be replayed.
+    The processes run the same machine as on a real network, whole, and none of them fails: faults
+    are for `antiphon explore`. Judge the trace with `antiphon verify`. A folder that was simulated
+    before is replaced: it can be replayed.
     """
     if order not in _ORDERS:
-        message = f"order {order!r} cannot be simulated: choose causal or fifo"
+        message = f"order {order!r} cannot be simulated: choose causal, fifo or total"
         raise UsageError(message)
     options = Options(
         seed=seed,
         process_count=processes,
         order=_ORDERS[order],
-        network=NetworkOptions(
-            delay_us_min=delay_us_min,
-            delay_us_mean=delay_us,
-            loss=loss,
-            duplicate=duplicate,
-            reorder=reorder,
-        ),
+        uniform=uniform,
+        delays=DelayOptions(delay_us_min=delay_us_min, delay_us_mean=delay_us),
         workload=WorkloadOptions(
             message_count=messages,
             interval_us_mean=interval_us,
@@ -77,9 +73,8 @@ def simulate(
         ),
     )
     config = {
-        "processes": processes, "messages": messages, "order": order,
-        "delay_us": delay_us, "delay_us_min": delay_us_min, "loss": loss,
-        "duplicate": duplicate, "reorder": reorder, "interval_us": interval_us,
+        "processes": processes, "messages": messages, "order": order, "uniform": uniform,
+        "delay_us": delay_us, "delay_us_min": delay_us_min, "interval_us": interval_us,
         "answers": answers, "burst": burst, "payload_bytes": payload_bytes,
     }  # fmt: skip
     summary = _run(options, config, out, force=force)
@@ -109,21 +104,21 @@ def _run(
     names = process_names(options.process_count)
     with ExitStack() as stack:
         journals = {name: stack.enter_context(folder.journal(name)) for name in names}
-        cluster = Cluster(options, {name: journals[name].append for name in names})
+        group = SteadyGroup(options, {name: journals[name].append for name in names})
         total = options.workload.message_count
         with progress_bar("simulating", total) as (bar, task):
-            for message_count in cluster.run():
+            for message_count in group.run():
                 bar.update(bar.task_ids[task], completed=message_count)
     took_s = time.perf_counter() - begin_s
     return {
         "run": str(out),
         "seed": options.seed,
         "processes": options.process_count,
-        "messages": cluster.message_count,
-        "copies_lost": cluster.lost_count,
-        "simulated_us": cluster.scheduler.now_us,
+        "messages": group.message_count,
+        "copies": group.copy_count,
+        "simulated_us": group.scheduler.now_us,
         "events": sum(journal.row_count for journal in journals.values()),
-        "held_runs_max": cluster.held_runs_max,
+        "held_runs_max": group.held_runs_max,
         "events_per_second": int(sum(j.row_count for j in journals.values()) / took_s),
         "replay": replay_command(options.seed, config, out),
     }

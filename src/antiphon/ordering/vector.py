@@ -13,8 +13,8 @@ sender's entry is enough); the queue is in order of receipt (000-4); duplicates 
 arrival (000-4); the own entry counts own deliveries and sends have a counter of their own (000-7).
 
 Fault model. Reliable channels between live processes. With ``fifo_channels`` each pair's channel
-is FIFO too, and a gap or a repetition is the peer's fault; without, runs may come in any order
-and more than once, and a lost one holds back all that depends on it for ever.
+is FIFO too, and a gap or a repetition is the peer's fault: endpoints need that. Without, runs may
+come in any order and more than once, and a lost one holds back all that depends on it for ever.
 
 Cost. n - 1 copies and no further message; two varints per changed entry and run; no round.
 
@@ -32,7 +32,7 @@ from antiphon.core.runs import PORT_APPLICATION, Order, Run, Stamp
 from antiphon.core.views import View
 from antiphon.ordering.delay_queue import DelayQueue, Lack
 
-NO_TOTAL_ORDER = "a static group has no total order: multicast in causal or fifo order"
+NO_TOTAL_ORDER = "CBCAST alone gives no total order: multicast in causal or fifo order"
 
 
 class Clock:
@@ -228,7 +228,7 @@ class VectorDomain:
         if run.view != group.view_number:
             return f"a run is for view {run.view} of {group.view.group}, not {group.view_number}"
         if run.is_gated:
-            return "a run asks for total order or uniform delivery, which a static group has not"
+            return "a run asks for total order or uniform delivery: CBCAST alone gives neither"
         if run.sender == group.rank:
             return "a run claims to be of this process itself"
         return f"a run claims sender number {run.sender} in a view of {group.size}"

@@ -1,6 +1,7 @@
 """The simulated world: time, network, applications; ``antiphon.oracle`` judges what happened.
 
-Static groups: ``cluster`` (with ``network``, ``workload``). Dynamic groups with faults:
+Both kinds of world run the endpoint of the real network (``stack.endpoint``). Large groups in which
+nobody fails: ``steady_group`` (with ``lean_driver``, ``delays``, ``workload``). Groups with faults:
 ``scenario``, ``world`` (with ``life``, ``channels``, ``replica``, ``rest``), ``random_scenario``,
 ``exploration``, ``shrinking``; ``answer_checks`` asks what only the worlds' applications know.
 

@@ -37,6 +37,10 @@ class Scheduler:
             heappush(heap, (time_us, sequence, action, argument))
         self._sequence = sequence
 
+    def clear(self) -> None:
+        """Forget everything that is still to be done."""
+        self._heap.clear()
+
     def run(self, event_count_max: int | None = None) -> bool:
         """Do what is due until nothing is left, or for so many events; tell if more is left."""
         heap = self._heap

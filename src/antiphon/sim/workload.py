@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from random import Random
 
 from antiphon.core.errors import UsageError
+from antiphon.core.runs import Run
 from antiphon.sim.scheduler import Scheduler
 
 Multicast = Callable[[int, list[bytes]], None]
@@ -79,7 +80,12 @@ class Workload:
         for process in range(process_count):
             self._scheduler.at(self._pause_us(), self._begin, process)
 
-    def on_deliver(self, process: int) -> None:
+    @property
+    def is_over(self) -> bool:
+        """Whether nobody will multicast anything any more."""
+        return not self._left
+
+    def on_deliver(self, process: int, run: Run) -> None:  # noqa: ARG002 - whatever it says
         """Perhaps answer what ``process`` has just delivered."""
         if self._left and self._uniform() < self._answer:
             thought_us = int(self._uniform() * self._options.thought_us_max)

@@ -121,6 +121,9 @@ class Endpoint:
         ``queue`` is that of the incarnation before, if there was one. Endpoints of one process
         share its ``pulses``, and the process beats for them all; one without beats for itself.
         """
+        if view is not None and me not in view.members:
+            message = f"{me} is no member of group {view.group}: add it to the members"
+            raise UsageError(message)
         self.me = me
         self._beats = pulses is None
         self._agenda = Agenda(now_us)
