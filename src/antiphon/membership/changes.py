@@ -43,6 +43,12 @@ class Changes:
         self.is_leaving = False
         self.has_state = True
 
+    @property
+    def is_quiet(self) -> bool:
+        """Whether neither this process nor anybody that told it so asks for a change."""
+        own = self.joining or self.is_leaving or not self.has_state
+        return not own and all(ask == NOTHING for ask in self._asked.values())
+
     def news(
         self,
         latest: View,

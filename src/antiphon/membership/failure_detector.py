@@ -184,13 +184,14 @@ class FailureDetector:
         condemned = self._pulses.condemned
         for process, peer in self._peers.items():
             silent_us = now_us - peer.heard_us + self._timing.heartbeat_us  # by the next look
-            is_silent = silent_us > shortest_us and silent_us > min(
-                peer.timeout_us(self.heartbeat_us), longest_us
+            is_silent = process in condemned or (
+                silent_us > shortest_us
+                and silent_us > min(peer.timeout_us(self.heartbeat_us), longest_us)
             )
             if is_silent and process not in self.suspected:
                 self.suspected[process] = None
                 news.append(process)
-            elif not is_silent and process in self.suspected and process not in condemned:
+            elif not is_silent and process in self.suspected:
                 del self.suspected[process]
                 peer.double(self._timing.timeout_us_max)
         return news

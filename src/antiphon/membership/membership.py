@@ -145,6 +145,19 @@ class Membership:
         """Whom this process suspects now."""
         return list(self._detector.suspected)
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether nobody wants to change anything, and nobody is suspected or waited for."""
+        latest = self.latest
+        if latest is None or latest.stateless or self._agreement.is_proposing:
+            return False
+        is_quiet = not self._detector.suspected and not self.transition.lingering
+        return is_quiet and self._changes.is_quiet and len(self._agreement.history) < 2
+
+    def forget_everybody(self, now_us: int) -> None:
+        """Watch nobody any more: this process is done with the group."""
+        self._detector.watch([], now_us)
+
     def takes_from(self, peer: ProcessId, view_number: int) -> bool:
         """Whether messages of a view that come from ``peer`` still count (003-3, 000-17 b)."""
         return peer not in self._gone and not any(

@@ -102,6 +102,10 @@ class Pulses:
         if len(self.condemned) > _CONDEMNED_MAX:
             del self.condemned[next(iter(self.condemned))]
 
+    def is_calm(self, now_us: int, bears_us: int) -> bool:
+        """Whether nobody was silent for ``bears_us``."""
+        return all(now_us - pulse.heard_us < bears_us for pulse in self._pulses.values())
+
     def forgive_own_sleep(self, now_us: int, heartbeat_us: int) -> int:
         """Note that this process looks at the clock; return for how long it slept before."""
         if now_us != self._checked_us:

@@ -140,12 +140,13 @@ class Endpoint:
         if commit is not None:
             self._vote_tick_us = max(commit.vote_us_max // TICKS_PER_VOTE, VOTE_TICK_US_MIN)
         self._views: dict[int, View] = {}
-        self._known: View | None = None
+        self._known: dict[ProcessId, None] = {}
 
     def start(self) -> list[Effect]:
         """Return what is to be done first; to be called once, before any input is given."""
         agenda = self._agenda
-        agenda.set_timer(HEARTBEAT, agenda.now_us + self._timing.heartbeat_us)
+        if self._beats:
+            agenda.set_timer(HEARTBEAT, agenda.now_us + self._timing.heartbeat_us)
         agenda.work.extend(self.member.take_effects())
         return self._finish()
 
@@ -165,6 +166,25 @@ class Endpoint:
     def queue_depth(self) -> int:
         """Runs received that wait for something in their causal past, or for their turn."""
         return self.member.ordering.queue_depth
+
+    @property
+    def has_been_member(self) -> bool:
+        """Whether the process was in a view of the group."""
+        return bool(self._views)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is under way, so that a heartbeat need not be looked at."""
+        is_sending = self.queue.waiting or self.flow.are_senders_waiting
+        return self.is_over or not (is_sending or self.flow.is_due or not self.member.is_idle)
+
+    def cares_for(self, peer: ProcessId) -> bool:
+        """Whether what ``peer`` said last may matter only now that it is heard again."""
+        return not self.is_over and self.member.cares_for(peer)
+
+    def forget(self) -> None:
+        """The process is done with the group: watch nobody for it."""
+        self.member.membership.forget_everybody(self._agenda.now_us)
 
     def sender_of(self, run: Run) -> ProcessId:
         """Return who sent something that is being delivered; a letter may be of a past view."""
@@ -303,7 +323,8 @@ class Endpoint:
         timer, agenda, now_us = fired.timer, self._agenda, self._agenda.now_us
         agenda.fire(timer)
         if timer == HEARTBEAT:
-            agenda.set_timer(HEARTBEAT, now_us + self._timing.heartbeat_us)
+            if self._beats:
+                agenda.set_timer(HEARTBEAT, now_us + self._timing.heartbeat_us)
             effects: list[Effect] = [*self.member.tick(now_us, is_due=self.flow.is_due)]
             agenda.work.extend(effects)
             self._sender.look_for_stalls()
@@ -364,6 +385,7 @@ class Endpoint:
                 self._agenda.work.extend(self.member.hurry())
                 self._do_work()
         if not self.is_over:
+            self._expect_peers()
             self._acknowledge_soon()
             self._look_at_votes_soon()
             self._sender.admit()
@@ -372,9 +394,7 @@ class Endpoint:
     def _do_work(self) -> None:
         work = self._agenda.work
         if work and not self.is_over:
-            latest = self.member.membership.latest
-            if latest is not self._known:
-                self._expect_peers()
+            self._expect_peers()
         while work:
             self._do(work.popleft())
 
@@ -387,10 +407,12 @@ class Endpoint:
             self._agenda.work.append(SendControl(others, _BEAT))
 
     def _expect_peers(self) -> None:
-        self._known = self.member.membership.latest
-        if self._known is not None:
-            everybody = self.member.membership.transition.everybody()
-            self._agenda.done.append(ExpectPeers(tuple(everybody)))
+        """Say whom channels are needed with, if that has changed."""
+        everybody = self.member.membership.transition.everybody()
+        if everybody is not self._known:  # the same object as long as it says the same
+            self._known = everybody
+            if everybody:
+                self._agenda.done.append(ExpectPeers(tuple(everybody)))
 
     def _do(self, effect: Effect) -> None:
         match effect:
@@ -445,8 +467,8 @@ class Endpoint:
     def _end(self, why: str) -> None:
         """The process is out: what waits to be sent, and its calls, end with it."""
         self.is_over = True
-        has_been_member = bool(self._views)
-        dropped = self.queue.end_incarnation() if has_been_member else self.queue.end_tools()
+        queue = self.queue
+        dropped = queue.end_incarnation() if self.has_been_member else queue.end_tools()
         self._agenda.done += self.ports.end(why or "this process has left", dropped)
 
     # What is to happen later.

@@ -18,9 +18,11 @@ from antiphon.toolkit.commit_messages import Transaction
 
 
 class Timer(NamedTuple):
-    """What a timer is for; a process has at most one of each kind."""
+    """What a timer is for; a group has at most one of each kind, and a process a heartbeat."""
 
     kind: str
+    group: int = 0
+    """In a process of several groups, whose it is."""
 
 
 HEARTBEAT = Timer("heartbeat")

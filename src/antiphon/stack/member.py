@@ -318,6 +318,16 @@ class Member:
         is_told = self._said_to is self.membership.transition.everybody()
         return self._is_unsaid or not is_told or self._said != self._standing()
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is under way in the group, as far as this process knows."""
+        return self.is_open and not self._has_news() and self.membership.is_idle
+
+    def cares_for(self, peer: ProcessId) -> bool:
+        """Whether what ``peer`` said last may matter only now that it is heard again."""
+        alive = self._heard.get(peer)
+        return alive is not None and not self._is_settled(peer, alive)
+
     def hear_beat(self, peer: ProcessId, now_us: int) -> list[Effect]:
         """``peer`` has nothing to add: what it said last still holds, and may matter only now."""
         self.membership.hear(peer, now_us)

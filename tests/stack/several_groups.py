@@ -1,0 +1,236 @@
+"""Processes in several groups each, in memory: a small world for the process machine.
+
+Law: it drives ``stack.process.Process`` by the contract and nothing else. Channels are FIFO and
+reliable, one per pair of processes whatever the number of groups; delays come from the seed. A
+crash loses what its victim had sent and nobody had received. Each group's rows are kept apart, for
+the oracle to judge each group by itself.
+"""
+
+from collections import defaultdict, deque
+from collections.abc import Callable
+from heapq import heappop, heappush
+from random import Random
+from typing import Any
+
+from antiphon.core.control import Beat
+from antiphon.core.ids import GroupName, GroupNumber, ProcessId, ViewNumber
+from antiphon.core.runs import Order
+from antiphon.core.views import View
+from antiphon.membership.failure_detector import Timing
+from antiphon.oracle import judge
+from antiphon.stack import effects as told
+from antiphon.stack import inputs as on
+from antiphon.stack.process import InGroup, Process
+from antiphon.stack.send_queue import How
+from antiphon.stack.settings import Settings
+from antiphon.trace.rows import Rows
+from antiphon.trace.schema import LEFT, QUIESCENT, Event
+from antiphon.trace.verdict import Status
+
+TIMING = Timing(heartbeat_us=20_000, timeout_us=100_000, timeout_us_max=400_000)
+
+
+class Node:
+    """One process, its rows by group, and what it has delivered."""
+
+    def __init__(self, world: "SeveralGroups", me: ProcessId) -> None:
+        self.world, self.me = world, me
+        self.machine = Process(me, TIMING, world.now_us)
+        self.rows: dict[GroupNumber, Rows] = {}
+        self.views: dict[GroupNumber, View] = {}
+        self.ends: dict[GroupNumber, str] = {}
+        self.delivered: dict[GroupNumber, list[tuple[str, int, int]]] = defaultdict(list)
+        self.expected: tuple[ProcessId, ...] = ()
+        self.beats = 0
+        self.is_up = True
+        self.timers: dict[on.Timer, int] = {}
+        self.do(self.machine.start())
+
+    def found(self, group: GroupNumber, view: View | None) -> None:
+        """Open a group: in a founding view, or to join it."""
+        events = self.world.events[group]
+        self.rows[group] = Rows(str(self.me), view.group if view else f"g{group}", events.append)
+        self.rows[group].start(self.world.now_us)
+        settings = Settings(timing=TIMING)
+        self.do(self.machine.open(group, view, settings, self.world.now_us))
+
+    def give(self, happened: Any) -> None:
+        """Give one input; do what comes of it."""
+        if self.is_up:
+            self.do(self.machine.step(happened, self.world.now_us))
+
+    def do(self, effects: list[Any]) -> None:
+        """Do effects in order."""
+        for effect in effects:
+            if isinstance(effect, InGroup):
+                self.do_in_group(effect.group, effect.what)
+            elif isinstance(effect, told.SetTimer):
+                self.set_timer(effect)
+            elif isinstance(effect, told.SendControl):  # a beat
+                assert isinstance(effect.message, Beat)
+                self.beats += len(effect.to)
+                for to in effect.to:
+                    self.world.send(self.me, to, on.PeerHeard(self.me))
+            elif isinstance(effect, told.ExpectPeers):
+                self.expected = effect.processes
+
+    def set_timer(self, asked: told.SetTimer) -> None:
+        """Have it fire, unless it is set anew before."""
+        number = self.timers[asked.timer] = self.timers.get(asked.timer, 0) + 1
+
+        def fire() -> None:
+            if self.is_up and self.timers[asked.timer] == number:
+                self.give(on.TimerFired(asked.timer))
+
+        self.world.at(max(asked.time_us, self.world.now_us + 1), fire)
+
+    def do_in_group(self, group: GroupNumber, effect: Any) -> None:
+        """Do what one group says."""
+        rows, now_us = self.rows[group], self.world.now_us
+        match effect:
+            case told.DeliverRuns(runs):
+                for run in runs:
+                    rows.run(now_us, "deliver", run, 0)
+                    sender = str(self.machine.endpoint(group).sender_of(run))
+                    self.delivered[group].append((sender, run.view, run.first))
+            case told.InstallView(view):
+                self.views[group] = view
+                rows.view(now_us, view)
+            case told.LeaveGroup(why):
+                self.ends[group] = why
+                rows.stop(now_us, why or LEFT)
+            case _:
+                self.carry(group, effect)
+
+    def carry(self, group: GroupNumber, effect: Any) -> None:
+        """Send what one group says to others."""
+        match effect:
+            case told.SendControl(to, message):
+                self.send(group, to, on.ControlReceived(self.me, message))
+            case told.SendRun(run, alive):
+                self.rows[group].run(self.world.now_us, "multicast", run, 0)
+                members = self.views[group].members
+                others = tuple(process for process in members if process != self.me)
+                if alive is not None:
+                    self.send(group, others, on.ControlReceived(self.me, alive))
+                self.send(group, others, on.RunsReceived(self.me, [run]))
+            case told.RelayRuns(to, runs):
+                self.send(group, to, on.RunsReceived(self.me, runs, is_relayed=True))
+            case _:
+                pass
+
+    def send(self, group: GroupNumber, to: tuple[ProcessId, ...], received: on.Input) -> None:
+        """Send something to some processes."""
+        for process in to:
+            self.world.send(self.me, process, InGroup(group, received))
+
+
+class SeveralGroups:
+    """All processes, their channels and the clock."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = Random(f"{seed}/several groups")
+        self.now_us = 0
+        self.nodes: dict[ProcessId, Node] = {}
+        self.events: dict[GroupNumber, list[Event]] = defaultdict(list)
+        self.sent = 0
+        self._heap: list[tuple[int, int, Callable[[], None]]] = []
+        self._count = 0
+        self._channels: dict[tuple[ProcessId, ProcessId], deque[tuple[int, Any]]] = {}
+
+    def start(self, names: str, groups: dict[int, str]) -> None:
+        """Begin with processes of these names (letters), and groups of some of them."""
+        ids = {name: ProcessId(name) for name in names}
+        for me in ids.values():
+            self.nodes[me] = Node(self, me)
+        for number, members in groups.items():
+            group = GroupNumber(number)
+            founders = tuple(ids[name] for name in members)
+            view = View(GroupName(f"g{number}"), ViewNumber(1), founders)
+            for me in founders:
+                self.nodes[me].found(group, view)
+
+    def at(self, time_us: int, action: Callable[[], None]) -> None:
+        """Do something at a time."""
+        self._count += 1
+        heappush(self._heap, (time_us, self._count, action))
+
+    def send(self, source: ProcessId, to: ProcessId, item: Any) -> None:
+        """Send something over the one channel of a pair."""
+        self.sent += 1
+        channel = self._channels.setdefault((source, to), deque())
+        due_us = self.now_us + 50 + int(self.random.expovariate(1.0) * 800)
+        if channel:
+            due_us = max(due_us, channel[-1][0])
+        channel.append((due_us, item))
+        self.at(due_us, lambda: self._arrive(source, to))
+
+    def _arrive(self, source: ProcessId, to: ProcessId) -> None:
+        channel = self._channels[source, to]
+        if channel:
+            _, item = channel.popleft()
+            if to in self.nodes:
+                self.nodes[to].give(item)
+
+    def crash(self, name: str) -> None:
+        """Kill a process: some of what it sent still arrives."""
+        node = self.node(name)
+        node.is_up = False
+        for rows in node.rows.values():
+            rows.crash(self.now_us)
+        for (source, _), channel in self._channels.items():
+            if source == node.me:
+                while channel and self.random.random() < 0.5:
+                    channel.pop()
+
+    def node(self, name: str) -> Node:
+        """Return a process by its name."""
+        return next(node for me, node in self.nodes.items() if me.name == name)
+
+    def say(self, name: str, group: int, order: Order = Order.CAUSAL) -> None:
+        """Multicast one message in one group."""
+        said = on.MulticastRequested([b"."], How(order), 1)
+        self.node(name).give(InGroup(GroupNumber(group), said))
+
+    def join(self, name: str, group: int, contact: str) -> None:
+        """Let a process join a group through a member, which it asks until it is in."""
+        node, number = self.node(name), GroupNumber(group)
+        node.found(number, None)
+
+        def ask() -> None:
+            if node.is_up and number not in node.views and number not in node.ends:
+                node.give(InGroup(number, on.JoinRequested(self.node(contact).me)))
+                self.at(self.now_us + 20_000, ask)
+
+        ask()
+
+    def leave(self, name: str, group: int) -> None:
+        """Let a process leave one group."""
+        self.node(name).give(InGroup(GroupNumber(group), on.LeaveRequested()))
+
+    def run(self, for_us: int) -> None:
+        """Let time pass."""
+        end_us = self.now_us + for_us
+        while self._heap and self._heap[0][0] <= end_us:
+            self.now_us, _, action = heappop(self._heap)
+            action()
+        self.now_us = end_us
+
+    def judge(self) -> list[str]:
+        """Return what the oracle finds wrong in any group."""
+        found = []
+        for group, events in self.events.items():
+            per: dict[str, int] = defaultdict(int)
+            for node in self.nodes.values():
+                if node.is_up and group in node.rows and group not in node.ends:
+                    node.rows[group].stop(self.now_us, QUIESCENT)
+            for event in events:
+                event.index = per[event.process]
+                per[event.process] += 1
+            verdict = judge(events, f"group {group}")
+            found += [
+                f"group {group}: {item.violations[0].text}"
+                for item in verdict.properties
+                if item.status is Status.VIOLATED
+            ]
+        return found

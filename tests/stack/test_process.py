@@ -1,0 +1,199 @@
+"""One process in several groups: what is of the process exists once, and failure is of a process.
+
+Each group is judged by the oracle alone, from what was delivered in it.
+"""
+
+from random import Random
+
+import pytest
+from tests.stack.several_groups import TIMING, SeveralGroups
+
+from antiphon.core.errors import UsageError
+from antiphon.core.ids import GroupNumber, ProcessId
+from antiphon.core.runs import Order
+from antiphon.stack.inputs import PeerLost
+from antiphon.stack.process import InGroup, Process
+from antiphon.stack.settings import Settings
+
+BEATS_PER_S = 1_000_000 // TIMING.heartbeat_us
+
+
+def views_of(world: SeveralGroups, group: int) -> dict[str, tuple[int, str]]:
+    """Return, by living member, the view of a group that it is in: number, and names."""
+    number = GroupNumber(group)
+    return {
+        node.me.name: (view.number, "".join(who.name for who in view.members))
+        for node in world.nodes.values()
+        if node.is_up and (view := node.views.get(number)) is not None and number not in node.ends
+    }
+
+
+@pytest.mark.parametrize("group_count", [1, 10])
+def test_idle_groups_cost_one_heartbeat_per_pair(group_count: int) -> None:
+    """Whatever the number of groups that two processes share."""
+    world = SeveralGroups(1)
+    world.start("abc", dict.fromkeys(range(group_count), "abc"))
+    for group in range(group_count):
+        world.say("a", group)
+    world.run(1_000_000)  # receipts and what is stable are said, and then there is no news
+    before = world.sent
+    world.run(1_000_000)
+    assert world.sent - before == 3 * 2 * BEATS_PER_S
+    assert not world.judge()
+
+
+def test_crash_is_noticed_once_and_changes_every_group_concerned() -> None:
+    """And no other."""
+    world = SeveralGroups(2)
+    world.start("abcd", {0: "abcd", 1: "abc", 2: "bcd", 3: "ad"})
+    world.run(10_000)
+    world.crash("d")
+    world.run(1_000_000)
+    assert views_of(world, 0) == dict.fromkeys("abc", (2, "abc"))
+    assert views_of(world, 1) == dict.fromkeys("abc", (1, "abc"))
+    assert views_of(world, 2) == dict.fromkeys("bc", (2, "bc"))
+    assert views_of(world, 3) == {"a": (2, "a")}
+    assert not world.judge()
+
+
+def test_minority_in_one_group_and_majority_in_another() -> None:
+    """One is blocked, the other goes on."""
+    world = SeveralGroups(3)
+    world.start("abcde", {0: "abcde", 1: "abc"})
+    world.run(10_000)
+    for name in "cde":
+        world.crash(name)
+    world.run(1_000_000)
+    assert views_of(world, 0) == dict.fromkeys("ab", (1, "abcde"))
+    assert views_of(world, 1) == dict.fromkeys("ab", (2, "ab"))
+    for group in (0, 1):
+        world.say("a", group)
+    world.run(200_000)
+    b = world.node("b")
+    assert len(b.delivered[GroupNumber(1)]) == 1
+    assert not b.delivered[GroupNumber(0)]
+
+
+def test_who_failed_in_one_group_is_out_of_all() -> None:
+    """Both sides: it stops everywhere, and is excluded where nobody had noticed anything."""
+    world = SeveralGroups(4)
+    world.start("abcd", {0: "abd", 1: "acd"})
+    world.run(10_000)
+    d = world.node("d")
+    for name in "ab":  # of group 0; c, of group 1 alone, knows nothing
+        world.node(name).give(PeerLost(d.me))
+    world.run(1_000_000)
+    assert views_of(world, 0) == dict.fromkeys("ab", (2, "ab"))
+    assert views_of(world, 1) == dict.fromkeys("ac", (2, "ac"))
+    assert set(d.ends) == {0, 1}
+    assert all(d.ends.values())
+    assert d.machine.is_over
+
+
+def test_leaving_is_of_one_group() -> None:
+    """The others do not notice."""
+    world = SeveralGroups(5)
+    world.start("abc", {0: "abc", 1: "abc"})
+    world.run(10_000)
+    world.leave("c", 0)
+    world.run(500_000)
+    assert views_of(world, 0) == dict.fromkeys("ab", (2, "ab"))
+    assert views_of(world, 1) == dict.fromkeys("abc", (1, "abc"))
+    assert world.node("c").ends == {0: ""}
+    world.say("c", 1)
+    world.run(500_000)
+    assert all(len(world.node(name).delivered[GroupNumber(1)]) == 1 for name in "abc")
+    assert not world.judge()
+
+
+def test_channels_are_for_all_groups_together() -> None:
+    """A process that shares no group any more is no longer expected."""
+    world = SeveralGroups(6)
+    world.start("abc", {0: "ab", 1: "abc"})
+    world.run(10_000)
+    assert [who.name for who in world.node("a").expected] == ["a", "b", "c"]
+    world.leave("c", 1)
+    world.run(500_000)
+    assert [who.name for who in world.node("a").expected] == ["a", "b"]
+
+
+def test_group_is_opened_once() -> None:
+    """A second time is a mistake of the application; so is one after the end."""
+    me = ProcessId("a")
+    process = Process(me, TIMING, 0)
+    process.open(GroupNumber(1), None, Settings(timing=TIMING), 0)
+    with pytest.raises(UsageError, match="is in that group already"):
+        process.open(GroupNumber(1), None, Settings(timing=TIMING), 0)
+
+
+def test_what_is_of_a_group_that_was_left_is_ignored() -> None:
+    """Late frames for it harm nobody."""
+    process = Process(ProcessId("a"), TIMING, 0)
+    assert process.step(InGroup(GroupNumber(7), PeerLost(ProcessId("b"))), 0) == []
+
+
+class _Author:
+    """Does random things to groups that overlap."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = random = Random(f"{seed}/groups")
+        self.names = "abcdef"[: random.randint(3, 6)]
+        self.world = SeveralGroups(seed)
+        self.groups = {
+            number: "".join(sorted(random.sample(self.names, random.randint(2, len(self.names)))))
+            for number in range(random.randint(2, 4))
+        }
+        self.world.start(self.names, self.groups)
+        self.crashed = ""
+        self.crashes_max = (min(map(len, self.groups.values())) - 1) // 2
+
+    def act(self) -> None:
+        """Do one thing."""
+        random, world = self.random, self.world
+        number = random.choice(list(self.groups))
+        name = random.choice(self.groups[number])
+        kind = random.random()
+        if kind < 0.06:
+            if name not in self.crashed and len(self.crashed) < self.crashes_max:
+                world.crash(name)
+                self.crashed += name
+        elif kind < 0.12:
+            world.leave(name, number)
+        elif kind < 0.2:
+            self._join(number)
+        else:
+            world.say(name, number, random.choice([Order.CAUSAL, Order.TOTAL]))
+
+    def _join(self, number: int) -> None:
+        joiner = self.random.choice(self.names)
+        node = self.world.node(joiner)
+        if node.is_up and GroupNumber(number) not in node.rows:
+            self.world.join(joiner, number, self.random.choice(self.groups[number]))
+
+    def check(self, number: int) -> None:
+        """See that a group has gone on where a quorum of its last view lives."""
+        group = GroupNumber(number)
+        living = [
+            node
+            for node in self.world.nodes.values()
+            if node.is_up and group in node.views and group not in node.ends
+        ]
+        newest = max((node.views[group] for node in living), key=lambda view: view.number)
+        here = [node.me for node in living]
+        if newest.has_quorum([who for who in newest.members if who in here]):
+            assert sorted(newest.members) == sorted(here)
+            assert {node.views[group].number for node in living} == {newest.number}
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_random_groups_keep_their_promises(seed: int) -> None:
+    """Overlapping groups, crashes, leaves, joins and multicasts in any order."""
+    author = _Author(seed)
+    for _ in range(author.random.randint(10, 40)):
+        author.world.run(author.random.choice([100, 1_000, 5_000, 40_000, 200_000]))
+        author.act()
+    author.world.run(3_000_000)
+    for number in author.groups:
+        if views_of(author.world, number):
+            author.check(number)
+    assert not author.world.judge()
