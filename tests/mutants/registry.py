@@ -36,7 +36,7 @@ UNMET: list[Mutant] = []
 
 
 AWAITED: list[Mutant] = []
-"""Mistakes that no world meets or judges yet (limits, stalls, replies, program order): tests/stack."""
+"""Mistakes that no world meets or judges yet: limits, stalls, replies, program order."""
 
 
 def plant(
