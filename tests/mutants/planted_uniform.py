@@ -164,7 +164,7 @@ def early_letter_is_not_acknowledged(
     return effects
 
 
-# The application's letters go one by one; so that worlds without calls can meet this, as replies go.
+# The application's letters go one by one: here as replies do, for worlds have no calls yet.
 @plant(
     Letters, "acknowledge", "000-24, kin", also=((Endpoint, "_may_send", _may_send_to_anybody),)
 )  # fmt: skip
