@@ -164,7 +164,10 @@ def early_letter_is_not_acknowledged(
     return effects
 
 
-@plant(Letters, "acknowledge", "000-24, kin")
+# The application's letters go one by one: here as replies do, for worlds have no calls yet.
+@plant(
+    Letters, "acknowledge", "000-24, kin", also=((Endpoint, "_may_send", _may_send_to_anybody),)
+)  # fmt: skip
 def any_acknowledgement_frees_the_sender(self: Letters, peer: ProcessId, count: int) -> bool:
     """One letter was received, and a later one is still on its way."""
     if peer not in self._sent:

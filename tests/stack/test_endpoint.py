@@ -4,7 +4,6 @@ from typing import Any, TypeVar
 
 import pytest
 from tests.membership.hands import A, B, C, run_of, view_of
-from tests.stack.memory_driver import MemoryDriver
 
 from antiphon.core.control import Alive, Decide, Install, LetterAsked, LetterTaken, StateTaken
 from antiphon.core.errors import DefiniteCallError, UsageError
@@ -19,17 +18,14 @@ from antiphon.stack.effects import (
     DeliverRuns,
     Effect,
     ExpectPeers,
-    ExpectState,
     GiveUpProcess,
     HandRequest,
     IgnoreMessage,
     InstallView,
     LeaveGroup,
-    LoadChunk,
     NameTransaction,
     RejectPeer,
     ReturnUnsent,
-    SaveState,
     SendControl,
     SendLetter,
     SendRun,
@@ -45,7 +41,6 @@ from antiphon.stack.inputs import (
     CallAbandoned,
     CallRequested,
     ControlReceived,
-    JoinRequested,
     LeaveRequested,
     LetterReceived,
     LetterRequested,
@@ -53,13 +48,11 @@ from antiphon.stack.inputs import (
     PeerFilled,
     PeerHeard,
     PeerLost,
-    PieceLoaded,
     ReaderAdvanced,
     ReaderLagged,
     RequestAnswered,
     RunsReceived,
     SendersWaited,
-    StateSaved,
     Stopped,
     TimerFired,
     TransactionRequested,
@@ -414,40 +407,6 @@ def test_word_on_a_transaction_that_comes_by_letter_is_ignored() -> None:
     (ignored,) = of(IgnoreMessage, out)
     assert ignored.sender == A
     assert "one alone" in ignored.why
-
-
-def test_state_is_given_to_a_joiner() -> None:
-    """It is saved where the view begins, sent in pieces as they are loaded, and then complete."""
-    x = ProcessId("x", address="at x")
-    loaded: list[bytes] = []
-    expected: list[ExpectState] = []
-
-    def see(who: ProcessId, effect: Effect) -> None:
-        match effect:
-            case SaveState(number):
-                driver.give(who, StateSaved(number, [b"all ", b"that ", b"was"]))
-            case ExpectState():
-                expected.append(effect)
-            case LoadChunk(number, data):
-                loaded.append(data)
-                driver.give(who, PieceLoaded(number))
-            case _:
-                pass
-
-    driver = MemoryDriver(see)
-    for me, view in ((A, view_of(A, B)), (B, view_of(A, B)), (x, None)):
-        driver.endpoints[me] = Endpoint(me, view, Settings(), 0, with_state=True)
-        driver._do_all(me, driver.endpoints[me].start())
-    driver.give(x, JoinRequested(B))
-    driver.run(5_000_000)
-    assert b"".join(loaded) == b"all that was"
-    assert len(expected) == 1
-    transfer = driver.endpoints[x].ports.transfer
-    assert transfer is not None
-    assert transfer.has_state
-    latest = driver.endpoints[A].latest
-    assert latest is not None
-    assert latest.members == (A, B, x)
 
 
 # Faults of others, and the end.

@@ -89,8 +89,11 @@ class Ports:
                 take = self.calls.take_reply if type(run) is Letter else self.calls.deliver
                 for payload in run.payloads:
                     effects += self._called(take(sender, payload))
+            elif run.port == PORT_COMMIT and type(run) is Letter:
+                # One member must not be told what the others never hear.
+                alone = "a word on a transaction is for all members, and came to one alone"
+                effects.append(IgnoreMessage(sender, alone))
             elif run.port == PORT_COMMIT and self.commit is not None:
-                _refuse_letter(run)
                 for payload in run.payloads:
                     effects += self._committed(self.commit.deliver(sender, payload, now_us))
         except PeerError as error:
@@ -216,9 +219,3 @@ class Ports:
             if any(payload is request for payload in never)
         }
         return self._called(self.calls.abandon(why, unsent))
-
-
-def _refuse_letter(run: Run) -> None:
-    if type(run) is Letter:
-        message = "a word on a transaction is for all members, and came to one alone"
-        raise PeerError(message)
