@@ -38,7 +38,7 @@ def test_both_sides_do_the_same_work() -> None:
     for _ in ours.run():
         pass
     assert theirs.event_count == pytest.approx(ours.scheduler.event_count, rel=0.05)
-    assert theirs.now_us == pytest.approx(ours.scheduler.now_us, rel=0.1)
+    assert theirs.now_us == pytest.approx(ours.scheduler.now_us, rel=0.2)
 
 
 def test_readings_are_rates_and_their_ratio() -> None:

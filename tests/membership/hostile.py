@@ -15,6 +15,7 @@ from antiphon.core.control import (
     Alive,
     AnyMessage,
     Ask,
+    Beat,
     Confirm,
     Decide,
     Flush,
@@ -44,7 +45,7 @@ from antiphon.core.views import View
 PEOPLE = (A, B, C, D, E, X, Y, ProcessId("a", 2, 1, A.address), ProcessId("c", 2, 3, "elsewhere"))
 KINDS = (
     Prepare, Promise, Propose, Accept, Reject, Decide, Want, JoinRequest, JoinRefused, Ask, Out,
-    Standing, Flush, Report, Install, Alive, Confirm, LetterTaken, LetterAsked, StateChunk,
+    Standing, Flush, Report, Install, Alive, Beat, Confirm, LetterTaken, LetterAsked, StateChunk,
     StateTaken,
 )  # fmt: skip
 
@@ -117,6 +118,7 @@ class Liar:
                 number(), tuple(count % 5 for count in self.ranks()), tuple(self.ranks())
             ),
             Install: lambda: Install(number()),
+            Beat: Beat,
             Alive: lambda: Alive(
                 number(), tuple((rank, number()) for rank in self.ranks()), number(), number()
             ),

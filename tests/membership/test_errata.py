@@ -24,6 +24,9 @@ from antiphon.trace.verdict import Property, Status
 
 FOLDER = Path(__file__).parent.parent / "scenarios_views"
 SEEDS = range(6)
+WRONG_SEEDS = range(60)
+"""How often a wrong rule may be lucky: what dies with whom is for the seed to say."""
+
 
 WRONG_RULES: dict[str, tuple[str, ...]] = {
     "erratum_003_1_silent_dead_process": ("no exclusion of who never sent",),
@@ -92,7 +95,9 @@ def test_printed_rule_breaks_a_promise(name: str) -> None:
         for mutant in MUTANTS + UNMET:
             if mutant.name in WRONG_RULES[name]:
                 stack.enter_context(planted(mutant))
-        assert findings(name) != []
+        scenario = parse_scenario((FOLDER / f"{name}.txt").read_text())
+        found = (examine(replace(scenario, seed=seed)) for seed in WRONG_SEEDS)
+        assert any(finding is not None for finding in found)
 
 
 def test_rules_name_planted_bugs_that_exist() -> None:

@@ -1,5 +1,6 @@
 """What a world has to come to, and whom nothing can be asked of."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from unittest.mock import patch
@@ -86,7 +87,8 @@ def test_who_was_excluded_leads_in_by_what_it_knows() -> None:
 
 def test_lost_state_excuses_nothing_else() -> None:
     """Where nobody has the state any more, the members still have to be in one view."""
-    world = lived((FOLDER / "only_one_left_behind_has_the_state.txt").read_text())
+    text = (FOLDER / "only_one_left_behind_has_the_state.txt").read_text()
+    world = lived(re.sub(r"seed \d+", "seed 13", text))  # in which that one does not come back
     lives = list(world.lives.values())
     members = [life for life in lives if life.is_up and not is_castaway(life, lives)]
     assert len(members) == 3

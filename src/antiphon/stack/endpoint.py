@@ -200,6 +200,8 @@ class Endpoint:
             try:
                 self._TAKE[kind](self, happened)
             except PeerError as error:
+                if kind not in self._FROM_PEERS:
+                    raise
                 self._agenda.work.append(RejectPeer(_peer_of(happened), str(error)))
         return self._finish()
 
@@ -366,6 +368,10 @@ class Endpoint:
         ProbeAnswered: _note_peer,
         TimerFired: _take_timer,
     }
+
+    _FROM_PEERS: ClassVar[frozenset[type]] = frozenset(
+        {RunsReceived, LetterReceived, ControlReceived, ProbeAnswered}
+    )
 
     _AFTERWARDS: ClassVar[frozenset[type]] = frozenset(
         {MulticastRequested, LetterRequested, ReaderAdvanced}
