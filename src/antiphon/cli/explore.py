@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from antiphon.cli.driver_search import explore_drivers
+from antiphon.cli.group_search import explore_groups
 from antiphon.cli.pairs_screen import print_pairs
 from antiphon.cli.screen import output, progress_bar
 from antiphon.cli.search import Search
@@ -42,6 +43,9 @@ def explore(
         bool,
         typer.Option("--drivers", help="Run the real network driver, on connections that break."),
     ] = False,
+    groups: Annotated[
+        bool, typer.Option("--groups", help="Worlds of processes in several groups each.")
+    ] = False,
     replay: Annotated[
         Path | None, typer.Option(help="Run this scenario instead of random ones.")
     ] = None,
@@ -66,18 +70,30 @@ def explore(
     With --drivers, what runs is the network driver itself, on virtual time and a network in memory:
     connections are cut, stall, are half open or refused, processes are paused, killed and started
     again, applications read slowly. Such worlds are judged likewise, but not shrunk.
+
+    With --groups, processes are in several groups at once, which overlap: each group is judged by
+    itself, and a process that fails is out of all of them.
     """
     _check(flush, jobs, failures)
-    if drivers:
-        if aim or replay is not None:
-            message = "--drivers goes with --seeds, not with --aim or --replay"
+    for is_asked, name in ((groups, "--groups"), (drivers, "--drivers")):
+        if is_asked and (aim or replay is not None or (groups and drivers)):
+            message = f"{name} goes with --seeds, not with --aim, --replay or other worlds"
             raise UsageError(message)
+    if groups:
+        explore_groups(_parse_seeds(seeds), failures, as_json=as_json)
+    elif drivers:
         chosen, workers = _parse_seeds(seeds), jobs or os.cpu_count() or 1
         explore_drivers(chosen, flush, workers, failures, keep=keep, as_json=as_json)
-        return
-    if replay is not None:
+    elif replay is not None:
         _replay(replay, keep, as_json=as_json)
-        return
+    else:
+        _explore(seeds, flush, aim, jobs, failures, keep=keep, as_json=as_json)
+
+
+def _explore(
+    seeds: str, flush: str, aim: str, jobs: int, failures: int, *, keep: Path, as_json: bool
+) -> None:
+    """Live through the worlds of one group each."""
     chosen = _parse_seeds(seeds)
     search = Search(flush, jobs or os.cpu_count() or 1, failures)
     search.run(chosen, _parse_aim(aim, flush))

@@ -182,6 +182,8 @@ class Process:
     def _beat(self) -> None:
         """A heartbeat: look at groups in which something is under way, and be heard."""
         now_us = self._now_us
+        if self.is_over:
+            return
         self._done.append(SetTimer(HEARTBEAT, now_us + self._timing.heartbeat_us))
         # Some heartbeats before anybody can be suspected everybody looks.
         bears_us = self._timing.timeout_us - 3 * self._timing.heartbeat_us
@@ -249,5 +251,6 @@ class Process:
         for number, other in list(self._endpoints.items()):
             if number != group and not other.is_over:
                 why = f"it failed in another group: {end.why}"
+                self._expect(number, ())
                 self._done.append(InGroup(number, LeaveGroup(why)))
                 self._sort(number, other.step(Stopped(why), self._now_us))

@@ -1,16 +1,17 @@
-"""Processes in several groups each, in memory: a small world for the process machine.
+"""Worlds of processes in several groups each: for the process machine (``stack.process``).
 
-Law: it drives ``stack.process.Process`` by the contract and nothing else. Channels are FIFO and
-reliable, one per pair of processes whatever the number of groups; delays come from the seed. A
-crash loses what its victim had sent and nobody had received. Each group's rows are kept apart, for
-the oracle to judge each group by itself.
+Law: a world drives its processes by the contract and nothing else. Channels are FIFO and reliable,
+one per pair of processes whatever the number of groups; delays come from the seed. A partition
+holds messages back until it is healed. A crash loses some of what its victim had sent and nobody
+had received. Groups are domains of their own, so each group's rows are kept apart, for the oracle
+to judge each group by itself. Who is out of its groups stays out.
 """
 
 from collections import defaultdict, deque
 from collections.abc import Callable
+from functools import partial
 from heapq import heappop, heappush
 from random import Random
-from typing import Any
 
 from antiphon.core.control import Beat
 from antiphon.core.ids import GroupName, GroupNumber, ProcessId, ViewNumber
@@ -20,12 +21,16 @@ from antiphon.membership.failure_detector import Timing
 from antiphon.oracle import judge
 from antiphon.stack import effects as told
 from antiphon.stack import inputs as on
-from antiphon.stack.process import InGroup, Process
+from antiphon.stack.process import InGroup, OfProcess, Process
 from antiphon.stack.send_queue import How
 from antiphon.stack.settings import Settings
 from antiphon.trace.rows import Rows
 from antiphon.trace.schema import LEFT, QUIESCENT, Event
 from antiphon.trace.verdict import Status
+
+BLOCKED = "blocked: too few members are left"
+
+_Item = InGroup | OfProcess
 
 TIMING = Timing(heartbeat_us=20_000, timeout_us=100_000, timeout_us_max=400_000)
 
@@ -34,6 +39,7 @@ class Node:
     """One process, its rows by group, and what it has delivered."""
 
     def __init__(self, world: "SeveralGroups", me: ProcessId) -> None:
+        """Begin in no group."""
         self.world, self.me = world, me
         self.machine = Process(me, TIMING, world.now_us)
         self.rows: dict[GroupNumber, Rows] = {}
@@ -48,18 +54,18 @@ class Node:
 
     def found(self, group: GroupNumber, view: View | None) -> None:
         """Open a group: in a founding view, or to join it."""
-        events = self.world.events[group]
-        self.rows[group] = Rows(str(self.me), view.group if view else f"g{group}", events.append)
+        name = view.group if view is not None else GroupName(f"g{group}")
+        self.rows[group] = Rows(str(self.me), name, self.world.events[group].append)
         self.rows[group].start(self.world.now_us)
         settings = Settings(timing=TIMING)
         self.do(self.machine.open(group, view, settings, self.world.now_us))
 
-    def give(self, happened: Any) -> None:
+    def give(self, happened: InGroup | OfProcess) -> None:
         """Give one input; do what comes of it."""
         if self.is_up:
             self.do(self.machine.step(happened, self.world.now_us))
 
-    def do(self, effects: list[Any]) -> None:
+    def do(self, effects: list[InGroup | told.Effect]) -> None:
         """Do effects in order."""
         for effect in effects:
             if isinstance(effect, InGroup):
@@ -84,7 +90,7 @@ class Node:
 
         self.world.at(max(asked.time_us, self.world.now_us + 1), fire)
 
-    def do_in_group(self, group: GroupNumber, effect: Any) -> None:
+    def do_in_group(self, group: GroupNumber, effect: on.Input | told.Effect) -> None:
         """Do what one group says."""
         rows, now_us = self.rows[group], self.world.now_us
         match effect:
@@ -102,7 +108,7 @@ class Node:
             case _:
                 self.carry(group, effect)
 
-    def carry(self, group: GroupNumber, effect: Any) -> None:
+    def carry(self, group: GroupNumber, effect: on.Input | told.Effect) -> None:
         """Send what one group says to others."""
         match effect:
             case told.SendControl(to, message):
@@ -129,6 +135,7 @@ class SeveralGroups:
     """All processes, their channels and the clock."""
 
     def __init__(self, seed: int) -> None:
+        """Begin with nobody."""
         self.random = Random(f"{seed}/several groups")
         self.now_us = 0
         self.nodes: dict[ProcessId, Node] = {}
@@ -136,7 +143,9 @@ class SeveralGroups:
         self.sent = 0
         self._heap: list[tuple[int, int, Callable[[], None]]] = []
         self._count = 0
-        self._channels: dict[tuple[ProcessId, ProcessId], deque[tuple[int, Any]]] = {}
+        self._channels: dict[tuple[ProcessId, ProcessId], deque[tuple[int, _Item]]] = {}
+        self._cut: set[str] = set()
+        self._held: list[tuple[ProcessId, ProcessId]] = []
 
     def start(self, names: str, groups: dict[int, str]) -> None:
         """Begin with processes of these names (letters), and groups of some of them."""
@@ -155,7 +164,7 @@ class SeveralGroups:
         self._count += 1
         heappush(self._heap, (time_us, self._count, action))
 
-    def send(self, source: ProcessId, to: ProcessId, item: Any) -> None:
+    def send(self, source: ProcessId, to: ProcessId, item: InGroup | OfProcess) -> None:
         """Send something over the one channel of a pair."""
         self.sent += 1
         channel = self._channels.setdefault((source, to), deque())
@@ -163,14 +172,23 @@ class SeveralGroups:
         if channel:
             due_us = max(due_us, channel[-1][0])
         channel.append((due_us, item))
-        self.at(due_us, lambda: self._arrive(source, to))
+        self.at(due_us, partial(self._arrive, source, to))
 
     def _arrive(self, source: ProcessId, to: ProcessId) -> None:
         channel = self._channels[source, to]
-        if channel:
+        if (source.name in self._cut) != (to.name in self._cut):
+            self._held.append((source, to))
+        elif channel:
             _, item = channel.popleft()
             if to in self.nodes:
                 self.nodes[to].give(item)
+
+    def cut(self, names: str) -> None:
+        """Part these processes from all others, and heal what was cut before."""
+        self._cut = set(names)
+        held, self._held = self._held, []
+        for source, to in held:
+            self.at(self.now_us, partial(self._arrive, source, to))
 
     def crash(self, name: str) -> None:
         """Kill a process: some of what it sent still arrives."""
@@ -218,12 +236,14 @@ class SeveralGroups:
 
     def judge(self) -> list[str]:
         """Return what the oracle finds wrong in any group."""
-        found = []
+        found: list[str] = []
         for group, events in self.events.items():
             per: dict[str, int] = defaultdict(int)
             for node in self.nodes.values():
                 if node.is_up and group in node.rows and group not in node.ends:
-                    node.rows[group].stop(self.now_us, QUIESCENT)
+                    # Who is blocked for good may hold back what it will never deliver.
+                    is_blocked = node.machine.endpoint(group).member.membership.is_blocked
+                    node.rows[group].stop(self.now_us, BLOCKED if is_blocked else QUIESCENT)
             for event in events:
                 event.index = per[event.process]
                 per[event.process] += 1

@@ -1,0 +1,98 @@
+"""Random worlds of several groups: what is done to them, and whether they kept their promises.
+
+Law: a world is a function of its seed. It fails if the oracle finds a broken promise in any group,
+or if, when all faults have ended and time has passed, a group has not gone on although a quorum of
+its last view lives: then the living are its members, all in one view.
+"""
+
+from random import Random
+
+from antiphon.core.errors import AntiphonError
+from antiphon.core.ids import GroupNumber
+from antiphon.core.runs import Order
+from antiphon.sim.several_groups import SeveralGroups
+
+_SETTLE_US = 4_000_000
+
+
+def examine_groups(seed: int) -> str:
+    """Live through the world of ``seed``; say what went wrong, if anything did."""
+    author = _Author(seed)
+    try:
+        return author.live()
+    except (AntiphonError, AssertionError, KeyError, ValueError) as error:
+        return f"at {author.world.now_us} us: {type(error).__name__}: {error}"
+
+
+class _Author:
+    """Does random things to groups that overlap."""
+
+    def __init__(self, seed: int) -> None:
+        """Found some groups."""
+        self.random = random = Random(f"{seed}/groups")
+        self.names = "abcdef"[: random.randint(3, 6)]
+        self.world = SeveralGroups(seed)
+        self.groups = {
+            number: "".join(sorted(random.sample(self.names, random.randint(2, len(self.names)))))
+            for number in range(random.randint(2, 4))
+        }
+        self.world.start(self.names, self.groups)
+        self.crashed = ""
+        self.crashes_max = (min(map(len, self.groups.values())) - 1) // 2
+
+    def live(self) -> str:
+        """Do some things, end all faults, and look what became of it."""
+        for _ in range(self.random.randint(10, 40)):
+            self.world.run(self.random.choice([100, 1_000, 5_000, 40_000, 200_000]))
+            self._act()
+        self.world.cut("")
+        self.world.run(_SETTLE_US)
+        said = [self._stuck(number) for number in self.groups] + self.world.judge()
+        return next((text for text in said if text), "")
+
+    def _act(self) -> None:
+        random, world = self.random, self.world
+        number = random.choice(list(self.groups))
+        name = random.choice(self.groups[number])
+        kind = random.random()
+        if kind < 0.06:
+            if name not in self.crashed and len(self.crashed) < self.crashes_max:
+                world.crash(name)
+                self.crashed += name
+        elif kind < 0.1:
+            world.cut("".join(who for who in self.names if random.random() < 0.3))
+        elif kind < 0.16:
+            world.cut("")
+        elif kind < 0.22:
+            world.leave(name, number)
+        elif kind < 0.3:
+            self._join(number)
+        else:
+            world.say(name, number, random.choice([Order.CAUSAL, Order.TOTAL]))
+
+    def _join(self, number: int) -> None:
+        joiner = self.random.choice(self.names)
+        node = self.world.node(joiner)
+        is_able = node.is_up and not node.machine.is_over
+        if is_able and GroupNumber(number) not in node.rows:
+            self.world.join(joiner, number, self.random.choice(self.groups[number]))
+
+    def _stuck(self, number: int) -> str:
+        """Say whether a group has not gone on where a quorum of its last view lives."""
+        group = GroupNumber(number)
+        living = [
+            node
+            for node in self.world.nodes.values()
+            if node.is_up and group in node.views and group not in node.ends
+        ]
+        if not living:
+            return ""
+        newest = max((node.views[group] for node in living), key=lambda view: view.number)
+        here = [node.me for node in living]
+        if not newest.has_quorum([who for who in newest.members if who in here]):
+            return ""
+        views = {str(node.me): node.views[group].number for node in living}
+        is_one = set(views.values()) == {newest.number}
+        if is_one and sorted(newest.members) == sorted(here):
+            return ""
+        return f"group {number} has not gone on: the living are in views {views}"
