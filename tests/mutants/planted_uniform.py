@@ -11,9 +11,9 @@ from antiphon.ordering.gate import Arrived, Gate
 from antiphon.ordering.letters import Letters
 from antiphon.ordering.mixed import MixedDomain
 from antiphon.ordering.uniform import Uniformity
-from antiphon.stack.endpoint import Endpoint
 from antiphon.stack.member import GROUP, Member
 from antiphon.stack.send_queue import WaitingLetter
+from antiphon.stack.sender import Sender
 
 _RIGHT_IS_OPEN = Gate._is_open
 _RIGHT_TAKE_LETTER = Member.take_letter
@@ -122,13 +122,13 @@ def _send_to_anybody(self: Letters, to: ProcessId) -> None:
     self._sent[to] = self._sent.get(to, 0) + 1
 
 
-def _may_send_to_anybody(self: Endpoint, letter: WaitingLetter) -> bool:
-    return self.member.may_send(letter.to)
+def _may_send_to_anybody(self: Sender, letter: WaitingLetter) -> bool:
+    return self._member.may_send(letter.to)
 
 
 @plant(
     Member, "may_send", "000-24",
-    also=((Letters, "send", _send_to_anybody), (Endpoint, "_may_send", _may_send_to_anybody)),
+    also=((Letters, "send", _send_to_anybody), (Sender, "_may_send", _may_send_to_anybody)),
 )  # fmt: skip
 def letter_to_another_does_not_wait(self: Member, to: ProcessId) -> bool:
     """Only multicasts wait for a letter to be acknowledged, not letters to somebody else."""
