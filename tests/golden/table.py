@@ -35,7 +35,7 @@ from antiphon.oracle.letter_checks import find_broken_letter
 from antiphon.stack import effects as stack
 from antiphon.stack import inputs
 from antiphon.stack.endpoint import Endpoint
-from antiphon.stack.inputs import ACKNOWLEDGE, HEARTBEAT, Input, Timer, TimerFired
+from antiphon.stack.inputs import ACKNOWLEDGE, CALLS, HEARTBEAT, VOTES, Input, Timer, TimerFired
 from antiphon.stack.member import GROUP
 from antiphon.stack.ports import CommitOptions
 from antiphon.stack.send_queue import How
@@ -49,6 +49,8 @@ from antiphon.trace.verdict import Status
 
 _NAME = "g"
 _HEARTBEATS = (Alive, Beat)
+_OWN = (CALLS, VOTES)
+"""Timers that fire when their time has come; the others fire by a command."""
 _UNTOLD = (stack.ExpectPeers, stack.AdmitSenders, stack.NameTransaction)
 """All channels are there, and applications say what the file lets them."""
 
@@ -160,11 +162,22 @@ class Table:
     def pass_time(self, time_us: int) -> list[Act]:
         """Time passes everywhere; heartbeats arrive at once, and are nothing to speak of."""
         acts: list[Act] = []
+        heartbeat_us = self.settings.timing.heartbeat_us
         end_us = self.now_us + time_us
+        next_us = self.now_us + heartbeat_us
         while self.now_us < end_us:
-            self.now_us += min(self.settings.timing.heartbeat_us, end_us - self.now_us)
-            for who in [who for who, seat in self.seats.items() if seat.is_up]:
-                self.seats[who].tick()
+            living = [seat for seat in self.seats.values() if seat.is_up]
+            due_us = min(
+                (seat.due_us for seat in living if seat.due_us is not None), default=end_us
+            )
+            self.now_us = max(self.now_us, min(end_us, next_us, due_us))
+            for seat in living:
+                if self.now_us in {next_us, end_us}:
+                    seat.tick()
+                else:
+                    seat.fire_due()
+            if self.now_us >= next_us:
+                next_us += heartbeat_us
             acts += self._taken()
             for source, target in self.busy():
                 while isinstance(self.next_item(source, target), _HEARTBEATS):
@@ -305,8 +318,19 @@ class Seat:
     def tick(self) -> None:
         """A heartbeat has passed."""
         self.give(TimerFired(HEARTBEAT))
+        self.fire_due()
+
+    @property
+    def due_us(self) -> int | None:
+        """When a timer fires next that is not for heartbeats or acknowledgements."""
+        return min(
+            (time_us for timer, time_us in self.timers.items() if timer in _OWN), default=None
+        )
+
+    def fire_due(self) -> None:
+        """Fire the timers whose time has come, other than those."""
         for timer, time_us in list(self.timers.items()):
-            if timer not in {HEARTBEAT, ACKNOWLEDGE} and time_us <= self._table.now_us:
+            if timer in _OWN and time_us <= self._table.now_us:
                 self.give(TimerFired(timer))
 
     def take(self, source: ProcessId, item: Item) -> None:
