@@ -9,9 +9,8 @@ Everything that happens is also written down as rows of a trace, for the oracle 
 """
 
 from collections import Counter, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from antiphon.stack.outgoing import How, Outgoing, WaitingLetter, WaitingRun
 from tests.golden.acts import (
     Act,
     AskedVote,
@@ -27,25 +26,33 @@ from tests.golden.acts import (
     Sent,
 )
 
-from antiphon.core.control import Alive
+from antiphon.core.control import Alive, Beat
 from antiphon.core.ids import GroupName, ProcessId, ViewNumber
-from antiphon.core.runs import PORT_APPLICATION, PORT_CALLS, PORT_COMMIT, Letter, Order, Run
+from antiphon.core.runs import Letter, Order, Run
 from antiphon.core.views import View
-from antiphon.membership import effects as stack
 from antiphon.oracle import judge
 from antiphon.oracle.letter_checks import find_broken_letter
-from antiphon.stack.member import GROUP, Member
+from antiphon.stack import effects as stack
+from antiphon.stack import inputs
+from antiphon.stack.endpoint import Endpoint
+from antiphon.stack.inputs import ACKNOWLEDGE, CALLS, HEARTBEAT, VOTES, Input, Timer, TimerFired
+from antiphon.stack.member import GROUP
+from antiphon.stack.ports import CommitOptions
+from antiphon.stack.send_queue import How
 from antiphon.stack.settings import Settings
-from antiphon.toolkit import calls as call_effects
-from antiphon.toolkit import commit as commit_effects
-from antiphon.toolkit.calls import Calls, Wanted
-from antiphon.toolkit.commit import Commit
+from antiphon.toolkit.calls import Wanted
+from antiphon.toolkit.commit import VOTE_US_MAX, Outcome
 from antiphon.toolkit.commit_messages import Transaction
 from antiphon.trace.rows import Rows
 from antiphon.trace.schema import LEFT, QUIESCENT, Event
 from antiphon.trace.verdict import Status
 
 _NAME = "g"
+_HEARTBEATS = (Alive, Beat)
+_OWN = (CALLS, VOTES)
+"""Timers that fire when their time has come; the others fire by a command."""
+_UNTOLD = (stack.ExpectPeers, stack.AdmitSenders, stack.NameTransaction)
+"""All channels are there, and applications say what the file lets them."""
 
 
 class Table:
@@ -73,7 +80,7 @@ class Table:
         view = View(GroupName(_NAME), ViewNumber(1), members)
         for member in members:
             self._start(member, view)
-        return self._do(lambda: None)
+        return self._taken()
 
     def join(self, name: str, contact: str, life: int = 0) -> list[Act]:
         """A new process asks a member to be taken in; a name that was there is a new life.
@@ -83,8 +90,7 @@ class Table:
         lives = sum(seat.me.name == name for seat in self.seats.values())
         me = ProcessId(name, life or lives + 1)
         self._start(me, None)
-        seat, to = self.seats[str(me)], self.seats[contact].me
-        return self._do(lambda: seat.do(seat.member.ask_to_join(to, self.now_us)))
+        return self._give(str(me), inputs.JoinRequested(self.seats[contact].me))
 
     def _start(self, me: ProcessId, view: View | None) -> None:
         self.seats[str(me)] = Seat(self, me, view)
@@ -100,13 +106,11 @@ class Table:
 
     def suspect(self, who: str, whom: str) -> list[Act]:
         """A process takes another for dead, rightly or wrongly."""
-        seat, other = self.seats[who], self.seats[whom].me
-        return self._do(lambda: seat.do(seat.member.lose(other, self.now_us)))
+        return self._give(who, inputs.PeerLost(self.seats[whom].me))
 
     def leave(self, who: str) -> list[Act]:
         """A process asks to leave."""
-        seat = self.seats[who]
-        return self._do(lambda: seat.do(seat.member.leave(self.now_us)))
+        return self._give(who, inputs.LeaveRequested())
 
     # The application.
 
@@ -114,71 +118,82 @@ class Table:
         self, who: str, texts: Sequence[str], order: Order, *, uniform: bool = False
     ) -> list[Act]:
         """The application multicasts; what may not go out now waits."""
-        return self._do(lambda: self.seats[who].put([*texts], How(order, uniform)))
+        payloads = [text.encode() for text in texts]
+        how, byte_count = How(order, uniform), sum(map(len, payloads))
+        return self._give(who, inputs.MulticastRequested(payloads, how, byte_count))
 
     def send(self, who: str, to: str, text: str) -> list[Act]:
         """The application sends a letter; if it may not go out now, it waits."""
-        seat, addressee = self.seats[who], self.seats[to].me
-        letter = WaitingLetter(addressee, text.encode(), PORT_APPLICATION)
-        return self._do(lambda: seat.outgoing.put(letter))
+        return self._give(who, inputs.LetterRequested(self.seats[to].me, text.encode()))
 
     def call(self, who: str, text: str, wanted: str, wait_us: int | None = None) -> list[Act]:
         """The application calls the group."""
         seat = self.seats[who]
+        seat.call_count += 1
         deadline_us = None if wait_us is None else self.now_us + wait_us
-        _, payload = seat.calls.begin(text.encode(), Wanted(wanted), deadline_us)
-        return self._do(lambda: seat.put([payload], How(Order.CAUSAL, port=PORT_CALLS)))
+        asked = inputs.CallRequested(
+            seat.call_count, text.encode(), Wanted(wanted), deadline_us, Order.CAUSAL
+        )
+        return self._give(who, asked)
 
     def answer(self, who: str, caller: str, number: int, text: str, *, is_yes: bool) -> list[Act]:
         """The application's handler returns, or raises."""
-        seat, to = self.seats[who], self.seats[caller].me
-        said = Calls.answer(number, text.encode()) if is_yes else Calls.refuse(number, text)
-        return self._do(lambda: seat.outgoing.put(WaitingLetter(to, said, PORT_CALLS)))
+        said, why = (text.encode(), "") if is_yes else (None, text)
+        return self._give(who, inputs.RequestAnswered(self.seats[caller].me, number, said, why))
 
     def begin(self, who: str, text: str, needs: Sequence[str] = ()) -> list[Act]:
         """The application begins a transaction."""
-        seat = self.seats[who]
-        _, effects = seat.commit.begin(text.encode(), needs)
-        return self._do(lambda: seat.do_commit(effects))
+        return self._give(who, inputs.TransactionRequested(1, text.encode(), tuple(needs)))
 
     def vote(self, who: str, transaction: Transaction, why: str, *, is_yes: bool) -> list[Act]:
         """The application votes."""
-        seat = self.seats[who]
-        number = transaction.number
-        seat.rows.vote(self.now_us, transaction.initiator, number, is_yes=is_yes)
-        return self._do(
-            lambda: seat.do_commit(seat.commit.vote(transaction, is_yes=is_yes, why=why))
-        )
+        number, initiator = transaction.number, transaction.initiator
+        self.seats[who].rows.vote(self.now_us, initiator, number, is_yes=is_yes)
+        return self._give(who, inputs.VoteCast(transaction, is_yes, why))
 
     # Time and channels.
 
     def beat(self, who: str) -> list[Act]:
-        """A heartbeat has passed at a process."""
+        """A heartbeat has passed at a process: its timers fire, but not that for acknowledging."""
         self.now_us += self.settings.timing.heartbeat_us
-        return self._do(self.seats[who].tick)
+        self.seats[who].tick()
+        return self._taken()
 
     def pass_time(self, time_us: int) -> list[Act]:
         """Time passes everywhere; heartbeats arrive at once, and are nothing to speak of."""
         acts: list[Act] = []
+        heartbeat_us = self.settings.timing.heartbeat_us
         end_us = self.now_us + time_us
+        next_us = self.now_us + heartbeat_us
         while self.now_us < end_us:
-            self.now_us += min(self.settings.timing.heartbeat_us, end_us - self.now_us)
-            for who in [who for who, seat in self.seats.items() if seat.is_up]:
-                acts += self._do(self.seats[who].tick)
+            living = [seat for seat in self.seats.values() if seat.is_up]
+            due_us = min(
+                (seat.due_us for seat in living if seat.due_us is not None), default=end_us
+            )
+            self.now_us = max(self.now_us, min(end_us, next_us, due_us))
+            for seat in living:
+                if self.now_us in {next_us, end_us}:
+                    seat.tick()
+                else:
+                    seat.fire_due()
+            if self.now_us >= next_us:
+                next_us += heartbeat_us
+            acts += self._taken()
             for source, target in self.busy():
-                while isinstance(self.next_item(source, target), Alive):
+                while isinstance(self.next_item(source, target), _HEARTBEATS):
                     acts += self.receive(source, target)
-        return [act for act in acts if not (isinstance(act, Sent) and isinstance(act.item, Alive))]
+        return [
+            act for act in acts if not (isinstance(act, Sent) and isinstance(act.item, _HEARTBEATS))
+        ]
 
     def acknowledge(self, who: str) -> list[Act]:
         """A process tells the others what they wait for: its timer for that fires."""
-        seat = self.seats[who]
-        return self._do(lambda: seat.do(seat.member.pay(self.now_us)))
+        return self._give(who, TimerFired(ACKNOWLEDGE))
 
     def owes(self, who: str) -> bool:
         """Whether others wait for a process's acknowledgement."""
         seat = self.seats[who]
-        return seat.is_up and (seat.member.is_due or seat.member.letters.is_due)
+        return seat.is_up and ACKNOWLEDGE in seat.timers
 
     def next_item(self, source: str, target: str) -> Item | None:
         """Return what comes next on a channel."""
@@ -192,7 +207,8 @@ class Table:
     def receive(self, source: str, target: str) -> list[Act]:
         """The next thing on a channel arrives."""
         item = self.channels[source, target].popleft()
-        return self._do(lambda: self.seats[target].take(self.seats[source].me, item))
+        self.seats[target].take(self.seats[source].me, item)
+        return self._taken()
 
     # What can be asked.
 
@@ -212,7 +228,7 @@ class Table:
 
     def unsent(self, who: str) -> int:
         """Return how many runs and letters wait to be sent."""
-        return len(self.seats[who].outgoing.waiting)
+        return len(self.seats[who].endpoint.queue.waiting)
 
     def kept(self, who: str) -> int:
         """Return the bytes of the copies that a process keeps (ISIS 5.5)."""
@@ -254,17 +270,17 @@ class Table:
 
     # Inside.
 
-    def _do(self, action: Callable[[], object]) -> list[Act]:
-        action()
-        for seat in self.seats.values():
-            if seat.is_up:
-                seat.go_on()
+    def _give(self, who: str, happened: Input) -> list[Act]:
+        self.seats[who].give(happened)
+        return self._taken()
+
+    def _taken(self) -> list[Act]:
         acts, self.acts = self.acts, []
         return acts
 
 
 class Seat:
-    """One process: its machines, and what it has yet to send."""
+    """One process: its machine, and the driver of it."""
 
     def __init__(self, table: Table, me: ProcessId, view: View | None) -> None:
         """Begin to live, in a view or outside."""
@@ -272,15 +288,16 @@ class Seat:
         self.me = me
         self.view: View | None = None
         self.is_up = True
-        self.outgoing = Outgoing()
-        self.calls = Calls(me)
-        self.commit = Commit(me)
+        self.timers: dict[Timer, int] = {}
+        self.call_count = 0
         self._letters: Counter[tuple[str, str]] = Counter()
         self._index = 0
         self.rows = Rows(str(me), _NAME, self._append)
         self.rows.start(table.now_us)
-        self.member = Member(me, view, table.settings, table.now_us)
-        self.do(self.member.take_effects())
+        commit = CommitOptions(VOTE_US_MAX) if table.has_commit else None
+        self.endpoint = Endpoint(me, view, table.settings, table.now_us, commit=commit)
+        self.member = self.endpoint.member
+        self._do(self.endpoint.start())
 
     def _append(self, event: Event) -> None:
         event.index = self._index
@@ -292,87 +309,66 @@ class Seat:
 
     # What happens to it.
 
-    def put(self, payloads: Sequence[str | bytes], how: How) -> None:
-        """Let a run wait its turn to be sent."""
-        said = [word.encode() if isinstance(word, str) else word for word in payloads]
-        self.outgoing.put(WaitingRun(how, said, sum(map(len, said))))
-
-    def go_on(self) -> None:
-        """Send what waits and may go out."""
-        if not self.outgoing.send(self):
-            self.do(self.member.hurry())
+    def give(self, happened: Input) -> None:
+        """Give something to the machine, and do what it returns."""
+        if isinstance(happened, TimerFired):
+            self.timers.pop(happened.timer, None)
+        self._do(self.endpoint.step(happened, self._table.now_us))
 
     def tick(self) -> None:
         """A heartbeat has passed."""
-        now_us = self._table.now_us
-        self.do(self.member.tick(now_us))
-        self._do_calls(self.calls.tick(now_us))
-        if self._table.has_commit:
-            self.do_commit(self.commit.tick(now_us))
+        self.give(TimerFired(HEARTBEAT))
+        self.fire_due()
+
+    @property
+    def due_us(self) -> int | None:
+        """When a timer fires next that is not for heartbeats or acknowledgements."""
+        return min(
+            (time_us for timer, time_us in self.timers.items() if timer in _OWN), default=None
+        )
+
+    def fire_due(self) -> None:
+        """Fire the timers whose time has come, other than those."""
+        for timer, time_us in list(self.timers.items()):
+            if timer in _OWN and time_us <= self._table.now_us:
+                self.give(TimerFired(timer))
 
     def take(self, source: ProcessId, item: Item) -> None:
         """Something has arrived."""
-        member, now_us = self.member, self._table.now_us
         if isinstance(item, Letter):
-            self.do(member.take_letter(source, item, now_us))
+            self.give(inputs.LetterReceived(source, item))
         elif isinstance(item, Run):
-            delivered = member.receive(source, item)
-            if delivered is None:
-                self.do(member.take_run(source, item, now_us))
-            else:
-                member.hear(source, now_us)
-                self.do([stack.DeliverRuns(delivered)])
+            self.give(inputs.RunsReceived(source, [item]))
         elif isinstance(item, Copied):
-            self.do(member.take_run(source, item.run, now_us, relayed=True))
+            self.give(inputs.RunsReceived(source, [item.run], is_relayed=True))
         else:
-            self.do(member.take_control(source, item, now_us))
-
-    # What the queue of what is to be sent asks.
-
-    @property
-    def may_multicast(self) -> bool:
-        """Whether a multicast would go out now."""
-        return self.member.may_multicast
-
-    def may_send(self, to: ProcessId, port: int) -> bool:
-        """Whether a letter would go out now."""
-        return self.member.may_send(to)
-
-    def has_member(self, process: ProcessId) -> bool:
-        """Whether a process is in the current view."""
-        return self.view is not None and process in self.view.members
-
-    def multicast(self, payloads: Sequence[bytes], how: How, byte_count: int) -> None:
-        """Multicast a run."""
-        order, uniform, port = how
-        now_us = self._table.now_us
-        self.do(
-            self.member.multicast(payloads, order, now_us, byte_count, uniform=uniform, port=port)
-        )
-
-    def send_letter(self, to: ProcessId, payload: bytes, port: int) -> None:
-        """Send a letter."""
-        self.do(self.member.send_letter(to, payload, port))
+            self.give(inputs.ControlReceived(source, item))
 
     # Effects.
 
-    def do(self, effects: list[stack.Effect]) -> None:
+    def _do(self, effects: list[stack.Effect]) -> None:
         """Do what the machine returned, in order."""
         for effect in effects:
             match effect:
                 case stack.SendControl(to, message):
                     self._send(to, message)
-                case stack.RelayRuns(to, runs):
-                    for run in runs:
-                        self._send(to, Copied(run))
-                case stack.DeliverRuns(runs):
-                    self._deliver_each(runs)
+                case stack.RelayRuns() | stack.DeliverRuns():
+                    self._do_each(effect)
                 case stack.InstallView(view):
                     self._enter(view)
                 case stack.SendRun() | stack.SendLetter():
                     self._send_own(effect)
+                case stack.SetTimer(timer, time_us):
+                    self.timers[timer] = time_us
                 case _:
-                    self._note(effect)
+                    self._do_rest(effect)
+
+    def _do_each(self, effect: stack.RelayRuns | stack.DeliverRuns) -> None:
+        for run in effect.runs:
+            if isinstance(effect, stack.RelayRuns):
+                self._send(effect.to, Copied(run))
+            else:
+                self._deliver(run)
 
     def _send_own(self, effect: stack.SendRun | stack.SendLetter) -> None:
         now_us = self._table.now_us
@@ -397,81 +393,74 @@ class Seat:
         if names or isinstance(item, Run):
             self._act(Sent(str(self.me), names, item))
 
-    def _deliver_each(self, runs: list[Run]) -> None:
-        for run in runs:
-            self._deliver(run)
-
     def _deliver(self, run: Run) -> None:
-        sender = self._table.views[run.view].members[run.sender]
+        sender = str(self._table.views[run.view].members[run.sender])
         if isinstance(run, Letter):
-            self._letters["from", str(sender)] += 1
-            count = self._letters["from", str(sender)]
-            self.rows.take_letter(self._table.now_us, str(sender), count)
+            self._letters["from", sender] += 1
+            self.rows.take_letter(self._table.now_us, sender, self._letters["from", sender])
         else:
             self.rows.run(self._table.now_us, "deliver", run, 0)
         self._act(Delivered(str(self.me), run))
-        for payload in run.payloads:
-            if run.port == PORT_COMMIT:
-                self.do_commit(self.commit.deliver(sender, payload, self._table.now_us))
-            elif run.port == PORT_CALLS and isinstance(run, Letter):
-                self._do_calls(self.calls.take_reply(sender, payload))
-            elif run.port == PORT_CALLS:
-                self._do_calls(self.calls.deliver(sender, payload))
 
     def _enter(self, view: View) -> None:
         self.view = view
         self._table.views.setdefault(view.number, view)
         self.rows.view(self._table.now_us, view)
         self._act(Installed(str(self.me), view))
-        self._do_calls(self.calls.enter(view))
-        if self._table.has_commit:
-            self.do_commit(self.commit.enter(view, self._table.now_us))
+
+    def _do_rest(self, effect: stack.Effect) -> None:
+        me = str(self.me)
+        match effect:
+            case stack.HandRequest(caller, number, body):
+                self._act(Handled(me, str(caller), number, body.decode()))
+            case stack.ConcludeCall(number, replies, error):
+                self._act(Concluded(me, number, replies, error))
+            case stack.AskVote(transaction, body):
+                self._act(AskedVote(me, transaction, body.decode()))
+            case stack.Decided(transaction, outcome, why):
+                self.rows.decide(
+                    self._table.now_us, transaction.initiator, transaction.number,
+                    is_commit=outcome is Outcome.COMMIT,
+                )  # fmt: skip
+                self._act(Decided(me, transaction, outcome.value, why))
+            case stack.RejectPeer(peer, why):
+                self._act(Noted(me, f"rejects {peer}: {why}"))
+                self.give(inputs.PeerLost(peer))
+            case _:
+                if not isinstance(effect, _UNTOLD):
+                    self._note(effect)
 
     def _note(self, effect: stack.Effect) -> None:
+        now_us = self._table.now_us
         match effect:
             case stack.SuspectProcess(process):
-                self.rows.suspect(self._table.now_us, str(process), "")
+                self.rows.suspect(now_us, str(process), "")
                 said = f"suspects {process}"
             case stack.BlockGroup(reachable):
-                self.rows.block(self._table.now_us, " ".join(map(str, reachable)))
+                self.rows.block(now_us, " ".join(map(str, reachable)))
                 said = f"is blocked: it reaches only {' '.join(map(str, reachable))}"
             case stack.ResumeGroup():
-                self.rows.resume(self._table.now_us)
+                self.rows.resume(now_us)
                 said = "goes on"
             case stack.LeaveGroup(why):
                 self.is_up = False
-                self.rows.stop(self._table.now_us, why or LEFT)
+                self.rows.stop(now_us, why or LEFT)
                 said = f"is out: {why}" if why else "has left"
-            case stack.ProbeProcess(process):
-                said = f"asks at the address of {process} how it stands"
             case _:
-                said = f"takes up the channel with {effect} again"
+                said = _told(effect)
         self._act(Noted(str(self.me), said))
 
-    def _do_calls(self, effects: list[call_effects.Effect]) -> None:
-        me = str(self.me)
-        for effect in effects:
-            match effect:
-                case call_effects.Handle(caller, number, body):
-                    self._act(Handled(me, str(caller), number, body.decode()))
-                case call_effects.Conclude(number, replies, error):
-                    self._act(Concluded(me, number, replies, error))
 
-    def do_commit(self, effects: list[commit_effects.Effect]) -> None:
-        """Do what the commit machine returned."""
-        me = str(self.me)
-        for effect in effects:
-            match effect:
-                case commit_effects.Multicast(payload, is_uniform):
-                    self.put([payload], How(Order.CAUSAL, is_uniform, PORT_COMMIT))
-                case commit_effects.AskVote(transaction, body):
-                    self._act(AskedVote(me, transaction, body.decode()))
-                case commit_effects.Decided(transaction, outcome, why):
-                    is_commit = outcome is commit_effects.Outcome.COMMIT
-                    self.rows.decide(
-                        self._table.now_us, transaction.initiator, transaction.number,
-                        is_commit=is_commit,
-                    )  # fmt: skip
-                    self._act(Decided(me, transaction, outcome.value, why))
-                case commit_effects.KnowPast():
-                    self._act(Noted(me, "knows what was decided before it came"))
+def _told(effect: stack.Effect) -> str:
+    """Return words for what leaves no row in a trace."""
+    match effect:
+        case stack.ProbeProcess(process):
+            return f"asks at the address of {process} how it stands"
+        case stack.KnowPast():
+            return "knows what was decided before it came"
+        case stack.RestoreProcess(process):
+            return f"takes up the channel with {process} again"
+        case stack.GiveUpProcess(process, why):
+            return f"gives up {process}: {why}"
+        case _:
+            return f"is told: {effect}"

@@ -93,13 +93,16 @@ def test_isis_7_2_receipt_is_acknowledged() -> None:
 
 @catches("any acknowledgement frees the sender")
 def test_isis_7_2_every_letter_is_acknowledged() -> None:
-    """Two letters to q: the acknowledgement of the first does not set p free."""
+    """Two letters to q, replies to its calls: acknowledging the first does not set p free."""
     play = Play()
-    play.do("group of p q r", "p sends x to q", "q receives x from p", "q acknowledges")
-    play.do("p sends y to q", "p receives LetterTaken from q", "p multicasts m")
-    assert play.delivered("p") == []
+    play.do("group of p q r", "q calls a wanting first", "q calls b wanting first")
+    play.do("p receives a from q", "p answers x", "q receives reply from p", "q acknowledges")
+    play.do("p receives b from q", "p answers y", "p receives LetterTaken from q")
+    play.do("p multicasts m")
+    assert play.delivered("p") == ["a", "b"]
     play.do("the rest happens")
-    assert play.delivered("q") == ["x", "y", "m"]
+    replies = "reply x to call 1 reply y to call 2"
+    assert play.delivered("q") == ["a", "b", *replies.split(), "m"]
     assert play.broken_promises() == []
 
 

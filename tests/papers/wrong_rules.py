@@ -405,7 +405,7 @@ def time_is_never_up(self: Calls, now_us: int) -> list[int]:
 
 
 @_wrong(Calls, "answer", "calls")
-def every_answer_is_to_call_2(number: int, payload: bytes) -> bytes:
+def every_answer_is_to_call_2(_: Calls, number: int, payload: bytes) -> bytes:
     """A reply does not say what it replies to."""
     return _ANSWER(2, payload)
 
@@ -414,6 +414,6 @@ _ANSWER = Calls.answer
 
 
 @_wrong(Calls, "refuse", "calls")
-def refusal_is_an_answer(number: int, why: str) -> bytes:
+def refusal_is_an_answer(_: Calls, number: int, why: str) -> bytes:
     """Whatever a handler does counts as an answer."""
     return _ANSWER(number, why.encode())
