@@ -5,15 +5,16 @@ from tests.mutants.registry import plant
 from antiphon.core.control import Confirm
 from antiphon.core.ids import GroupNumber, ProcessId
 from antiphon.core.runs import Letter, Order, Run
-from antiphon.membership.effects import DeliverRuns, Effect
+from antiphon.membership.effects import Effect
 from antiphon.ordering.delay_queue import Lack
 from antiphon.ordering.gate import Arrived, Gate
 from antiphon.ordering.letters import Letters
 from antiphon.ordering.mixed import MixedDomain
 from antiphon.ordering.uniform import Uniformity
-from antiphon.stack.endpoint import Endpoint
-from antiphon.stack.member import GROUP, Member
+from antiphon.stack.member import Member
+from antiphon.stack.receiver import GROUP, Receiver
 from antiphon.stack.send_queue import WaitingLetter
+from antiphon.stack.sender import Sender
 
 _RIGHT_IS_OPEN = Gate._is_open
 _RIGHT_TAKE_LETTER = Member.take_letter
@@ -97,15 +98,12 @@ def unmarked_messages_are_dropped(self: Gate) -> list[Arrived]:
     return []
 
 
-@plant(Member, "_take_confirm", "003-6, kin")
-def confirmations_of_other_views_count(self: Member, peer: ProcessId, confirm: Confirm) -> None:
+@plant(Receiver, "take_confirm", "003-6, kin")
+def confirmations_of_other_views_count(self: Receiver, peer: ProcessId, confirm: Confirm) -> None:
     """Counts of one view are taken for those of another."""
-    transition = self.membership.transition
-    if transition.pending or peer not in self._ranks:
+    if self._transition.pending or peer not in self.ranks:
         return
-    ready = self._ordering.confirm(GROUP, self._ranks[peer], confirm)
-    if ready:
-        self._out.put(DeliverRuns(ready))
+    self.deliver(self._ordering.confirm(GROUP, self.ranks[peer], confirm))
 
 
 # Letters.
@@ -122,13 +120,13 @@ def _send_to_anybody(self: Letters, to: ProcessId) -> None:
     self._sent[to] = self._sent.get(to, 0) + 1
 
 
-def _may_send_to_anybody(self: Endpoint, letter: WaitingLetter) -> bool:
-    return self.member.may_send(letter.to)
+def _may_send_to_anybody(self: Sender, letter: WaitingLetter) -> bool:
+    return self._member.may_send(letter.to)
 
 
 @plant(
     Member, "may_send", "000-24",
-    also=((Letters, "send", _send_to_anybody), (Endpoint, "_may_send", _may_send_to_anybody)),
+    also=((Letters, "send", _send_to_anybody), (Sender, "_may_send", _may_send_to_anybody)),
 )  # fmt: skip
 def letter_to_another_does_not_wait(self: Member, to: ProcessId) -> bool:
     """Only multicasts wait for a letter to be acknowledged, not letters to somebody else."""
@@ -160,11 +158,11 @@ def early_letter_is_not_acknowledged(
     """A letter of a view that is still to be installed is kept, and its sender waits."""
     effects = _RIGHT_TAKE_LETTER(self, peer, letter, now_us)
     if letter.view > self.membership.transition.number:
-        self.letters.owed.pop(peer, None)
+        self.letters.unacknowledged.pop(peer, None)
     return effects
 
 
-@plant(Letters, "acknowledge", "000-24, kin")
+@plant(Letters, "hear_acknowledgement", "000-24, kin")
 def any_acknowledgement_frees_the_sender(self: Letters, peer: ProcessId, count: int) -> bool:
     """One letter was received, and a later one is still on its way."""
     if peer not in self._sent:

@@ -31,7 +31,7 @@ def why_not_quiescent(drivers: list[Driver], outside: list[str]) -> str:
             return f"{driver.machine.me} {said}"
     compared: dict[str, list[object]] = {
         "there are different views": [driver.view for driver in living],
-        "messages are under way": [driver.machine.received() for driver in living],
+        "messages are under way": [driver.machine.receiver.received() for driver in living],
         STATES_DIFFER: [driver.replica.state for driver in living] if has_state else [],
     }
     for what, values in compared.items():
