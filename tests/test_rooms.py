@@ -25,8 +25,6 @@ LARGE_CLASSES = {
     "antiphon.membership.membership.Membership",
     "antiphon.net.life.Life",
     "antiphon.net.node.Node",
-    "antiphon.sim.life.Life",
-    "antiphon.stack.member.Member",
 }
 """To be divided: they have 34 to 50 methods."""
 
@@ -35,7 +33,6 @@ KNOTTED = {
     for name in (
         *("net.calling", "net.entering", "net.group", "net.node", "net.sending"),
         *("net.intake", "net.life", "net.paying"),
-        *("sim.application", "sim.life"),
     )
 }
 """Modules that import each other, a knot per line: to be untied."""

@@ -36,8 +36,8 @@ from antiphon.stack import effects as stack
 from antiphon.stack import inputs
 from antiphon.stack.endpoint import Endpoint
 from antiphon.stack.inputs import ACKNOWLEDGE, CALLS, HEARTBEAT, VOTES, Input, Timer, TimerFired
-from antiphon.stack.member import GROUP
 from antiphon.stack.ports import CommitOptions
+from antiphon.stack.receiver import GROUP
 from antiphon.stack.send_queue import How
 from antiphon.stack.settings import Settings
 from antiphon.toolkit.calls import Wanted

@@ -12,8 +12,8 @@ from functools import partial
 from unittest.mock import patch
 
 from antiphon.core.ids import ProcessId
+from antiphon.sim.driver import Driver
 from antiphon.sim.exploration import examine
-from antiphon.sim.life import Life
 from antiphon.sim.scenario import Scenario
 from antiphon.sim.world import World
 
@@ -24,7 +24,7 @@ class _DiedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """Where a process crashes: with its ``send``-th send, counted over all its lives."""
+    """Where a process crashes: with its ``send``-th send, counted over all its incarnations."""
 
     name: str
     send: int
@@ -50,15 +50,15 @@ class CrashingWorld(World):
         self._right_send(source, target, item)
         point = self._points.get((source.name, count))
         if point is not None:
-            self._die(self.lives[source], point)
+            self._die(self.drivers[source], point)
             raise _DiedError
 
-    def _die(self, life: Life, point: Point) -> None:
+    def _die(self, driver: Driver, point: Point) -> None:
         if point.is_lossy:
-            self._crash(life, is_seen=point.is_seen)
+            self._crash(driver, is_seen=point.is_seen)
             return
         with patch.object(self.channels, "lose_sent"):
-            self._crash(life, is_seen=point.is_seen)
+            self._crash(driver, is_seen=point.is_seen)
 
     def run_until(self, time_us: int) -> None:
         """Go on after a death: each event concerns one process only."""

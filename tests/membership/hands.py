@@ -11,7 +11,8 @@ from antiphon.core.ids import GroupName, ProcessId, Rank, ViewNumber
 from antiphon.core.runs import Order, Run, Stamp
 from antiphon.core.views import View
 from antiphon.membership.effects import DeliverRuns, Effect, Outbox, RelayRuns, SendControl
-from antiphon.stack.member import GROUP, Member
+from antiphon.stack.member import Member
+from antiphon.stack.receiver import GROUP
 from antiphon.stack.settings import Settings
 
 A, B, C, D, E = (ProcessId(name, address=f"at {name}") for name in "abcde")

@@ -56,13 +56,13 @@ def strike(
     peer = random.choice([who for who in PEOPLE if who != machine.me])
     match random.randint(0, 9):
         case 0:
-            return machine.tick(now) + machine.pay(now) + machine.hurry()
+            return machine.tick(now) + machine.acknowledge(now) + machine.request_acknowledgement()
         case 1 if machine.may_multicast:
             return speak(machine, random, now, can_be_uniform=can_be_uniform)
         case 2 | 3:
             run = liar.run()
             copied = random.random() < 0.5
-            is_taken = machine.receive_plain(peer, run)
+            is_taken = machine.receiver.receive_plain(peer, run)
             return [] if is_taken else machine.take_run(peer, run, now, relayed=copied)
         case 4 | 5:
             return machine.take_letter(peer, liar.letter(), now)
@@ -113,10 +113,10 @@ def test_refused_nonsense_leaves_the_member_working(flush: str) -> None:
                 machine.take_run(liar.random.choice((A, C, X)), liar.run(), 0)
             except PeerError:
                 refused += 1
-        count = machine.received()[0]
-        if not machine.receive_plain(A, run_of(0, count + 1)):
+        count = machine.receiver.received()[0]
+        if not machine.receiver.receive_plain(A, run_of(0, count + 1)):
             machine.take_run(A, run_of(0, count + 1), 0)
-        assert machine.received()[0] == count + 1
+        assert machine.receiver.received()[0] == count + 1
         assert machine.take_control(C, Alive(1, (), 0, 1), 0) == []
     assert refused > 0
 

@@ -30,7 +30,9 @@ from antiphon.core.ids import ProcessId
 from antiphon.core.runs import Order, Run
 from antiphon.membership.effects import DeliverRuns, SendRun
 from antiphon.membership.failure_detector import Timing
-from antiphon.stack.member import ALIVE_BYTES, GROUP, Member
+from antiphon.stack.announcer import ALIVE_BYTES
+from antiphon.stack.member import Member
+from antiphon.stack.receiver import GROUP
 from antiphon.stack.settings import Limits, Settings
 
 BEAT = Timing().heartbeat_us
@@ -44,18 +46,18 @@ WITHOUT_C = view_of(A, B, number=2, failed=(C,))
 def test_run_of_its_sender_is_delivered_the_short_way() -> None:
     """In the common case a run is delivered without further ado."""
     machine = member(B, THREE)
-    assert machine.receive_plain(A, run_of(0, 1))
-    assert machine.received() == [1, 0, 0]
+    assert machine.receiver.receive_plain(A, run_of(0, 1))
+    assert machine.receiver.received() == [1, 0, 0]
 
 
 def test_run_from_the_wrong_peer_is_refused() -> None:
     """A run is taken from its sender or as a copy, and from nobody else."""
     machine = member(B, THREE)
     for peer in (C, X):
-        assert not machine.receive_plain(peer, run_of(0, 1))
+        assert not machine.receiver.receive_plain(peer, run_of(0, 1))
         with pytest.raises(PeerError, match="comes from another process"):
             machine.take_run(peer, run_of(0, 1), 0)
-    assert machine.receive_plain(A, run_of(0, 1))
+    assert machine.receiver.receive_plain(A, run_of(0, 1))
 
 
 @pytest.mark.parametrize(
@@ -74,19 +76,19 @@ def test_malformed_run_is_the_peers_fault_and_changes_nothing(run: Run, is_copy:
     machine = member(B, THREE)
     with pytest.raises(PeerError):
         machine.take_run(A, run, 0, relayed=is_copy)
-    assert machine.received() == [0, 0, 0]
-    assert machine.receive_plain(A, run_of(0, 1))
+    assert machine.receiver.received() == [0, 0, 0]
+    assert machine.receiver.receive_plain(A, run_of(0, 1))
 
 
 def test_copy_and_original_are_delivered_once() -> None:
     """Whichever comes first, what is in both is delivered once, and only the rest is new."""
     machine = member(B, THREE)
     assert delivered(machine.take_run(C, run_of(0, 1, count=2), 0, relayed=True)) == [(0, 1)]
-    assert not machine.receive_plain(A, run_of(0, 1))
+    assert not machine.receiver.receive_plain(A, run_of(0, 1))
     assert delivered(machine.take_run(A, run_of(0, 1), 0)) == []
     assert delivered(machine.take_run(A, run_of(0, 1, count=4), 0)) == [(0, 3)]
     assert delivered(machine.take_run(C, run_of(0, 2, count=3), 0, relayed=True)) == []
-    assert machine.received() == [4, 0, 0]
+    assert machine.receiver.received() == [4, 0, 0]
 
 
 def test_run_of_an_earlier_view_is_dropped() -> None:
@@ -94,7 +96,7 @@ def test_run_of_an_earlier_view_is_dropped() -> None:
     machine = member(B, THREE)
     permit(machine, WITH_X)
     assert machine.take_run(A, run_of(0, 1), 0) == []
-    assert machine.received() == [0, 0, 0, 0]
+    assert machine.receiver.received() == [0, 0, 0, 0]
 
 
 def test_runs_of_the_next_view_are_kept_until_it_begins() -> None:
@@ -127,7 +129,7 @@ def test_nonsense_that_came_early_spoils_nothing_else() -> None:
     machine.take_run(C, run_of(2, 1, view=2, data=b"true"), 0)
     effects = permit(machine, WITH_X)
     assert DeliverRuns([run_of(2, 1, view=2, data=b"true")]) in effects
-    assert machine.received() == [0, 0, 1, 0]
+    assert machine.receiver.received() == [0, 0, 1, 0]
     assert machine.may_multicast
 
 
@@ -154,7 +156,7 @@ def test_failed_process_is_not_listened_to() -> None:
     machine.take_control(A, Decide((WITHOUT_C,)), 0)
     assert machine.take_run(C, run_of(2, 1), 0) == []
     assert machine.take_run(C, run_of(0, 1), 0, relayed=True) == []
-    assert machine.received() == [0, 0, 0]
+    assert machine.receiver.received() == [0, 0, 0]
     assert delivered(machine.take_run(A, run_of(2, 1), 0, relayed=True)) == [(2, 1)]
 
 
@@ -186,13 +188,13 @@ def test_numbers_and_clock_begin_anew_in_every_view() -> None:
     """Vector time is of one view."""
     machine = member(B, THREE)
     machine.multicast([b"", b""], Order.CAUSAL, 0)
-    assert machine.receive_plain(A, run_of(0, 1))
+    assert machine.receiver.receive_plain(A, run_of(0, 1))
     permit(machine, WITH_X)
     (said, _) = machine.multicast([b""], Order.CAUSAL, 0)
     assert isinstance(said, SendRun)
     assert (said.run.view, said.run.first, said.run.stamp) == (2, 1, ())
     assert machine.ordering.clock(GROUP) == [0, 1, 0, 0]
-    assert machine.receive_plain(A, run_of(0, 1, view=2))
+    assert machine.receiver.receive_plain(A, run_of(0, 1, view=2))
 
 
 def test_outsider_does_not_multicast() -> None:
@@ -208,7 +210,7 @@ def test_copies_are_kept_until_stable_and_counted() -> None:
     """What is not known to have reached everybody is kept; stable messages are not."""
     machine = member(B, THREE)
     machine.multicast([b"12345"], Order.CAUSAL, 0)
-    assert machine.receive_plain(A, run_of(0, 1))
+    assert machine.receiver.receive_plain(A, run_of(0, 1))
     assert machine.kept_bytes == 6
     machine.take_control(A, Alive(1, ((0, 1), (1, 1)), 1, 1), 0)
     assert machine.kept_bytes == 5
@@ -249,8 +251,8 @@ def test_leaver_that_lingers_is_told_although_there_is_traffic() -> None:
 def test_much_received_is_told_before_the_heartbeat() -> None:
     """A member that received a lot says so early, so that buffers stay small."""
     machine = member(B, THREE)
-    assert machine.receive_plain(A, run_of(0, 1, data=bytes(ALIVE_BYTES)))
-    assert not machine.is_confirmation_due
+    assert machine.receiver.receive_plain(A, run_of(0, 1, data=bytes(ALIVE_BYTES)))
+    assert not machine.receiver.is_confirmation_due
     assert {to for to, _ in sent(machine.tick(1))} == {A, C}
     assert sent(machine.tick(2)) == []
 
@@ -259,16 +261,16 @@ def test_very_much_received_is_told_at_once() -> None:
     """Beyond the limit a member does not wait for the heartbeat, nor take the short way."""
     settings = Settings(limits=Limits(confirmed_bytes=100))
     machine = Member(B, THREE, settings, 0)
-    assert machine.receive_plain(A, run_of(0, 1, data=bytes(50)))
-    assert not machine.receive_plain(A, run_of(0, 2, data=bytes(50)))
-    assert not machine.is_confirmation_due
+    assert machine.receiver.receive_plain(A, run_of(0, 1, data=bytes(50)))
+    assert not machine.receiver.receive_plain(A, run_of(0, 2, data=bytes(50)))
+    assert not machine.receiver.is_confirmation_due
     assert delivered(machine.take_run(A, run_of(0, 2, data=bytes(50)), 1)) == [(0, 2)]
-    assert machine.is_confirmation_due
+    assert machine.receiver.is_confirmation_due
     assert {message for _, message in sent(machine.confirm_receipts(1))} == {
         Alive(1, ((0, 2),), 0, 1)
     }
-    assert not machine.is_confirmation_due
-    assert machine.receive_plain(A, run_of(0, 3))
+    assert not machine.receiver.is_confirmation_due
+    assert machine.receiver.receive_plain(A, run_of(0, 3))
 
 
 @pytest.mark.parametrize(

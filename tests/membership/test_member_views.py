@@ -274,7 +274,7 @@ def test_blocked_process_says_so() -> None:
 def test_relays_reach_all_participants_of_a_larger_view() -> None:
     """A member that holds a failed sender's unstable message passes it on before it reports."""
     machine = member(B, view_of(A, B, C, D))
-    assert machine.receive_plain(D, run_of(3, 1))
+    assert machine.receiver.receive_plain(D, run_of(3, 1))
     effects = machine.take_control(A, Decide((view_of(A, B, C, number=2, failed=(D,)),)), 0)
     assert relayed(effects) == [(A, run_of(3, 1)), (C, run_of(3, 1))]
     assert sent(effects) == [(A, Report(1, (0, 0, 0, 1), (3,)))]

@@ -144,7 +144,7 @@ def talk(everyone: dict[ProcessId, Member], talker: ProcessId, now_us: int) -> N
     (said, _) = everyone[talker].multicast([b"x" * 100], Order.CAUSAL, now_us)
     assert isinstance(said, SendRun)
     for other in [machine for who, machine in everyone.items() if who != talker]:
-        assert other.receive_plain(talker, said.run)
+        assert other.receiver.receive_plain(talker, said.run)
         if said.alive is not None:
             other.take_control(talker, said.alive, now_us)
 

@@ -81,21 +81,21 @@ def letter_to_who_is_gone_waits_for_ever(self: Sender) -> bool:
 def timer_is_not_set_when_an_own_list_is_due(self: Endpoint) -> None:
     """Only letters are acknowledged in time."""
     letters, withhold = self.member.letters, self.flow.is_behind
-    if letters.is_payable(withhold=withhold):
+    if letters.may_acknowledge(withhold=withhold):
         self._agenda.set_timer(ACKNOWLEDGE, self._agenda.now_us)
-    elif letters.owed and (not withhold or any(letters.owed.values())):
+    elif letters.unacknowledged and (not withhold or any(letters.unacknowledged.values())):
         self._agenda.set_timer(ACKNOWLEDGE, self._agenda.now_us + ACKNOWLEDGE_US)
 
 
 @plant(Endpoint, "_acknowledge_soon", "acknowledgements: replies", is_awaited=True)
 def acknowledgement_that_nobody_asked_for_is_never_sent(self: Endpoint) -> None:
     """Whoever replied and sends nothing else is never set free."""
-    if self.member.is_due or self.member.letters.is_payable(withhold=self.flow.is_behind):
+    if self.member.is_due or self.member.letters.may_acknowledge(withhold=self.flow.is_behind):
         self._agenda.set_timer(ACKNOWLEDGE, self._agenda.now_us)
 
 
-@plant(Member, "hurry", "acknowledgements: replies", is_awaited=True)
-def hurry_is_never_said(self: Member) -> list[Effect]:
+@plant(Member, "request_acknowledgement", "acknowledgements: replies", is_awaited=True)
+def acknowledgement_is_never_asked_for(self: Member) -> list[Effect]:
     """Who waits for an acknowledgement does not ask for it."""
     return []
 

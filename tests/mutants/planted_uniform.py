@@ -5,13 +5,14 @@ from tests.mutants.registry import plant
 from antiphon.core.control import Confirm
 from antiphon.core.ids import GroupNumber, ProcessId
 from antiphon.core.runs import Letter, Order, Run
-from antiphon.membership.effects import DeliverRuns, Effect
+from antiphon.membership.effects import Effect
 from antiphon.ordering.delay_queue import Lack
 from antiphon.ordering.gate import Arrived, Gate
 from antiphon.ordering.letters import Letters
 from antiphon.ordering.mixed import MixedDomain
 from antiphon.ordering.uniform import Uniformity
-from antiphon.stack.member import GROUP, Member
+from antiphon.stack.member import Member
+from antiphon.stack.receiver import GROUP, Receiver
 from antiphon.stack.send_queue import WaitingLetter
 from antiphon.stack.sender import Sender
 
@@ -97,15 +98,12 @@ def unmarked_messages_are_dropped(self: Gate) -> list[Arrived]:
     return []
 
 
-@plant(Member, "_take_confirm", "003-6, kin")
-def confirmations_of_other_views_count(self: Member, peer: ProcessId, confirm: Confirm) -> None:
+@plant(Receiver, "take_confirm", "003-6, kin")
+def confirmations_of_other_views_count(self: Receiver, peer: ProcessId, confirm: Confirm) -> None:
     """Counts of one view are taken for those of another."""
-    transition = self.membership.transition
-    if transition.pending or peer not in self._ranks:
+    if self._transition.pending or peer not in self.ranks:
         return
-    ready = self._ordering.confirm(GROUP, self._ranks[peer], confirm)
-    if ready:
-        self._out.put(DeliverRuns(ready))
+    self.deliver(self._ordering.confirm(GROUP, self.ranks[peer], confirm))
 
 
 # Letters.
@@ -160,13 +158,14 @@ def early_letter_is_not_acknowledged(
     """A letter of a view that is still to be installed is kept, and its sender waits."""
     effects = _RIGHT_TAKE_LETTER(self, peer, letter, now_us)
     if letter.view > self.membership.transition.number:
-        self.letters.owed.pop(peer, None)
+        self.letters.unacknowledged.pop(peer, None)
     return effects
 
 
-# The application's letters go one by one: here as replies do, for worlds have no calls yet.
+# The application's letters go one by one: here as replies do.
 @plant(
-    Letters, "acknowledge", "000-24, kin", also=((Sender, "_may_send", _may_send_to_anybody),)
+    Letters, "hear_acknowledgement", "000-24, kin",
+    also=((Sender, "_may_send", _may_send_to_anybody),),
 )  # fmt: skip
 def any_acknowledgement_frees_the_sender(self: Letters, peer: ProcessId, count: int) -> bool:
     """One letter was received, and a later one is still on its way."""

@@ -17,7 +17,7 @@ from antiphon.membership.view_atomic_flush import ViewAtomicFlush
 from antiphon.ordering.stability import Stability
 from antiphon.ordering.vector import VectorDomain
 from antiphon.stack.early import Early
-from antiphon.stack.member import GROUP, Member
+from antiphon.stack.receiver import GROUP, Receiver, ViewOf
 
 # View-atomic flush (Uniform 3.3).
 
@@ -195,17 +195,17 @@ def dead_leaver_is_waited_for(self: Transition, number: int) -> dict[ProcessId, 
     return {who: None for view in views for who in view.failed if who not in left}
 
 
-_RIGHT_TAKE_EARLY = Member._take_early
+_RIGHT_TAKE_EARLY = Receiver.take_early
 
 
-@plant(Member, "_take_early", "000-17 d")
-def messages_of_the_next_view_are_dropped(self: Member, view: View) -> None:
+@plant(Receiver, "take_early", "000-17 d")
+def messages_of_the_next_view_are_dropped(self: Receiver, view: View, view_of: ViewOf) -> None:
     """What comes before its view is installed is thrown away."""
     self._early = Early()
-    _RIGHT_TAKE_EARLY(self, view)
+    _RIGHT_TAKE_EARLY(self, view, view_of)
 
 
-_RIGHT_BEGIN = Member._begin
+_RIGHT_BEGIN = Receiver.begin
 _RIGHT_ADVANCE = VectorDomain.advance
 
 
@@ -222,8 +222,8 @@ def clock_is_not_reset(self: VectorDomain, group: Any, view: View, rank: Any) ->
     return orphans
 
 
-@plant(Member, "_begin", "ISIS 5.5 (3)")
-def orphans_are_delivered(self: Member, view: View) -> None:
+@plant(Receiver, "begin", "ISIS 5.5 (3)")
+def orphans_are_delivered(self: Receiver, view: View) -> None:
     """What is still held when the view ends is handed to the application all the same."""
     orphans = [run for run, _ in self._ordering.waiting()]
     if orphans:
@@ -232,12 +232,12 @@ def orphans_are_delivered(self: Member, view: View) -> None:
     _RIGHT_BEGIN(self, view)
 
 
-@plant(Member, "_take_fresh", "skip the FIFO check")
-def copies_are_taken_twice(self: Member, run: Run) -> Run | None:
+@plant(Receiver, "take_fresh", "skip the FIFO check")
+def copies_are_taken_twice(self: Receiver, run: Run) -> Run | None:
     """What came from its sender and from a relay is delivered both times."""
     group = self._ordering._groups[GROUP]
     group.received[run.sender] = group.delivered[run.sender] = run.last
-    self._stability.keep(run)
+    self.stability.keep(run)
     self._out.put(DeliverRuns([run]))
     return run
 
@@ -261,16 +261,16 @@ def only_own_messages_are_kept(self: Stability, run: Run) -> None:
         self.kept_bytes += run.byte_count
 
 
-_RIGHT_TAKE_ALIVE = Member._take_alive
+_RIGHT_TAKE_ALIVE = Receiver.take_alive
 
 
-@plant(Member, "_take_alive", "000-17 c")
-def stability_spans_views(self: Member, peer: ProcessId, alive: Alive) -> None:
+@plant(Receiver, "take_alive", "000-17 c")
+def stability_spans_views(self: Receiver, peer: ProcessId, alive: Alive, view_of: ViewOf) -> None:
     """Counts of one view are taken for those of another."""
-    number = self.membership.transition.number
+    number = self._transition.number
     if 0 < alive.number < number:
         alive = Alive(number, alive.received, alive.stable, alive.agreed)
-    _RIGHT_TAKE_ALIVE(self, peer, alive)
+    _RIGHT_TAKE_ALIVE(self, peer, alive, view_of)
 
 
 # Agreement.

@@ -1,8 +1,8 @@
 """A table: members of a small group, and the channels between them, moved by hand.
 
 Law: nothing happens unless a test says so: a message arrives when ``arrive`` is called, lists and
-confirmations go out when ``pay`` is. What happens is written down as rows, and judged by the
-oracle; a test need not look into a machine.
+confirmations go out when ``acknowledge`` is. What happens is written down as rows, and judged by
+the oracle; a test need not look into a machine.
 """
 
 from collections import Counter, deque
@@ -87,10 +87,10 @@ class Table:
         self._tick()
         self._do(who, self.seats[who].machine.send_letter(to, b"", PORT_APPLICATION))
 
-    def pay(self, *who: ProcessId) -> None:
+    def acknowledge(self, *who: ProcessId) -> None:
         """Let processes say what others wait for: lists, confirmations, acknowledgements."""
         for process in who:
-            self._do(process, self.seats[process].machine.pay(self._tick()))
+            self._do(process, self.seats[process].machine.acknowledge(self._tick()))
 
     def learn(self, view: View, *who: ProcessId) -> None:
         """Let processes learn that a view has been agreed on."""
@@ -128,7 +128,7 @@ class Table:
             for who, seat in self.seats.items():
                 if seat.is_up and (seat.machine.is_due or seat.machine.letters.is_due):
                     is_busy = True
-                    self.pay(who)
+                    self.acknowledge(who)
 
     # What became of it.
 
@@ -174,7 +174,7 @@ class Table:
             case Letter():
                 self._do(target, machine.take_letter(source, item, now_us))
             case Run():
-                if machine.receive_plain(source, item):
+                if machine.receiver.receive_plain(source, item):
                     self._deliver(target, [item])
                 else:
                     self._do(target, machine.take_run(source, item, now_us))

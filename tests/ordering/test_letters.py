@@ -55,11 +55,11 @@ def test_sender_starts_nothing_until_the_letter_is_acknowledged() -> None:
         table.write(A, C)
     table.write(A, B)
     table.arrive(A, B)
-    table.pay(B)
+    table.acknowledge(B)
     table.arrive(B, A)
     assert not machine.may_multicast, "one of the two is still on its way"
     table.arrive(A, B)
-    table.pay(B)
+    table.acknowledge(B)
     table.arrive(B, A)
     assert machine.may_multicast
     assert outcome(table) == ([], {})
@@ -120,7 +120,7 @@ def test_letter_and_multicast_that_are_both_held_leave_in_order_of_receipt() -> 
     table.arrive(D, A)
     table.write(A, B)
     table.arrive(A, B)
-    table.pay(B)
+    table.acknowledge(B)
     table.arrive(B, A)
     table.say(A)
     table.arrive(A, B)
@@ -167,7 +167,7 @@ def test_multicast_after_a_letter_carries_no_news_past_it(order: Order) -> None:
     table.arrive(D, A)
     table.write(A, B)
     table.arrive(A, B)
-    table.pay(B)
+    table.acknowledge(B)
     table.arrive(B, A)
     table.say(A, order)
     table.arrive(A, C)
@@ -214,11 +214,11 @@ def test_reply_is_acknowledged_when_its_sender_asks() -> None:
     table.arrive(A, B)
     other = table.seats[B].machine
     assert not other.letters.is_due
-    assert other.letters.owed
-    (asked,) = machine.hurry()
+    assert other.letters.unacknowledged
+    (asked,) = machine.request_acknowledgement()
     assert isinstance(asked, SendControl)
     assert asked.message == LetterAsked()
-    assert machine.hurry() == [], "once is enough"
+    assert machine.request_acknowledgement() == [], "once is enough"
     table._do(A, [asked])
     table.arrive(A, B)
     assert other.letters.is_due
@@ -234,10 +234,10 @@ def test_late_and_repeated_acknowledgements_are_harmless() -> None:
     letters = Letters()
     letters.send(B)
     letters.send(B)
-    assert not letters.acknowledge(B, 1)
-    assert not letters.acknowledge(B, 0)
-    assert letters.acknowledge(B, 2)
-    assert not letters.acknowledge(B, 2)
+    assert not letters.hear_acknowledgement(B, 1)
+    assert not letters.hear_acknowledgement(B, 0)
+    assert letters.hear_acknowledgement(B, 2)
+    assert not letters.hear_acknowledgement(B, 2)
     assert letters.waiting_for is None
 
 
@@ -246,20 +246,22 @@ def test_acknowledgement_of_a_letter_that_was_never_sent_is_refused() -> None:
     letters = Letters()
     letters.send(B)
     with pytest.raises(PeerError, match="never sent"):
-        letters.acknowledge(B, 2)
+        letters.hear_acknowledgement(B, 2)
     assert letters.waiting_for == B
-    assert not letters.acknowledge(C, 7), "of somebody to whom nothing was sent it means nothing"
+    assert not letters.hear_acknowledgement(C, 7), (
+        "of somebody to whom nothing was sent it means nothing"
+    )
 
 
 def test_letters_of_a_joiner_are_counted_from_before_its_view() -> None:
     """What came early from who joins two views later still counts in its view."""
     letters = Letters()
     letters.receive(X, is_reply=False)
-    assert letters.say() == [(X, 1)]
+    assert letters.take_acknowledgements() == [(X, 1)]
     letters.enter(view_of(A, B))
     letters.enter(view_of(A, B, X, number=2))
     letters.receive(X, is_reply=False)
-    assert letters.say() == [(X, 2)]
+    assert letters.take_acknowledgements() == [(X, 2)]
 
 
 # Hostile peers.
@@ -334,10 +336,10 @@ def test_slow_reader_withholds_what_its_application_has_to_take_and_nothing_else
     letters.receive(A, is_reply=True)
     letters.receive(B, is_reply=False)
     letters.receive(B, is_reply=True)
-    assert letters.is_payable(withhold=True)
-    assert letters.say(withhold=True) == [(A, 1)]
-    assert not letters.is_payable(withhold=True)
-    assert letters.is_payable(withhold=False)
-    assert letters.say() == [(B, 2)]
-    assert not letters.owed
+    assert letters.may_acknowledge(withhold=True)
+    assert letters.take_acknowledgements(withhold=True) == [(A, 1)]
+    assert not letters.may_acknowledge(withhold=True)
+    assert letters.may_acknowledge(withhold=False)
+    assert letters.take_acknowledgements() == [(B, 2)]
+    assert not letters.unacknowledged
     assert not letters.is_due

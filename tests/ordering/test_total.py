@@ -39,7 +39,7 @@ def list_meets_its_own_messages() -> Outcome:
     table = Table(3)
     table.say(B, TOTAL)
     table.arrive(B, A, C)
-    table.pay(A)
+    table.acknowledge(A)
     table.arrive(A, C)
     return end(table)
 
@@ -50,7 +50,7 @@ def list_meets_a_message_after_its_own() -> Outcome:
     table.say(B, TOTAL)
     table.say(B)
     table.arrive(B, A, C, count=2)
-    table.pay(A)
+    table.acknowledge(A)
     table.arrive(A, C)
     return end(table)
 
@@ -72,7 +72,7 @@ def token_comes_to_who_has_something_waiting() -> Outcome:
         table.arrive(B, A)
     table.say(C, TOTAL)
     table.arrive(C, B)  # not at the old holder when it speaks for the last time
-    table.pay(A)
+    table.acknowledge(A)
     table.say(B, TOTAL)
     return end(table)
 
@@ -110,7 +110,7 @@ def token_comes_during_the_flush() -> Outcome:
         table.arrive(C, A, B, D)
     table.say(B, TOTAL)
     table.say(C, TOTAL)
-    table.pay(A)
+    table.acknowledge(A)
     table.crash(D)
     table.learn(view_of(A, B, C, number=2, failed=(D,)), C)
     table.arrive(A, C)
@@ -126,7 +126,7 @@ def holder_dies_with_dependent_messages_left() -> Outcome:
     table.arrive(C, A, B, D)
     table.say(C)
     table.say(D, TOTAL)
-    table.pay(A)
+    table.acknowledge(A)
     table.arrive(A, B)
     table.say(B, TOTAL)  # after c1, which has a turn here
     table.arrive(B, C, D)
@@ -140,7 +140,7 @@ def turn_dies_with_its_message() -> Outcome:
     table = Table(5)
     table.say(D, TOTAL)
     table.arrive(D, A)
-    table.pay(A)
+    table.acknowledge(A)
     table.arrive(A, B, C)
     table.say(C, TOTAL)
     table.say(B, TOTAL)
@@ -223,7 +223,7 @@ def test_all_orders_mix() -> None:
         if turn % 5 == 0:
             table.arrive(who, table.people[(turn + 1) % 4])
         if turn % 7 == 0:
-            table.pay(table.people[(turn + 2) % 4])
+            table.acknowledge(table.people[(turn + 2) % 4])
     assert end(table) == WELL
     assert all(len(table.order(who)) == 24 for who in table.people)
 
@@ -236,7 +236,7 @@ def test_crashed_holder_gives_way_to_the_next_view(token: str) -> None:
     table.say(B, TOTAL)
     table.arrive(C, A, B)
     table.arrive(B, A, D)
-    table.pay(A)
+    table.acknowledge(A)
     table.crash(A)
     table.learn(view_of(B, C, D, number=2, failed=(A,)), B, C, D)
     table.settle()

@@ -28,7 +28,9 @@ from antiphon.ordering.stability import Stability
 from antiphon.ordering.total import Fixed, TotalOrder
 from antiphon.ordering.uniform import Uniformity
 from antiphon.ordering.vector import Clock, VectorDomain
-from antiphon.stack.member import GROUP, Member
+from antiphon.stack.announcer import Announcer
+from antiphon.stack.member import Member
+from antiphon.stack.receiver import GROUP, Receiver
 from antiphon.toolkit import calls, commit
 from antiphon.toolkit.calls import Calls
 from antiphon.toolkit.commit import Commit
@@ -202,13 +204,13 @@ def stability_is_kept_secret(
     return Alive(number, news, 0, agreed, is_blocked)
 
 
-@_wrong(Member, "_say_alive", "5.5 (5) against 5.3")
-def only_deliveries_are_acknowledged(self: Member, now_us: int) -> Alive:
+@_wrong(Announcer, "announce", "5.5 (5) against 5.3")
+def only_deliveries_are_acknowledged(self: Announcer, now_us: int) -> Alive:
     """Stability counts what was delivered, not what was received."""
-    self._alive_us = now_us
-    delivered = list(self._ordering._groups[GROUP].delivered)
-    number = self.membership.transition.number
-    return self._stability.alive(number, delivered, number)
+    self._said_us = now_us
+    delivered = list(self._receiver._ordering._groups[GROUP].delivered)
+    number = self._membership.transition.number
+    return self._receiver.stability.alive(number, delivered, number)
 
 
 @_wrong(Stability, "k_stable", "ISIS 5.3, 000-16")
@@ -271,8 +273,8 @@ def letters_are_acknowledged_when_delivered(
 ) -> list[Any]:
     """A letter that has to wait for its past is not acknowledged."""
     effects = _TAKE_LETTER(self, peer, letter, now_us)
-    if letter in [run for run, _ in self._ordering.waiting()]:
-        self.letters.owed.pop(peer, None)
+    if letter in [run for run, _ in self.ordering.waiting()]:
+        self.letters.unacknowledged.pop(peer, None)
     return effects
 
 
@@ -333,8 +335,8 @@ def excluded_process_is_not_told(self: Membership, view: View) -> None:
 # Uniform 3.
 
 
-@_wrong(Member, "received", "003-8")
-def reports_count_deliveries(self: Member) -> list[int]:
+@_wrong(Receiver, "received", "003-8")
+def reports_count_deliveries(self: Receiver) -> list[int]:
     """A report says how much was delivered."""
     return list(self._ordering._groups[GROUP].delivered)
 

@@ -83,7 +83,7 @@ def test_each_gave_up_the_other_and_nobody_is_out(flush: str) -> None:
 
 @every_flush
 def test_sleeper_learns_from_later_lives_that_it_is_out(flush: str) -> None:
-    """All members that it knew have died and come back as new lives, at their old places.
+    """All members that it knew have died and come back as new incarnations, at their old places.
 
     It had given them up before it slept, so that nothing they said before is left to be read.
     """

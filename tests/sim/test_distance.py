@@ -24,12 +24,12 @@ every_size = pytest.mark.parametrize("founders", [3, 5])
 def installed_after_us(scenario: Scenario, limit_us: int) -> int | None:
     """Return how long after the kill the last of the others is in a view without the senior."""
     world = World(scenario)
-    others = [life for who, life in world.lives.items() if who.name != "p1"]
+    others = [driver for who, driver in world.drivers.items() if who.name != "p1"]
     world.run_until(KILLED_US)
     while world.now_us <= KILLED_US + limit_us:
         world.run_until(world.now_us + 1_000)
-        views = [life.view.members for life in others if life.view is not None]
-        if all(members == tuple(life.machine.me for life in others) for members in views):
+        views = [driver.view.members for driver in others if driver.view is not None]
+        if all(members == tuple(driver.machine.me for driver in others) for members in views):
             return world.now_us - KILLED_US
     return None
 

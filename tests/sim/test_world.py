@@ -139,8 +139,8 @@ def test_everybody_leaves(flush: str) -> None:
 
 
 @every_flush
-def test_name_that_leaves_and_joins_again_is_a_new_life(flush: str) -> None:
-    """The same name comes back, while it is still leaving and later, always as a new life."""
+def test_name_that_leaves_and_joins_again_is_a_new_incarnation(flush: str) -> None:
+    """A name comes back, while it is still leaving and later, always as a new incarnation."""
     text = (
         "founders 3\nat 1000 multicast p3 1\nat 5000 leave p3\nat 5200 join p3\n"
         "at 100000 join p3\nat 150000 multicast p3 1\nat 200000 leave p3\nat 300000 join p3\n"
@@ -233,7 +233,7 @@ def test_two_partitions_in_a_row_leave_one_group(flush: str) -> None:
 
 @every_flush
 def test_minority_says_that_it_is_blocked_and_comes_back(flush: str) -> None:
-    """Both sides are told; the minority delivers nothing of its own, and rejoins as new lives."""
+    """Both sides are told; the minority delivers nothing of its own, and comes back anew."""
     text = (
         "founders 5\nat 1000 partition p1 p2\nat 200000 multicast p1 1\n"
         "at 400000 heal\nat 600000 multicast p3 1\n"

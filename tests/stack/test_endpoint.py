@@ -57,8 +57,8 @@ from antiphon.stack.inputs import (
     TimerFired,
     TransactionRequested,
 )
-from antiphon.stack.member import GROUP
 from antiphon.stack.ports import CommitOptions
+from antiphon.stack.receiver import GROUP
 from antiphon.stack.send_queue import How, WaitingLetter
 from antiphon.stack.settings import Limits, Settings
 from antiphon.toolkit.calls import Wanted

@@ -20,7 +20,7 @@ NOTICED_BY: dict[str, Callable[[], None]] = {
     "acknowledgement that nobody asked for is never sent": (
         test_endpoint.test_reply_is_acknowledged_later_or_when_somebody_asks
     ),
-    "hurry is never said": (
+    "acknowledgement is never asked for": (
         test_endpoint.test_program_order_is_kept_while_a_letter_is_not_acknowledged
     ),
     "withheld receipts are never said later": (

@@ -34,7 +34,7 @@ from antiphon.stack.inputs import (
     ReaderLagged,
     RunsReceived,
 )
-from antiphon.stack.member import Member
+from antiphon.stack.receiver import Receiver
 from antiphon.stack.send_queue import How
 from antiphon.stack.settings import Limits, Settings
 
@@ -229,7 +229,7 @@ def test_worlds_reach_what_they_are_for() -> None:
 
 
 _RIGHT = MixedDomain.receive_plain
-_RIGHT_MEMBER = Member.receive_plain
+_RIGHT_RECEIVER = Receiver.receive_plain
 
 
 def _forgets_what_changed(self: MixedDomain, run: Run) -> bool:
@@ -241,9 +241,9 @@ def _forgets_what_changed(self: MixedDomain, run: Run) -> bool:
     return is_taken
 
 
-def _keeps_no_copy(self: Member, peer: ProcessId, run: Run) -> bool:
+def _keeps_no_copy(self: Receiver, peer: ProcessId, run: Run) -> bool:
     with patch.object(type(self.stability), "keep", lambda *_: None):
-        return _RIGHT_MEMBER(self, peer, run)
+        return _RIGHT_RECEIVER(self, peer, run)
 
 
 def _ignores_the_stamp(self: MixedDomain, run: Run) -> bool:
@@ -256,7 +256,7 @@ def _ignores_the_stamp(self: MixedDomain, run: Run) -> bool:
     [
         (MixedDomain, _forgets_what_changed),
         (MixedDomain, _ignores_the_stamp),
-        (Member, _keeps_no_copy),
+        (Receiver, _keeps_no_copy),
     ],
 )
 def test_mistake_in_the_short_way_is_noticed(target: type, wrong: Any) -> None:

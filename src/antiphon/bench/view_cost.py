@@ -44,7 +44,7 @@ def measure_view_cost(flush: str, change: str, size: int) -> ViewCost:
     before = Counter(world.channels.sent_by_kind)
     world.run_until(_END_US)
     sent = world.channels.sent_by_kind - before
-    number = max(life.view.number for life in world.lives.values() if life.view is not None)
+    number = max(driver.view.number for driver in world.drivers.values() if driver.view is not None)
     assert number == 2, "one change makes one view"
     return ViewCost(
         flush, change, size,

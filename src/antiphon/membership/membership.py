@@ -67,18 +67,19 @@ class Membership:
     def __init__(
         self,
         outbox: Outbox,
-        view: View | None,
+        transition: Transition,
         timing: Timing,
         make_flush: FlushMaker,
         copies: Copies,
         now_us: int,
         pulses: Pulses | None = None,
     ) -> None:
-        """Begin in ``view``, agreed on beforehand, or outside; ``pulses`` may be shared."""
+        """Begin in the current view, agreed on beforehand, or outside; ``pulses`` may be shared."""
         self._out = outbox
         self._me = outbox.me
         self._timing = timing
-        self.transition = Transition(view)
+        self.transition = transition
+        view = transition.current
         self._agreement = Agreement(outbox, view)
         self._changes = Changes(outbox.me)
         self._detector = FailureDetector(timing, now_us, pulses)

@@ -41,8 +41,8 @@ class Letters:
     """How many letters were sent to whom, received from whom, and acknowledged."""
 
     __slots__ = (
-        "_acknowledged", "_has_asked", "_members_of", "_received", "_sent", "is_due", "owed",
-        "waiting_for",
+        "_acknowledged", "_has_asked", "_members_of", "_received", "_sent", "is_due",
+        "unacknowledged", "waiting_for",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -54,21 +54,21 @@ class Letters:
         """Who is to acknowledge before anything else is sent."""
         self._has_asked = False
         self._members_of: dict[int, tuple[ProcessId, ...]] = {}
-        self.owed: dict[ProcessId, bool] = {}
+        self.unacknowledged: dict[ProcessId, bool] = {}
         """Whose letters are to be acknowledged, sooner or later; whether all are replies."""
         self.is_due = False
         """Whether somebody waits for an acknowledgement of this process, and may have to send."""
 
-    def hurry(self) -> ProcessId | None:
+    def request_acknowledgement(self) -> ProcessId | None:
         """There is something to send: return whom to ask for its acknowledgement, once."""
         if self.waiting_for is None or self._has_asked:
             return None
         self._has_asked = True
         return self.waiting_for
 
-    def hear_hurry(self, peer: ProcessId) -> None:
-        """``peer`` has something to send."""
-        self.is_due |= peer in self.owed
+    def hear_request(self, peer: ProcessId) -> None:
+        """``peer`` has something to send, and asks for its acknowledgement."""
+        self.is_due |= peer in self.unacknowledged
 
     def send(self, to: ProcessId) -> None:
         """A letter goes to ``to``."""
@@ -79,25 +79,27 @@ class Letters:
     def receive(self, sender: ProcessId, *, is_reply: bool) -> None:
         """A letter has come."""
         self._received[sender] = self._received.get(sender, 0) + 1
-        self.owed[sender] = is_reply and self.owed.get(sender, True)
+        self.unacknowledged[sender] = is_reply and self.unacknowledged.get(sender, True)
         self.is_due |= not is_reply
 
-    def is_payable(self, *, withhold: bool) -> bool:
+    def may_acknowledge(self, *, withhold: bool) -> bool:
         """Whether somebody waits for an acknowledgement, and may get it now."""
-        return self.is_due and (not withhold or any(self.owed.values()))
+        return self.is_due and (not withhold or any(self.unacknowledged.values()))
 
-    def say(self, *, withhold: bool = False) -> list[tuple[ProcessId, int]]:
+    def take_acknowledgements(self, *, withhold: bool = False) -> list[tuple[ProcessId, int]]:
         """Return whom to tell how many letters have come; perhaps only those that replied."""
-        owed = self.owed
-        self.owed = {who: False for who, is_reply in owed.items() if withhold and not is_reply}
-        self.is_due = self.is_due and bool(self.owed)
+        waiting = self.unacknowledged
+        self.unacknowledged = {
+            who: False for who, is_reply in waiting.items() if withhold and not is_reply
+        }
+        self.is_due = self.is_due and bool(self.unacknowledged)
         return [
             (sender, self._received[sender])
-            for sender in owed
-            if sender not in self.owed and sender in self._received
+            for sender in waiting
+            if sender not in self.unacknowledged and sender in self._received
         ]
 
-    def acknowledge(self, peer: ProcessId, count: int) -> bool:
+    def hear_acknowledgement(self, peer: ProcessId, count: int) -> bool:
         """``peer`` has got so many letters; return whether that sets this process free."""
         if peer not in self._sent:
             return False  # it is in no view any more

@@ -2,21 +2,22 @@
 
 Law: whoever delivers an answer, and was in the view in which the question was multicast, has
 delivered the question before; also if the answerer was excluded in between and came back as
-another life, for its application remembers what it read. Judged by what the answers say, as an
-application would, and by nothing that the protocols know. A fifo message promises no causality, so
-an answer in fifo order is not held to it; who was in no view with the question cannot have it.
+another incarnation, for its application remembers what it read. Judged by what the answers say, as
+an application would, and by nothing that the protocols know. A fifo message promises no causality,
+so an answer in fifo order is not held to it; who was in no view with the question cannot have it.
 """
 
 from collections.abc import Iterable
 
 from antiphon.sim.application import Heard
-from antiphon.sim.life import Life, name_of
+from antiphon.sim.driver import Driver
+from antiphon.sim.speaker import name_of
 
 
-def find_unasked_answer(lives: Iterable[Life]) -> str:
+def find_unasked_answer(drivers: Iterable[Driver]) -> str:
     """Say who got an answer without its question; empty if nobody did."""
-    for life in lives:
-        if said := _find(str(life.machine.me), life.entered, life.heard):
+    for driver in drivers:
+        if said := _find(str(driver.machine.me), driver.entered, driver.speaker.heard):
             return said
     return ""
 

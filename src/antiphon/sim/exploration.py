@@ -1,7 +1,7 @@
 """Exploration: many random worlds, each judged by the oracle; a failing one is shrunk.
 
-Law: a world fails if the oracle finds a broken promise that its flush makes, if it does not come
-to rest in time, if it does not go on in time where it must, or if a machine raises anything. The
+Law: a world fails if the oracle finds a broken promise that its flush makes, if it does not become
+quiescent in time, if it does not go on in time where it must, or if a machine raises anything. The
 ISIS flushes do not promise view atomicity towards processes that crash later (000-17 a), so it is
 not asked of them; nor, where it was broken, that a joiner's state is that of the others: the donor
 may have crashed after giving it. Total order, and causality from one view to the next, rest on
@@ -17,9 +17,9 @@ from antiphon.oracle import judge
 from antiphon.oracle.letter_checks import find_broken_letter
 from antiphon.sim.answer_checks import find_unasked_answer
 from antiphon.sim.coverage import Pair
-from antiphon.sim.life import Life
+from antiphon.sim.driver import Driver
+from antiphon.sim.quiescence import STATES_DIFFER
 from antiphon.sim.random_scenario import random_scenario
-from antiphon.sim.rest import STATES_DIFFER
 from antiphon.sim.scenario import Scenario
 from antiphon.sim.world import Outcome, World
 from antiphon.trace.schema import Event
@@ -72,15 +72,15 @@ def survey(scenario: Scenario) -> Survey:
         verdict = judge(outcome.events, f"seed {scenario.seed}")
     except (AntiphonError, AssertionError, IndexError, KeyError, ValueError) as error:
         text = f"at {world.now_us} us: {type(error).__name__}: {error}"
-        events = [event for life in world.lives.values() for event in life.events]
+        events = [event for driver in world.drivers.values() for event in driver.events]
         return Survey(Finding(scenario, type(error).__name__, text, events), events, set())
-    wrong = _wrong(scenario, outcome, verdict, list(world.lives.values()))
+    wrong = _wrong(scenario, outcome, verdict, list(world.drivers.values()))
     finding = Finding(scenario, *wrong, outcome.events) if wrong is not None else None
     return Survey(finding, outcome.events, outcome.pairs)
 
 
 def _wrong(
-    scenario: Scenario, outcome: Outcome, verdict: Verdict, lives: list[Life]
+    scenario: Scenario, outcome: Outcome, verdict: Verdict, drivers: list[Driver]
 ) -> tuple[str, str] | None:
     """Return the kind of what went wrong, and a sentence."""
     broken = {item.property: item for item in verdict.properties if item.status is Status.VIOLATED}
@@ -90,7 +90,7 @@ def _wrong(
             return which.value, item.violations[0].text
     if not is_excused and (said := find_broken_letter(outcome.events)):
         return "letters", said
-    if not is_excused and (said := find_unasked_answer(lives)):
+    if not is_excused and (said := find_unasked_answer(drivers)):
         return "answers", said
     if outcome.calls:
         return "calls", outcome.calls

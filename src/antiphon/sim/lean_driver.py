@@ -4,7 +4,7 @@ Law: the machine is the endpoint that the network runs, and the driver does what
 ``stack.endpoint`` asks for: one input at a time, all effects in order before the next, timers when
 they are due, nothing sent while the machine admits no senders. An application never speaks from
 inside a delivery. What only faults bring about (suspicion, view changes, rejected peers) cannot
-happen here, and is an error of the machine if it does: explored worlds (``life``) are for that.
+happen here, and is an error of the machine if it does: explored worlds (``world``) are for that.
 """
 
 from collections import deque

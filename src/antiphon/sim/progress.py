@@ -19,7 +19,7 @@ from antiphon.core.ids import ProcessId
 from antiphon.core.views import View
 from antiphon.membership.failure_detector import Timing
 from antiphon.sim.channels import Channels
-from antiphon.sim.life import Life
+from antiphon.sim.driver import Driver
 
 _SILENCES = 3
 _ROUNDS = 48
@@ -29,15 +29,15 @@ _SLOW_CLOCK = 1.25
 """What a clock that runs slow makes of a time, and some."""
 
 
-def bound_us(timing: Timing, channels: Channels, lives: list[Life]) -> int:
-    """Return how long it may take until the group goes on, or has come to rest."""
+def bound_us(timing: Timing, channels: Channels, drivers: list[Driver]) -> int:
+    """Return how long it may take until the group goes on, or is quiescent."""
     patience_us = max(
-        (life.machine.membership.patience_us for life in lives if life.is_up),
+        (driver.machine.membership.patience_us for driver in drivers if driver.is_up),
         default=timing.timeout_us,
     )
     ways_us = _ROUNDS * (timing.heartbeat_us + channels.distance_us_max)
     waits_us = _SILENCES * patience_us + _VOTES * timing.timeout_us + ways_us
-    if any(life.is_up and life.is_leaving for life in lives):
+    if any(driver.is_up and driver.is_leaving for driver in drivers):
         waits_us = max(waits_us, _LEAVING * timing.timeout_us)
     return channels.under_way_us + int(_SLOW_CLOCK * waits_us)
 
@@ -57,16 +57,16 @@ class Progress:
         """Something is done to the world: the bound begins anew."""
         self._calm_us = now_us
 
-    def look(self, lives: list[Life], now_us: int) -> str:
+    def look(self, drivers: list[Driver], now_us: int) -> str:
         """Say what should have happened by now; empty if nothing should."""
-        for life in lives:
-            me = life.machine.me
-            if not life.is_up:
+        for driver in drivers:
+            me = driver.machine.me
+            if not driver.is_up:
                 self._dead_us.setdefault(me, now_us)
-            elif life.machine.is_open:
+            elif driver.machine.is_open:
                 self._open_us[me] = now_us
-        limit_us = now_us - bound_us(self._timing, self._channels, lives)
-        senior = self._clear_senior(lives) if self._calm_us < limit_us else None
+        limit_us = now_us - bound_us(self._timing, self._channels, drivers)
+        senior = self._clear_senior(drivers) if self._calm_us < limit_us else None
         if senior is None or senior.view is None:
             return ""
         dead = [who for who in senior.view.members if self._dead_us.get(who, now_us) < limit_us]
@@ -77,21 +77,21 @@ class Progress:
             return f"{senior.machine.me} has been between two views for {waited_us} us"
         return ""
 
-    def _clear_senior(self, lives: list[Life]) -> Life | None:
+    def _clear_senior(self, drivers: list[Driver]) -> Driver | None:
         """Return the member that must go on, if it is clear that one must."""
-        living = {life.machine.me: life for life in lives if life.is_up}
-        if not all(life.pace.is_steady for life in living.values()):
+        living = {driver.machine.me: driver for driver in drivers if driver.is_up}
+        if not all(driver.pace.is_steady for driver in living.values()):
             return None
-        latest = [life.machine.membership.latest for life in living.values()]
+        latest = [driver.machine.membership.latest for driver in living.values()]
         known: list[View] = [view for view in latest if view is not None]
         if not known:
             return None
         newest = max(known, key=lambda view: view.number)
         members = [living[who] for who in newest.members if who in living]
-        if not members or not newest.has_quorum([life.machine.me for life in members]):
+        if not members or not newest.has_quorum([driver.machine.me for driver in members]):
             return None
         name = members[0].machine.me.name
-        others = [life.machine.me.name for life in living.values() if life is not members[0]]
+        others = [driver.machine.me.name for driver in living.values() if driver is not members[0]]
         is_clear = all(self._is_linked(name, other) for other in others)
         return members[0] if is_clear and not members[0].is_leaving else None
 

@@ -1,8 +1,8 @@
 """A simulated application: its state is everything delivered, and the order of the total messages.
 
 Law: two replicas that delivered the same messages, those in total order in the same order, are in
-the same state, and no others. So after a world has
-come to rest all replicas must be equal, those of joiners included: a message missing in, or
+the same state, and no others. So in a world
+that is quiescent all replicas must be equal, those of joiners included: a message missing in, or
 counted twice by, a transferred state shows.
 """
 

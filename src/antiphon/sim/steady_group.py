@@ -5,9 +5,9 @@ give the same events, byte for byte. The machines are the endpoints of the real 
 heartbeats, stability, flow control and failure detection included. Runs travel as objects, which
 nobody may change; what they would weigh on the wire is measured with the real codec.
 
-The group is at rest, and the simulation over, when every message has been delivered everywhere. If
-that does not happen, because the machines are wrong, it is over when nothing has been delivered for
-longer than any message, timer or heartbeat takes.
+The group is quiescent, and the simulation over, when every message has been delivered everywhere.
+If that does not happen, because the machines are wrong, it is over when nothing has been delivered
+for longer than any message, timer or heartbeat takes.
 
 ``Timing`` is chosen so that silence is never suspicious however long a copy takes, and so that
 heartbeats are a small part of the traffic: see :func:`timing_for`.
@@ -163,7 +163,7 @@ class SteadyGroup:
         return self._channels.copy_count
 
     def run(self, slice_events: int = 20_000) -> Iterator[int]:
-        """Run to rest, yielding the number of messages multicast so far now and then."""
+        """Run until quiescent, yielding the number of messages multicast so far now and then."""
         for driver in self.drivers:
             driver.start()
         self._talk.start(len(self.drivers))
@@ -222,7 +222,7 @@ def rows_for(view: View, sinks: dict[str, Sink] | None) -> list[Rows | None]:
 
 
 def simulate(options: Options) -> list[Event]:
-    """Run a world to rest and return its events, numbered, process by process."""
+    """Run a world until it is quiescent and return its events, numbered, process by process."""
     rows: dict[str, list[Event]] = {name: [] for name in process_names(options.process_count)}
     group = SteadyGroup(options, {name: rows[name].append for name in rows})
     for _ in group.run():

@@ -1,4 +1,4 @@
-"""What all lives of a simulated world share: time, channels, and how their applications behave."""
+"""What all processes of a simulated world share: time, channels, how their applications behave."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -41,7 +41,7 @@ class Mark(NamedTuple):
 
 
 class Surroundings:
-    """What all lives of a world share."""
+    """What all processes of a world share."""
 
     def __init__(self, scheduler: Scheduler, channels: Channels, messages: int) -> None:
         """Allow so many messages to be multicast in all."""
@@ -61,10 +61,10 @@ class Surroundings:
         self.vote_us = VOTE_US_MAX
         self.views: dict[int, View] = {}
         """The views installed, by number."""
-        self.on_end: Callable[[Any, LeaveGroup], None] = lambda _life, _effect: None
-        """Called with a life that is out, and why."""
-        self.on_probe: Callable[[Any, ProcessId], None] = lambda _life, _process: None
-        """Called with a life that asks how another process stands."""
+        self.on_end: Callable[[Any, LeaveGroup], None] = lambda _driver, _effect: None
+        """Called with the driver of a process that is out, and why."""
+        self.on_probe: Callable[[Any, ProcessId], None] = lambda _driver, _process: None
+        """Called with the driver of a process that probes another."""
         self.complain: Callable[[str], None] = lambda _what: None
         """Called with what no process should do."""
         self.marks: list[Mark] = []

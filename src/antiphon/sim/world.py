@@ -3,12 +3,12 @@
 Law: a scenario is a world. The machines are those of the real network; channels, clocks, faults
 and applications are simulated, and the same scenario gives the same rows, byte for byte.
 
-A process that learns that it was excluded comes back as a new life, a few times (``entering``):
-who enters knows the founders' places, and what it hears. When the last step is done all faults end,
-and the world goes on until it has come to rest (``rest``), within a bound that follows from its
-settings and delays (``progress``): if it has not, that is reported as ``stuck``, unless too few
-members live for anybody to decide anything. While faults last, the group has to go on within the
-same bound wherever it clearly can: else the world is ``late``.
+A process that learns that it was excluded comes back as a new incarnation, a few times: it knows
+the founders' places, and what it hears (``bootstrap``). When the last step is done all faults end,
+and the world goes on until it is quiescent (``quiescence``), within a bound that follows from its
+settings and delays (``progress``): if it is not by then, that is reported as ``stuck``, unless too
+few members live for anybody to decide anything. While faults last, the group has to go on within
+the same bound wherever it clearly can: else the world is ``late``.
 """
 
 from dataclasses import dataclass, field, replace
@@ -20,14 +20,20 @@ from antiphon.core.runs import Order
 from antiphon.core.views import View
 from antiphon.membership.effects import LeaveGroup
 from antiphon.sim.application import Application
-from antiphon.sim.asking import Inquiries, Reply
+from antiphon.sim.bootstrap import INCARNATIONS_MAX, Bootstrap
 from antiphon.sim.channels import Channels
 from antiphon.sim.clock import Clock, clock_apart
 from antiphon.sim.coverage import DONE, Pair, pairs_in
-from antiphon.sim.entering import LIVES_MAX, Entering
-from antiphon.sim.life import GROUP, Life
+from antiphon.sim.driver import GROUP, Driver
+from antiphon.sim.probes import ProbeReply, Probes
 from antiphon.sim.progress import Progress, bound_us
-from antiphon.sim.rest import STATES_DIFFER, is_castaway, is_hopeless, leads_in, unrest
+from antiphon.sim.quiescence import (
+    STATES_DIFFER,
+    is_castaway,
+    is_hopeless,
+    leads_in,
+    why_not_quiescent,
+)
 from antiphon.sim.scenario import LIMITS, TIMINGS, Scenario, Step
 from antiphon.sim.scheduler import Scheduler
 from antiphon.sim.surroundings import WAYS, Surroundings
@@ -63,7 +69,7 @@ class Outcome:
 
     events: list[Event]
     stuck: str = ""
-    """Why the world did not come to rest, if it did not."""
+    """Why the world did not become quiescent, if it did not."""
     late: str = ""
     """Where the group did not go on in time, if it did not."""
     views: list[View] = field(default_factory=list)
@@ -109,12 +115,12 @@ class World:
         self._around.complain = self.complain
         self._progress = Progress(self._timing, self.channels)
         self._late = ""
-        self.lives: dict[ProcessId, Life] = {}
-        self._current: dict[str, Life] = {}
+        self.drivers: dict[ProcessId, Driver] = {}
+        self._current: dict[str, Driver] = {}
         self._applications: dict[str, Application] = {}
-        self._entering: dict[str, Entering] = {}
-        self.inquiries = Inquiries(self.scheduler, self.channels, self._current, self._on_reply)
-        self._around.on_probe = self.inquiries.probe
+        self._bootstraps: dict[str, Bootstrap] = {}
+        self.probes = Probes(self.scheduler, self.channels, self._current, self._on_reply)
+        self._around.on_probe = self.probes.probe
         self._complaint = ""
         founders = tuple(ProcessId(f"p{number}") for number in range(1, scenario.founders + 1))
         view = View(GROUP, ViewNumber(1), founders)
@@ -129,8 +135,8 @@ class World:
         """Simulated time."""
         return self.scheduler.now_us
 
-    def begin(self, process: ProcessId, view: View | None) -> Life:
-        """Begin a life."""
+    def begin(self, process: ProcessId, view: View | None) -> Driver:
+        """Begin an incarnation."""
         seed, is_founder = self._scenario.seed, view is not None
         is_apart = self._scenario.clocks == "apart"
         clock = clock_apart(seed, process.name) if is_apart else Clock()
@@ -140,12 +146,12 @@ class World:
             process, view, self._settings, clock.read(self.now_us), queue=application.queue,
             with_state=self._around.has_state, commit=commit,
         )  # fmt: skip
-        life = Life(endpoint, self._around, application, seed, clock, is_founder=is_founder)
-        self.lives[process] = self._current[process.name] = life
-        return life
+        driver = Driver(endpoint, self._around, application, seed, clock, is_founder=is_founder)
+        self.drivers[process] = self._current[process.name] = driver
+        return driver
 
     def _application(self, name: str) -> Application:
-        """Return whose life begins: of a process that comes back, the same as before."""
+        """Return whose incarnation begins: of a process that comes back, the same as before."""
         found = self._applications.get(name)
         if found is None or found.is_over:
             queue = SendQueue(self._settings.limits.queued_bytes)
@@ -162,22 +168,22 @@ class World:
     # Running.
 
     def run(self) -> Outcome:
-        """Live through the scenario, then come to rest."""
+        """Live through the scenario, then become quiescent."""
         self._run_steps(max((step.time_us for step in self._scenario.steps), default=0))
         self._calm()
         self._settle()
-        stuck = self._unrest()
-        lives, lost = list(self.lives.values()), self._lost()
+        stuck = self._why_not_quiescent()
+        drivers, lost = list(self.drivers.values()), self._lost()
         # Everything has arrived then, and it is for the oracle to say what went wrong.
         detail = QUIESCENT if stuck in {"", STATES_DIFFER} else stuck
-        for life in lives:
-            if life.is_up:
+        for driver in drivers:
+            if driver.is_up:
                 # Who is blocked for good may hold back what it will never deliver.
-                is_cast_away = is_castaway(life, lives) or life.machine.me in lost
-                life.rows.stop(life.now_us, BLOCKED if is_cast_away else detail)
+                is_cast_away = is_castaway(driver, drivers) or driver.machine.me in lost
+                driver.rows.stop(driver.now_us, BLOCKED if is_cast_away else detail)
         return Outcome(
-            [event for life in lives for event in life.events],
-            "" if is_hopeless(lives) else stuck, self._late,
+            [event for driver in drivers for event in driver.events],
+            "" if is_hopeless(drivers) else stuck, self._late,
             list(self._around.views.values()), self._around.calls.judge(),
             self.channels.sent_count, self.now_us,
             pairs_in(self._around.marks, self.channels.distance_us_max),
@@ -191,11 +197,11 @@ class World:
         """Live through the steps; look now and then whether the group goes on where it must."""
         while self.now_us < last_us:
             self.run_until(min(last_us, self.now_us + 2 * self._timing.timeout_us))
-            self._late = self._late or self._progress.look(list(self.lives.values()), self.now_us)
+            self._late = self._late or self._progress.look(list(self.drivers.values()), self.now_us)
 
     def _settle(self) -> None:
         """Go on until nothing has changed for a while, or for as long as that may take."""
-        end_us = self.now_us + bound_us(self._timing, self.channels, list(self.lives.values()))
+        end_us = self.now_us + bound_us(self._timing, self.channels, list(self.drivers.values()))
         if self._around.is_tight:  # who gave each other up are restored one after the other
             end_us += 4 * (2 * self._settings.timing.stall_us + 6 * self._timing.timeout_us)
         beat_us = self._timing.heartbeat_us
@@ -203,7 +209,7 @@ class World:
         restless_us = self.now_us
         while self.now_us < end_us and self.now_us - restless_us < quiet_us:
             self.run_until(self.now_us + beat_us)
-            if self._unrest():
+            if self._why_not_quiescent():
                 restless_us = self.now_us
 
     def _calm(self) -> None:
@@ -211,31 +217,35 @@ class World:
         self.channels.heal()
         self.channels.up_all()
         self.channels.speed_up()
-        for entering in self._entering.values():
-            entering.is_paused = False
-        for life in list(self._current.values()):
-            life.pace.work_in_slices(0)
-            life.resume()
+        for bootstrap in self._bootstraps.values():
+            bootstrap.is_paused = False
+        for driver in list(self._current.values()):
+            driver.pace.work_in_slices(0)
+            driver.resume()
 
-    def _unrest(self) -> str:
+    def _why_not_quiescent(self) -> str:
         lost = self._lost()
-        lives = [life for life in self.lives.values() if life.machine.me not in lost]
+        drivers = [driver for driver in self.drivers.values() if driver.machine.me not in lost]
         outside = [
             name
-            for name, entering in self._entering.items()
-            if entering.life is None and not entering.is_over and name not in lost
+            for name, bootstrap in self._bootstraps.items()
+            if bootstrap.driver is None and not bootstrap.is_over and name not in lost
         ]
-        return self._complaint or unrest(lives, outside)
+        return self._complaint or why_not_quiescent(drivers, outside)
 
     def _lost(self) -> dict[str | ProcessId, None]:
-        """Return who is outside and knows no place that leads to a member: names, and lives."""
-        lives = list(self.lives.values())
+        """Return who is outside and knows no place that leads to a member, named or numbered."""
+        drivers = list(self.drivers.values())
         lost: dict[str | ProcessId, None] = {}
-        for name, entering in self._entering.items():
-            life = entering.life
-            is_outside = life is None or life.machine.membership.latest is None
-            if not entering.is_over and is_outside and not leads_in(entering.search.places, lives):
-                lost[name if life is None else life.machine.me] = None
+        for name, bootstrap in self._bootstraps.items():
+            driver = bootstrap.driver
+            is_outside = driver is None or driver.machine.membership.latest is None
+            if (
+                not bootstrap.is_over
+                and is_outside
+                and not leads_in(bootstrap.search.places, drivers)
+            ):
+                lost[name if driver is None else driver.machine.me] = None
         return lost
 
     # Steps.
@@ -258,11 +268,11 @@ class World:
             case "join":
                 self._join(step.who[0])
             case _:
-                life = self._current.get(step.who[0])
-                if life is not None and life.is_up:
-                    self.do_to(life, step)
-                elif (entering := self._entering.get(step.who[0])) is not None:
-                    _do_to_entering(entering, step)
+                driver = self._current.get(step.who[0])
+                if driver is not None and driver.is_up:
+                    self.do_to(driver, step)
+                elif (bootstrap := self._bootstraps.get(step.who[0])) is not None:
+                    _do_to_bootstrap(bootstrap, step)
 
     def _do_to_pair(self, source: str, target: str, step: Step) -> None:
         match step.verb:
@@ -277,98 +287,101 @@ class World:
             case _:  # condemn
                 self._condemn(source, target)
 
-    def do_to(self, life: Life, step: Step) -> None:
+    def do_to(self, driver: Driver, step: Step) -> None:
         """Let a process do something, or do something to it."""
         match step.verb:
             case "multicast":
-                life.say(max(1, step.amount))
+                driver.speaker.say(max(1, step.amount))
             case _ if step.verb in _SAYINGS:
-                life.say(max(1, step.amount), _SAYINGS[step.verb])
+                driver.speaker.say(max(1, step.amount), _SAYINGS[step.verb])
             case "send":
-                life.write(step.who[1])
+                driver.speaker.write(step.who[1])
             case "begin":
-                life.begin()
+                driver.speaker.begin()
             case "crash":
-                self._crash(life, is_seen=bool(step.amount))
+                self._crash(driver, is_seen=bool(step.amount))
             case "pause" | "resume" | "busy":
-                self._change_pace(life, step)
+                self._change_pace(driver, step)
             case "answer":
-                life.application.answer()
+                driver.application.answer()
             case _:  # leave
-                life.is_leaving = True
+                driver.is_leaving = True
                 self._around.mark("leave")
-                life.happen(LeaveRequested())
+                driver.happen(LeaveRequested())
 
-    def _change_pace(self, life: Life, step: Step) -> None:
+    def _change_pace(self, driver: Driver, step: Step) -> None:
         match step.verb:
             case "pause":
-                life.pace.stop()
+                driver.pace.stop()
             case "resume":
-                life.resume()
+                driver.resume()
             case _:  # busy
-                life.pace.work_in_slices(step.amount)
+                driver.pace.work_in_slices(step.amount)
 
     def _condemn(self, name: str, other_name: str) -> None:
-        life, other = self._current.get(name), self._current.get(other_name)
-        if life is not None and other is not None and other.is_up:
-            life.act(lambda: life.give_up(other.machine.me))
+        driver, other = self._current.get(name), self._current.get(other_name)
+        if driver is not None and other is not None and other.is_up:
+            driver.act(lambda: driver.give_up(other.machine.me))
 
     def _join(self, name: str) -> None:
-        life = self._current.get(name)
-        lives = sum(process.name == name for process in self.lives)
-        before = self._entering.get(name)
-        is_entering = before is not None and not before.is_over
-        if (life is None or not life.is_up) and lives < LIVES_MAX and not is_entering:
-            self._around.mark("rejoin" if lives else "join")
-            latest = life.machine.membership.latest if life is not None else None
+        driver = self._current.get(name)
+        count = sum(process.name == name for process in self.drivers)
+        before = self._bootstraps.get(name)
+        is_bootstrapping = before is not None and not before.is_over
+        is_down = driver is None or not driver.is_up
+        if is_down and count < INCARNATIONS_MAX and not is_bootstrapping:
+            self._around.mark("rejoin" if count else "join")
+            latest = driver.machine.membership.latest if driver is not None else None
             known = [who.place for who in latest.members] if latest is not None else []
             places = list(dict.fromkeys([*known, *self._places]))
-            self._entering[name] = Entering(self, name, places, self._timing, self._scenario.seed)
+            self._bootstraps[name] = Bootstrap(
+                self, name, places, self._timing, self._scenario.seed
+            )
 
-    def _on_reply(self, reply: Reply) -> None:
-        question = reply.question
-        if question.about is None:
-            if (entering := self._entering.get(question.asker.name)) is not None:
-                entering.hear(reply)
+    def _on_reply(self, reply: ProbeReply) -> None:
+        probe = reply.probe
+        if probe.about is None:
+            if (bootstrap := self._bootstraps.get(probe.asker.name)) is not None:
+                bootstrap.hear(reply)
             return
-        is_of_another = reply.found is not None and reply.found.process != question.about
-        life, said, about = self.lives[question.asker], reply.said, question.about
+        is_of_another = reply.found is not None and reply.found.process != probe.about
+        driver, said, about = self.drivers[probe.asker], reply.said, probe.about
         if said is not None and (isinstance(said, Out) or not is_of_another):
-            life.happen(ProbeAnswered(about, said))
+            driver.happen(ProbeAnswered(about, said))
 
-    def _crash(self, life: Life, *, is_seen: bool) -> None:
-        if (entering := self._entering.get(life.machine.me.name)) is not None:
-            entering.is_over = True
+    def _crash(self, driver: Driver, *, is_seen: bool) -> None:
+        if (bootstrap := self._bootstraps.get(driver.machine.me.name)) is not None:
+            bootstrap.is_over = True
         self._around.mark("crash")
-        life.crash()
-        self.channels.lose_sent(life.machine.me)
-        for other in self.lives.values():
+        driver.crash()
+        self.channels.lose_sent(driver.machine.me)
+        for other in self.drivers.values():
             if is_seen and other.is_up:
                 delay_us = self._scenario.distance_us + 200 + int(other.random.random() * 5_000)
-                self.scheduler.at(self.now_us + delay_us, self._see, (other, life.machine.me))
+                self.scheduler.at(self.now_us + delay_us, self._see, (other, driver.machine.me))
 
-    def _see(self, what: tuple[Life, ProcessId]) -> None:
-        life, dead = what
-        life.happen(PeerLost(dead))
+    def _see(self, what: tuple[Driver, ProcessId]) -> None:
+        driver, dead = what
+        driver.happen(PeerLost(dead))
 
     def _arrive(self, source: ProcessId, target: ProcessId, item: Any) -> None:  # noqa: ANN401
         if target.incarnation:
-            self.lives[target].arrive(source, item)
+            self.drivers[target].arrive(source, item)
         else:
-            self.inquiries.arrive(target.name, item)
+            self.probes.arrive(target.name, item)
 
-    def _on_end(self, life: Life, effect: LeaveGroup) -> None:
+    def _on_end(self, driver: Driver, effect: LeaveGroup) -> None:
         """A process is out: the excluded come back; where nothing went wrong, that is wrong."""
-        name = life.machine.me.name
-        entering = self._entering.get(name)
-        was_in = life.machine.membership.latest is not None
+        name = driver.machine.me.name
+        bootstrap = self._bootstraps.get(name)
+        was_in = driver.machine.membership.latest is not None
         if effect.why and was_in and not self._has_faults():
-            self.complain(f"{life.machine.me}: {effect.why}")
-        if life.is_leaving:
-            if entering is not None:
-                entering.is_over = True
-        elif entering is not None and not entering.is_over and entering.life is life:
-            entering.end(life, effect)
+            self.complain(f"{driver.machine.me}: {effect.why}")
+        if driver.is_leaving:
+            if bootstrap is not None:
+                bootstrap.is_over = True
+        elif bootstrap is not None and not bootstrap.is_over and bootstrap.driver is driver:
+            bootstrap.end(driver, effect)
         elif effect.why:
             self.scheduler.at(self.now_us + _COME_BACK_US, lambda _: self._join(name), None)
 
@@ -390,12 +403,12 @@ def _stall_us(scenario: Scenario) -> int:
     return max(_STALLS * timing.heartbeat_us + 6 * way_us, 3 * timing.timeout_us)
 
 
-def _do_to_entering(entering: Entering, step: Step) -> None:
-    """Do something to a process that is between two lives."""
+def _do_to_bootstrap(bootstrap: Bootstrap, step: Step) -> None:
+    """Do something to a process that is between two incarnations."""
     match step.verb:
         case "crash":
-            entering.is_over = True
+            bootstrap.is_over = True
         case "pause" | "resume":
-            entering.is_paused = step.verb == "pause"
-        case _:  # it does so when it lives
-            entering.wishes.append(step)
+            bootstrap.is_paused = step.verb == "pause"
+        case _:  # it does so in its next incarnation
+            bootstrap.wishes.append(step)

@@ -128,6 +128,7 @@ class Endpoint:
         self._beats = pulses is None
         self._agenda = Agenda(now_us)
         self.member = member = Member(me, view, settings, now_us, pulses)
+        self._receiver = member.receiver
         self.queue = queue if queue is not None else SendQueue(settings.limits.queued_bytes)
         self.flow = FlowControl(me, settings.limits, lambda: member.ordering.held_bytes)
         timing = self._timing = settings.timing
@@ -212,7 +213,7 @@ class Endpoint:
         uses this gives ``PeerHeard`` along with it, once for everything that came together.
         """
         # What is for a tool has to be seen by it.
-        return run.port == PORT_APPLICATION and self.member.receive_plain(peer, run)
+        return run.port == PORT_APPLICATION and self._receiver.receive_plain(peer, run)
 
     def _multicast(self, asked: MulticastRequested) -> None:
         if self.is_over:
@@ -284,7 +285,7 @@ class Endpoint:
             self._do_work()
             if self.is_over:
                 return
-        if self.member.is_confirmation_due:
+        if self._receiver.is_confirmation_due:
             self._agenda.work.extend(self.member.confirm_receipts(now_us))
 
     def _take_letter(self, received: LetterReceived) -> None:
@@ -333,7 +334,7 @@ class Endpoint:
             if self._beats:
                 self._beat(effects)
         elif timer == ACKNOWLEDGE:
-            agenda.work.extend(self.member.pay(now_us, withhold=self.flow.is_behind))
+            agenda.work.extend(self.member.acknowledge(now_us, withhold=self.flow.is_behind))
         elif timer == VOTES:
             agenda.work.extend(self.ports.look_at_votes(now_us))
         elif timer == CALLS:
@@ -388,7 +389,7 @@ class Endpoint:
             while waiting and self._sender.send_next():
                 self._do_work()
             if waiting:
-                self._agenda.work.extend(self.member.hurry())
+                self._agenda.work.extend(self.member.request_acknowledgement())
                 self._do_work()
         if not self.is_over:
             self._expect_peers()
@@ -481,12 +482,12 @@ class Endpoint:
 
     def _acknowledge_soon(self) -> None:
         member, agenda = self.member, self._agenda
-        if member.owes_nothing:
+        if member.has_acknowledged:
             return
         letters, withhold = member.letters, self.flow.is_behind
-        if member.is_due or letters.is_payable(withhold=withhold):
+        if member.is_due or letters.may_acknowledge(withhold=withhold):
             agenda.set_timer(ACKNOWLEDGE, agenda.now_us)
-        elif letters.owed and (not withhold or any(letters.owed.values())):
+        elif letters.unacknowledged and (not withhold or any(letters.unacknowledged.values())):
             agenda.set_timer(ACKNOWLEDGE, agenda.now_us + ACKNOWLEDGE_US)
 
     def _look_at_votes_soon(self) -> None:

@@ -154,7 +154,7 @@ class Sender:
         if awaited is not None:
             found[awaited, "letter"] = member.letters.acknowledged_by(awaited)
         if not flow.has_room(member.kept_bytes, member.members):
-            sent = member.received()[member.members.index(member.me)]
+            sent = member.receiver.received()[member.members.index(member.me)]
             for who in member.members:
                 count = flow.confirmed.get(who, 0)
                 if who != member.me and (who in flow.full or count < sent):

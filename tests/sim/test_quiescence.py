@@ -8,7 +8,7 @@ from unittest.mock import patch
 from antiphon.core.ids import ProcessId
 from antiphon.core.views import View
 from antiphon.membership.changes import NOTHING, Changes
-from antiphon.sim.rest import is_castaway, is_hopeless, leads_in, unrest
+from antiphon.sim.quiescence import is_castaway, is_hopeless, leads_in, why_not_quiescent
 from antiphon.sim.scenario import parse_scenario
 from antiphon.sim.world import World
 
@@ -24,13 +24,17 @@ def lived(text: str) -> World:
 
 def castaways(world: World) -> list[str]:
     """Return who is blocked and hears of no member."""
-    lives = list(world.lives.values())
-    return [str(life.machine.me) for life in lives if life.is_up and is_castaway(life, lives)]
+    drivers = list(world.drivers.values())
+    return [
+        str(driver.machine.me)
+        for driver in drivers
+        if driver.is_up and is_castaway(driver, drivers)
+    ]
 
 
 def leads(world: World, places: Sequence[str]) -> bool:
     """Return whether somebody at these places is a member, or knows one."""
-    return leads_in(places, list(world.lives.values()))
+    return leads_in(places, list(world.drivers.values()))
 
 
 def test_one_left_behind_leads_nowhere() -> None:
@@ -64,12 +68,12 @@ at 600000 multicast q1 1
 def test_two_left_behind_lead_nowhere_together() -> None:
     """Two that know only each other and those who left are asked for nothing; others are."""
     world = lived(LEFT_BEHIND_BY_TWO)
-    lives = list(world.lives.values())
-    assert [str(life.machine.me) for life in lives if life.is_up] == ["p4", "p5", "q1"]
+    drivers = list(world.drivers.values())
+    assert [str(driver.machine.me) for driver in drivers if driver.is_up] == ["p4", "p5", "q1"]
     assert castaways(world) == ["p4", "p5"]
     assert not leads(world, ["p4"])
-    assert not is_hopeless(lives)
-    assert unrest(lives, []) == ""
+    assert not is_hopeless(drivers)
+    assert why_not_quiescent(drivers, []) == ""
 
 
 def test_who_was_excluded_leads_in_by_what_it_knows() -> None:
@@ -77,27 +81,29 @@ def test_who_was_excluded_leads_in_by_what_it_knows() -> None:
     text = LEFT_BEHIND_BY_TWO.replace("at 500000 leave p3\n", "")
     world = World(parse_scenario(text))
     world.run_until(450_000)  # still cut off
-    lives = list(world.lives.values())
-    blocked = [life for life in lives if life.is_up and life.machine.membership.is_blocked]
-    assert [str(life.machine.me) for life in blocked] == ["p4", "p5"]
-    assert not any(is_castaway(life, lives) for life in blocked)
+    drivers = list(world.drivers.values())
+    blocked = [
+        driver for driver in drivers if driver.is_up and driver.machine.membership.is_blocked
+    ]
+    assert [str(driver.machine.me) for driver in blocked] == ["p4", "p5"]
+    assert not any(is_castaway(driver, drivers) for driver in blocked)
     assert leads(world, ["p5"])
-    assert unrest(lives, []) != ""
+    assert why_not_quiescent(drivers, []) != ""
 
 
 def test_lost_state_excuses_nothing_else() -> None:
     """Where nobody has the state any more, the members still have to be in one view."""
     text = (FOLDER / "only_one_left_behind_has_the_state.txt").read_text()
     world = lived(re.sub(r"seed \d+", "seed 13", text))  # in which that one does not come back
-    lives = list(world.lives.values())
-    members = [life for life in lives if life.is_up and not is_castaway(life, lives)]
+    drivers = list(world.drivers.values())
+    members = [driver for driver in drivers if driver.is_up and not is_castaway(driver, drivers)]
     assert len(members) == 3
-    assert not any(life.has_state for life in members)
-    assert unrest(lives, []) == ""
-    assert not is_hopeless(lives)
+    assert not any(driver.state.has_state for driver in members)
+    assert why_not_quiescent(drivers, []) == ""
+    assert not is_hopeless(drivers)
     first = members[0]
     first.view = None  # as if it had not installed it
-    assert unrest(lives, []) != ""
+    assert why_not_quiescent(drivers, []) != ""
 
 
 ALL_LEAVE_THE_JOINER = """

@@ -1,8 +1,9 @@
-"""A simulated process on its way into the group: it drives the entrance as a node does.
+"""Bootstrap of a simulated process: how it finds its way into the group.
 
-Law: it knows the founders' places, those of its last view and what it hears of; it asks, knocks and
-waits as the machine says, and lives anew when its number has to change. It stops when it is in a
-view, crashes, or has had as many lives as a world allows.
+Law: it knows the founders' places, those of its last view and what it hears of; it probes, asks to
+be taken in and waits as the machine says (``membership.entrance``), as a new incarnation when its
+number has to change. It stops when it is in a view, crashes, or has had as many incarnations as a
+world allows.
 """
 
 from collections.abc import Callable
@@ -14,33 +15,33 @@ from antiphon.core.views import View
 from antiphon.membership.effects import LeaveGroup
 from antiphon.membership.entrance import GiveUp, Inquire, Knock, Search
 from antiphon.membership.failure_detector import Timing
-from antiphon.sim.asking import Inquiries, Question, Reply
-from antiphon.sim.life import Life
+from antiphon.sim.driver import Driver
+from antiphon.sim.probes import Probe, ProbeReply, Probes
 from antiphon.sim.scenario import Step
 from antiphon.sim.scheduler import Scheduler
 from antiphon.stack.inputs import JoinRequested
 
-LIVES_MAX = 4
+INCARNATIONS_MAX = 4
 
 
 class Surroundings(Protocol):
-    """What the world does for those that enter."""
+    """What the world does for those on their way in."""
 
     scheduler: Scheduler
-    inquiries: Inquiries
-    lives: dict[ProcessId, Life]
+    probes: Probes
+    drivers: dict[ProcessId, Driver]
 
-    def begin(self, process: ProcessId, view: View | None) -> Life:
-        """Begin a life."""
+    def begin(self, process: ProcessId, view: View | None) -> Driver:
+        """Begin an incarnation."""
 
-    def do_to(self, life: Life, step: Step) -> None:
+    def do_to(self, driver: Driver, step: Step) -> None:
         """Let a process do something."""
 
     def complain(self, what: str) -> None:
         """Say what no process should do."""
 
 
-class Entering:
+class Bootstrap:
     """One process on its way in."""
 
     def __init__(
@@ -50,26 +51,26 @@ class Entering:
         self._around = around
         self._name = name
         self._timing = timing
-        last_number = max((p.incarnation for p in around.lives if p.name == name), default=0)
+        last_number = max((p.incarnation for p in around.drivers if p.name == name), default=0)
         self.search = Search(
             [place for place in places if place != name], timing, around.scheduler.now_us,
             last_number=last_number,
         )  # fmt: skip
         self._random = Random(f"{seed}/{name}/{last_number}/entrance")
         self._wake_us: int | None = None
-        self.life: Life | None = None
-        """The life that knocks."""
+        self.driver: Driver | None = None
+        """The incarnation that knocks."""
         self.wishes: list[Step] = []
-        """What the process is to do once it lives."""
+        """What the process is to do once it has an incarnation."""
         self.is_paused = False
         self.is_over = False
         self._look()
 
     @property
     def _is_still(self) -> bool:
-        return self.is_paused or (self.life is not None and self.life.is_paused)
+        return self.is_paused or (self.driver is not None and self.driver.is_paused)
 
-    def hear(self, reply: Reply) -> None:
+    def hear(self, reply: ProbeReply) -> None:
         """An answer has come, or nobody answered."""
         now_us, dice = self._around.scheduler.now_us, self._random.random()
         if self._is_still:
@@ -81,11 +82,11 @@ class Entering:
             self.search.hear(reply.place, reply.found, now_us, dice)
         self._look()
 
-    def end(self, life: Life, effect: LeaveGroup) -> None:
-        """The life that knocked is over."""
-        latest = life.machine.membership.latest
+    def end(self, driver: Driver, effect: LeaveGroup) -> None:
+        """The incarnation that knocked is over."""
+        latest = driver.machine.membership.latest
         now_us = self._around.scheduler.now_us
-        self.life = None
+        self.driver = None
         if latest is not None:
             places = [who.place for who in latest.members if who.name != self._name]
             self.search.learn(places, now_us)
@@ -99,12 +100,12 @@ class Entering:
         """Do what the machine says, and come back in time."""
         if self.is_over:
             return
-        life = self.life
-        if life is not None and life.view is not None:
+        driver = self.driver
+        if driver is not None and driver.view is not None:
             self.is_over = True
             return
         now_us = self._around.scheduler.now_us
-        is_taken_in = life is not None and life.machine.membership.latest is not None
+        is_taken_in = driver is not None and driver.machine.membership.latest is not None
         if not self._is_still and not is_taken_in:
             for effect in self.search.look(now_us, self._random.random()):
                 match effect:
@@ -119,25 +120,25 @@ class Entering:
         self._wake(max(now_us + 500, min(self.search.is_due_us, soon_us)))
 
     def _inquire(self, places: tuple[str, ...]) -> None:
-        me = self.life.machine.me if self.life is not None else ProcessId(self._name, 0)
+        me = self.driver.machine.me if self.driver is not None else ProcessId(self._name, 0)
         for place in places:
-            self._around.inquiries.ask(place, Question(me, 0))
+            self._around.probes.send(place, Probe(me, 0))
 
     def _knock(self, contact: ProcessId, number: int) -> None:
         around = self._around
-        if self.life is None or self.life.machine.me.incarnation != number:
-            count = sum(process.name == self._name for process in around.lives)
-            if count >= LIVES_MAX:
+        if self.driver is None or self.driver.machine.me.incarnation != number:
+            count = sum(process.name == self._name for process in around.drivers)
+            if count >= INCARNATIONS_MAX:
                 self.is_over = True
                 return
-            if self.life is not None:
-                self.life.die("its number is out of date")
-            self.life = around.begin(ProcessId(self._name, number, count), None)
+            if self.driver is not None:
+                self.driver.die("its number is out of date")
+            self.driver = around.begin(ProcessId(self._name, number, count), None)
             wishes, self.wishes = self.wishes, []
             for step in wishes:
-                around.do_to(self.life, step)
-        life = self.life
-        life.give(JoinRequested(contact))
+                around.do_to(self.driver, step)
+        driver = self.driver
+        driver.give(JoinRequested(contact))
 
     # Time.
 

@@ -1,10 +1,9 @@
-"""One incarnation of a simulated process: it drives its machine as the network driver does.
+"""The driver of one incarnation of a simulated process: it drives its machine as on the network.
 
 Law: a driver hands its machine one input at a time and does what that returns, in order. While the
 process is paused it does nothing, and what arrives waits (``pace``). It knows no time but that of
-its own clock. Its application multicasts what the scenario says, answers some of what it delivers,
-and keeps a replica of everything delivered. An awkward one also multicasts from inside a delivery,
-at every view, and when it hears that the group is blocked: its words go out when the step is done.
+its own clock. What happens leaves rows in the trace; its application speaks (``speaker``), and
+keeps a replica of everything delivered.
 """
 
 from collections import Counter, deque
@@ -14,14 +13,17 @@ from random import Random
 
 from antiphon.core.control import AnyMessage
 from antiphon.core.ids import GroupName, ProcessId
-from antiphon.core.runs import PORT_CALLS, PORT_COMMIT, Letter, Order, Run
+from antiphon.core.runs import PORT_COMMIT, Letter, Run
 from antiphon.core.views import View
-from antiphon.sim.application import Application, Heard
+from antiphon.sim.application import Application
 from antiphon.sim.calling import Calling
 from antiphon.sim.clock import Clock
 from antiphon.sim.pace import Pace
 from antiphon.sim.replica import Replica
+from antiphon.sim.speaker import Speaker
+from antiphon.sim.state_loading import StateLoading
 from antiphon.sim.surroundings import VIEW, Surroundings
+from antiphon.sim.timers import Timers
 from antiphon.sim.transactions import Transactions
 from antiphon.stack.effects import (
     AdmitSenders,
@@ -53,52 +55,26 @@ from antiphon.stack.effects import (
 )
 from antiphon.stack.endpoint import Endpoint
 from antiphon.stack.inputs import (
-    ACKNOWLEDGE,
-    HEARTBEAT,
     ControlReceived,
     Input,
     LetterReceived,
-    LetterRequested,
     MemberStalled,
-    MulticastRequested,
     PeerHeard,
-    PieceLoaded,
     RunsReceived,
-    SendersWaited,
-    StateSaved,
     Stopped,
-    Timer,
     TimerFired,
 )
 from antiphon.stack.member import Member
-from antiphon.stack.send_queue import How
 from antiphon.trace.rows import Rows
 from antiphon.trace.schema import LEFT, Event
 
 GROUP = GroupName("g")
-_THOUGHT_US = 2_000
-_LOAD_US = 4_000
-_TURN_US = 600
-"""A timer whose time has come fires up to so much later: when what has arrived is taken."""
-
-_LETTERS = 0.15
-"""How often an answer is a letter, where there are letters."""
-
-_CALLS = 0.2
-"""How often an answer is a call, where there are calls."""
-
-_TRANSACTIONS = 0.15
-"""How often an answer begins a transaction, where there are transactions."""
-
-_AWKWARD = 0.5
-"""How often an awkward application says something at an awkward moment."""
-
 Item = RunsReceived | LetterReceived | ControlReceived
 """What travels: what it is to whom it arrives at."""
 
 
-class Life:
-    """A process from its start to its crash, exclusion, leave, or the end of the world."""
+class Driver:
+    """Drives a process from its start to its crash, exclusion, leave, or the end of the world."""
 
     def __init__(
         self,
@@ -110,12 +86,10 @@ class Life:
         *,
         is_founder: bool,
     ) -> None:
-        """Begin to live."""
+        """Start the machine."""
         self.endpoint = endpoint
         self.me = endpoint.me
         self.application = application
-        self.heard: list[Heard] = []
-        """What was delivered, as the application sees it."""
         self.entered: set[int] = set()
         """The numbers of the views that it was in."""
         self._around = around
@@ -124,24 +98,25 @@ class Life:
         self.replica = Replica(has_state=is_founder or not around.has_state)
         self.events: list[Event] = []
         self.rows = Rows(str(self.me), GROUP, self._append)
-        self.random = Random(f"{seed}/{self.me}/life")
+        self.random = Random(f"{seed}/{self.me}/life")  # the word decides what recorded seeds do
         self.is_up = True
         self.has_crashed = False
         self.is_leaving = False
         self._inputs: deque[Input] = deque()
         self._is_working = False
-        self._timers: dict[Timer, int] = {}
-        self._timer_count = 0
-        self._admits = AdmitSenders(messages=False, letters=False)
-        self._wanting: deque[Input] = deque()
-        """What a patient application has to send, and waits to."""
+        self._timers = Timers(
+            clock, self.pace, self.random, self._later, lambda timer: self.give(TimerFired(timer))
+        )
         # Letters sent and taken, by whom they are to or from.
         self._letters: Counter[tuple[str, str]] = Counter()
         self.view: View | None = None
-        self.transactions = Transactions(self, self.rows, self.random, endpoint.ports.commit)
+        ports, random = endpoint.ports, self.random
+        self.transactions = Transactions(self, self.rows, random, ports.commit)
+        self.calls = Calling(self, str(self.me), random, around.calls)
+        self.state = StateLoading(self, around, self.replica, random, ports.transfer)
+        self.speaker = Speaker(self, around, application, endpoint.queue, random)
         self.rows.start(self.now_us)
-        self.calls = Calling(self, str(self.me), self.random, around.calls)
-        application.begin_life(self)
+        application.begin_incarnation(self)
         self._do_all(endpoint.start())
         application.start_reading()
 
@@ -157,15 +132,9 @@ class Life:
         return self.endpoint.member
 
     @property
-    def has_state(self) -> bool:
-        """Whether it has got the group's state, where there is one."""
-        transfer = self.endpoint.ports.transfer
-        return transfer is None or transfer.has_state
-
-    @property
     def is_sending(self) -> bool:
         """Whether something waits to be sent, or to be admitted."""
-        return bool(self.endpoint.queue.waiting or self._wanting)
+        return bool(self.endpoint.queue.waiting or self.speaker.is_waiting)
 
     @property
     def now_us(self) -> int:
@@ -191,27 +160,6 @@ class Life:
         """Do something, if it lives, as soon as it is not paused."""
         self.pace.do(lambda: action() if self.is_up else None)
 
-    def _set_timer(self, timer: Timer, time_us: int) -> None:
-        self._timer_count += 1
-        number = self._timers[timer] = self._timer_count
-        delay_us = time_us - self.now_us
-        if timer == HEARTBEAT and number == 1:
-            # Not in step with each other: timers that fire together hide races.
-            delay_us = 1 + int(self.random.random() * delay_us)
-        elif timer == ACKNOWLEDGE and delay_us <= 0:
-            delay_us = int(self.random.random() * _TURN_US)
-        delay_us = self._clock.lasts_us(max(0, delay_us))
-        self._later(delay_us, partial(self._fire, timer, number))
-
-    def _fire(self, timer: Timer, number: int) -> None:
-        if self.is_up and self._timers.get(timer) == number:
-            self.pace.do(partial(self._fire_now, timer, number))
-
-    def _fire_now(self, timer: Timer, number: int) -> None:
-        if self.is_up and self._timers.get(timer) == number:
-            del self._timers[timer]
-            self.give(TimerFired(timer))
-
     # What the world does to it.
 
     def happen(self, happened: Input) -> None:
@@ -228,70 +176,6 @@ class Life:
     def resume(self) -> None:
         """Go on after a pause: first take what has arrived."""
         self.pace.go_on()
-
-    def say(self, count: int, how: How | None = None, answering: bytes = b"") -> None:
-        """Multicast ``count`` messages."""
-        count = min(count, self._around.messages_left)
-        self._around.messages_left -= count
-        chosen = how if how is not None else self._choose()
-        if count:
-            self._hand_over(
-                MulticastRequested(
-                    [answering] * count, chosen, len(answering) * count, self._reading
-                )
-            )
-
-    @property
-    def _reading(self) -> int:
-        return self.endpoint.queue.read
-
-    def _choose(self) -> How:
-        ways = self._around.ways
-        if len(ways) == 1:
-            return ways[0][0]
-        return self.random.choices([how for how, _ in ways], [often for _, often in ways])[0]
-
-    def begin(self) -> None:
-        """Begin a transaction."""
-        if self._around.messages_left and not self.endpoint.queue.is_void:
-            self._around.messages_left -= 1
-            self._around.mark("transaction")
-            self.act(self.transactions.begin)
-
-    def call(self) -> None:
-        """Call all other members."""
-        if self._around.messages_left and not self.endpoint.queue.is_void:
-            self._around.messages_left -= 1
-            self._around.mark("letter")
-            orders = tuple(dict.fromkeys(how.order for how, _ in self._around.ways))
-            self.act(partial(self.calls.call, orders))
-
-    def write(self, name: str, answering: bytes = b"") -> None:
-        """Send a letter to a member, if there is one of that name."""
-        members = self.view.members if self.view is not None else ()
-        to = next((member for member in members if member.name == name), self.me)
-        if self._around.messages_left and to != self.me:
-            self._around.messages_left -= 1
-            self._hand_over(LetterRequested(to, answering, self._reading))
-
-    def _hand_over(self, asked: MulticastRequested | LetterRequested) -> None:
-        """Hand something to the machine, or wait until it is admitted."""
-        if self.application.is_patient and self.is_up:
-            self._wanting.append(asked)
-            self._try_wanting()
-        else:
-            self.advance(asked)
-
-    def _try_wanting(self) -> None:
-        was_waiting = bool(self._wanting)
-        while self._wanting and self.is_up:
-            is_letter = isinstance(self._wanting[0], LetterRequested)
-            if not (self._admits.letters if is_letter else self._admits.messages):
-                break
-            # One at a time: each may be the last for which there is room.
-            self.advance(self._wanting.popleft())
-        if was_waiting:
-            self.give(SendersWaited(is_waiting=bool(self._wanting)))
 
     def advance(self, happened: Input) -> None:
         """Take what its application does, be it between two incarnations."""
@@ -347,7 +231,7 @@ class Life:
             case InstallView(view):
                 self._enter(view)
             case SetTimer(timer, time_us):
-                self._set_timer(timer, time_us)
+                self._timers.set(timer, time_us - self.now_us)
             case _:
                 self._note(effect)
 
@@ -370,8 +254,7 @@ class Life:
     def _deliver(self, runs: list[Run]) -> None:
         for run in runs:
             sender = str(self.endpoint.sender_of(run))
-            self._hear(sender, run)
-            self.application.note()
+            self.speaker.hear(sender, run)
             if isinstance(run, Letter):
                 self._letters["from", sender] += 1
                 self.rows.take_letter(self.now_us, sender, self._letters["from", sender])
@@ -380,49 +263,7 @@ class Life:
                 if self._around.has_state:
                     self.replica.deliver(run)
             if run.port != PORT_COMMIT and sender != str(self.me):
-                question = b""
-                if not isinstance(run, Letter):
-                    question = name_of(sender, run.view, run.last)
-                    self.application.question = question
-                self._answer(sender, question)
-
-    def _hear(self, sender: str, run: Run) -> None:
-        """Note what an application sees of a run or a letter."""
-        is_fifo = run.order is Order.FIFO
-        said = tuple(run.payloads) if run.port not in {PORT_COMMIT, PORT_CALLS} else ()
-        view = 0 if isinstance(run, Letter) else run.view
-        self.heard.append(Heard(sender, view, run.first, run.last, is_fifo, said))
-
-    def _answer(self, sender: str, question: bytes) -> None:
-        around, read = self._around, self.application.read
-        if around.messages_left and self.random.random() < around.answers:
-            delay_us = int(self.random.random() * _THOUGHT_US)
-            if around.is_awkward and self.random.random() < _AWKWARD:
-                self._blurt(sender, question)
-            elif around.has_transactions and self.random.random() < _TRANSACTIONS:
-                read(lambda life: life.begin(), delay_us)
-            elif around.has_calls and self.random.random() < _CALLS:
-                read(lambda life: life.call(), delay_us)
-            elif around.has_letters and self.random.random() < _LETTERS:
-                name = sender.split("~", maxsplit=1)[0]
-                read(lambda life: life.write(name, question), delay_us)
-            else:
-                read(lambda life: life.say(1, answering=question), delay_us)
-
-    def _blurt(self, to: str = "", question: bytes = b"") -> None:
-        """Say something at once: a message, or a letter."""
-        around = self._around
-        if around.has_letters and to and self.random.random() < _LETTERS:
-            self.write(to.split("~", maxsplit=1)[0], question)
-        else:
-            self.say(1, answering=question)
-
-    def _speak_up(self, view: View, *, is_first: bool) -> None:
-        """An awkward application has something to say at a view."""
-        if self._around.has_transactions and is_first and view.number > 1:
-            self.begin()
-        if self.random.random() < _AWKWARD:
-            self._blurt(self.random.choice(view.members).name)
+                self.speaker.answer(sender, run)
 
     def _enter(self, view: View) -> None:
         is_first = self.view is None
@@ -436,8 +277,7 @@ class Life:
         if self.me in view.members:
             if self._around.has_state:
                 self.replica.enter(view.number)
-            if self._around.is_awkward:
-                self._speak_up(view, is_first=is_first)
+            self.speaker.hear_view(view, is_first=is_first)
 
     def _note(self, effect: Effect) -> None:
         match effect:
@@ -451,8 +291,7 @@ class Life:
                 self._around.mark("suspect")
             case BlockGroup(reachable):
                 self.rows.block(self.now_us, " ".join(map(str, reachable)))
-                if self._around.is_awkward:
-                    self._blurt()
+                self.speaker.hear_block()
             case ResumeGroup():
                 self.rows.resume(self.now_us)
             case LeaveGroup(why):
@@ -463,13 +302,6 @@ class Life:
 
     def _look_after(self, effect: Effect) -> None:
         match effect:
-            case AdmitSenders():
-                self._admits = effect
-                self._try_wanting()
-            case AskVote() | Decided() | NameTransaction():
-                self.transactions.do(effect)
-            case HandRequest() | ConcludeCall():
-                self.calls.do(effect)
             case ProbeProcess(process):
                 self._around.on_probe(self, process)
             case RestoreProcess(process):
@@ -480,17 +312,18 @@ class Life:
             case RejectPeer(peer, why) | IgnoreMessage(peer, why):
                 self._around.complain(f"{self.me} finds fault with {peer}: {why}")
             case _:
-                self._move_state(effect)
+                self._hand_on(effect)
 
-    def _move_state(self, effect: Effect) -> None:
+    def _hand_on(self, effect: Effect) -> None:
         match effect:
-            case SaveState(number):
-                self.give(StateSaved(number, self.replica.save()))
-            case ExpectState(number):
-                self.replica.expect(number)
-            case LoadChunk():
-                delay_us = int(self.random.random() * _LOAD_US)
-                self.act_later(delay_us, partial(self._load, effect))
+            case AdmitSenders():
+                self.speaker.admit(effect)
+            case AskVote() | Decided() | NameTransaction():
+                self.transactions.do(effect)
+            case HandRequest() | ConcludeCall():
+                self.calls.do(effect)
+            case SaveState() | ExpectState() | LoadChunk():
+                self.state.do(effect)
             case _:  # whom to expect, what was unsent; a lost state: the world ends stuck
                 pass
 
@@ -498,32 +331,18 @@ class Life:
         """Be over; if it is the last incarnation, so is the application."""
         self.is_up = False
         self.rows.stop(self.now_us, why)
-        for asked in self._wanting:  # they belong to what has ended
-            self._inputs.append(asked)
-        self._wanting.clear()
+        self._inputs.extend(self.speaker.take_waiting())
         self._inputs.append(Stopped(why))
-        self.application.end_life(is_last=is_last)
+        self.application.end_incarnation(is_last=is_last)
         self._work()
 
     def crash(self) -> None:
         """Be over at once."""
         self.is_up, self.has_crashed = False, True
         self.rows.crash(self.now_us)
-        self.application.end_life(is_last=True)
+        self.application.end_incarnation(is_last=True)
 
     def give_up(self, process: ProcessId) -> None:
         """Give up a member as if it took nothing."""
         if self.view is not None and process != self.me and process in self.view.members:
             self.give(MemberStalled(process, "it is made out to take nothing"))
-
-    def _load(self, chunk: LoadChunk) -> None:
-        self._around.mark("transfer")
-        self.replica.load(chunk.number, chunk.data)
-        self.give(PieceLoaded(chunk.number))
-        if self.has_state and not self.replica.has_state:
-            self.replica.finish()
-
-
-def name_of(sender: str, view: int, number: int) -> bytes:
-    """Return how an answer names the message that it answers."""
-    return f"{sender}/{view}/{number}".encode()

@@ -1,0 +1,255 @@
+"""What one process receives in one group: runs and letters of its view, and copies of them.
+
+Law. A run is taken if it is of the current view, kept if of a later view (``early``), dropped
+otherwise. What is received twice, from its sender and from a relay, is cut to what is new. A copy
+of every run is kept until it is known to have reached everybody (``ordering.stability``), or, with
+some flushes, until everybody has left its view (``past``): that is what a flush needs to know.
+
+Every run at every member passes ``receive_plain``: the short way of the common case.
+"""
+
+from collections.abc import Callable, Container
+from contextlib import suppress
+
+from antiphon.core.control import Alive, Confirm
+from antiphon.core.errors import PeerError
+from antiphon.core.ids import GroupNumber, ProcessId
+from antiphon.core.runs import Letter, Run
+from antiphon.core.views import View
+from antiphon.membership.effects import DeliverRuns, Outbox, SendRun
+from antiphon.membership.transition import Transition
+from antiphon.ordering.letters import Letters
+from antiphon.ordering.mixed import MixedDomain
+from antiphon.ordering.stability import Stability
+from antiphon.stack.early import Early
+from antiphon.stack.past import Past
+from antiphon.stack.settings import Limits
+
+GROUP = GroupNumber(0)
+
+ViewOf = Callable[[ProcessId], int]
+"""Tells the last view that a process is known to have installed."""
+
+
+class Receiver:
+    """Takes what comes of one group, and keeps what others may lack."""
+
+    __slots__ = (
+        "_confirmed_bytes_max", "_early", "_letters", "_ordering", "_out", "_past", "_transition",
+        "_unstable_bytes_max", "has_news", "members", "plain_view", "ranks", "received_bytes",
+        "stability",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        out: Outbox,
+        transition: Transition,
+        ordering: MixedDomain,
+        letters: Letters,
+        limits: Limits,
+    ) -> None:
+        """Be outside; deliver to ``out`` what may be delivered."""
+        self._out = out
+        self._transition = transition
+        self._ordering = ordering
+        self._letters = letters
+        self._confirmed_bytes_max = limits.confirmed_bytes
+        self._unstable_bytes_max = limits.unstable_bytes
+        self._past = Past()
+        self._early = Early()
+        self.stability = Stability(1, 0)
+        """What is known to have reached whom in the current view."""
+        self.members: tuple[ProcessId, ...] = ()
+        """The members of the current view, by rank; none outside."""
+        self.ranks: dict[ProcessId, int] = {}
+        self.plain_view = 0
+        """The view whose plain runs may take the short way; 0: none, for it is being left."""
+        self.received_bytes = 0
+        """Payload bytes of others' runs since the last report to them."""
+        self.has_news = True
+        """Whether anything was received or multicast since then."""
+
+    @property
+    def kept_bytes(self) -> int:
+        """Payload bytes of copies kept, of this view and earlier ones."""
+        return self.stability.kept_bytes + self._past.kept_bytes
+
+    @property
+    def is_confirmation_due(self) -> bool:
+        """Whether enough was received to tell the senders before the next heartbeat."""
+        return self.received_bytes >= self._confirmed_bytes_max
+
+    # What a flush asks (Copies).
+
+    def received(self) -> list[int]:
+        """Return, for each member of the current view, how many of its messages were received."""
+        return self._ordering.received(GROUP)
+
+    def unstable(self, rank: int) -> list[Run]:
+        """Return the unstable runs of one member in the current view, in order."""
+        return list(self.stability.copies.get(rank, ()))
+
+    def unstable_elsewhere(self, staying: Container[ProcessId]) -> list[Run]:
+        """Return the runs kept of other views, of senders that are not ``staying``."""
+        later = {view.number: view.members for view in self._transition.pending}
+        early = (run for _, run, _ in self._early.runs if type(run) is Run and run.view in later)
+        return [
+            *self._past.runs(staying),
+            *(
+                run
+                for run in early
+                if run.sender < len(later[run.view]) and later[run.view][run.sender] not in staying
+            ),
+        ]
+
+    def say_last_words(self) -> None:
+        """The current view is about to be left: say which turns were given in it."""
+        for run, ready in self._ordering.stop(GROUP):
+            self.send_own(run, ready)
+
+    def send_own(self, run: Run, ready: list[Run]) -> None:
+        """Send a run of this process; deliver what it makes ready."""
+        self.keep_own(run)
+        self._out.put(SendRun(run, None))
+        self.deliver(ready)
+
+    def keep_own(self, run: Run) -> None:
+        """Keep a copy of a run of this process."""
+        self.stability.keep(run)
+        self.has_news = True
+        if len(self.members) == 1:
+            self.stability.release_alone()
+
+    def deliver(self, ready: list[Run]) -> None:
+        """Hand over what may be delivered, if anything."""
+        if ready:
+            self._out.put(DeliverRuns(ready))
+
+    # What comes.
+
+    def receive_plain(self, peer: ProcessId, run: Run) -> bool:
+        """Take a run in the common case; return whether that is so: then deliver it, no more.
+
+        The common case is a plain run of the current view by its own sender, which lacks nothing
+        and for which nothing waits, with no newer view agreed on and little unconfirmed. If it is
+        not so, nothing has happened.
+        """
+        if (
+            run.view != self.plain_view
+            or run.sender >= len(self.members)
+            or self.members[run.sender] != peer
+            or self.received_bytes + run.byte_count >= self._confirmed_bytes_max
+            or self.stability.kept_bytes > self._unstable_bytes_max
+            or not self._ordering.receive_plain(run)
+        ):
+            return False
+        self.stability.keep(run)
+        self.received_bytes += run.byte_count
+        self.has_news = True
+        return True
+
+    def take_run(self, peer: ProcessId, run: Run, *, relayed: bool) -> Run | None:
+        """Take a run of the current view or a later one; return what is new of the current one."""
+        number = self._transition.number
+        if not relayed and run.view == number and not self._is_of(peer, run):
+            message = f"a run of member {run.sender} comes from another process, {peer}"
+            raise PeerError(message)
+        if run.view > number:
+            self._early.keep(peer, run, relayed=relayed)
+        return self.take_fresh(run) if run.view == number else None
+
+    def _is_of(self, peer: ProcessId, run: Run) -> bool:
+        """Whether ``peer`` is the sender that a run of the current view names."""
+        return run.sender < len(self.members) and self.members[run.sender] == peer
+
+    def take_fresh(self, run: Run) -> Run | None:
+        """Take what is new in a run; return it."""
+        size = len(self.members)
+        if run.sender >= size:
+            message = f"a run claims sender number {run.sender} in a view of {size}"
+            raise PeerError(message)
+        count = self._ordering.received_of(GROUP, run.sender)
+        if run.last <= count:
+            return None
+        fresh = run if run.first > count else run.after(count)
+        ready = self._ordering.receive(fresh)
+        self.stability.keep(fresh)
+        self.received_bytes += fresh.byte_count
+        self.has_news = True
+        self.deliver(ready)
+        return fresh
+
+    def take_confirm(self, peer: ProcessId, confirm: Confirm) -> None:
+        """Take what a member confirms; while the view is being left, that is not needed.
+
+        Of a later view it cannot be: nothing is marked there before this process confirms it.
+        """
+        transition = self._transition
+        if confirm.number != transition.number or transition.pending or peer not in self.ranks:
+            return
+        self.deliver(self._ordering.confirm(GROUP, self.ranks[peer], confirm))
+
+    def take_letter(self, peer: ProcessId, letter: Letter) -> None:
+        """Take a letter; one of a later view is kept until that begins."""
+        if letter.view > self._transition.number:
+            self._early.keep(peer, letter, relayed=False)
+        else:
+            self._read_letter(peer, letter)
+
+    def _read_letter(self, peer: ProcessId, letter: Letter) -> None:
+        """Deliver a letter, or hold it; one of an earlier view lacks nothing any more."""
+        if not self._letters.is_known(peer, letter):
+            return  # of long ago, or of before this process came
+        is_current = letter.view == self._transition.number
+        self.deliver(self._ordering.receive_letter(letter) if is_current else [letter])
+
+    def take_alive(self, peer: ProcessId, alive: Alive, view_of: ViewOf) -> None:
+        """Take what a process says it received: drop the copies that nobody lacks any more."""
+        number = self._transition.number
+        if alive.number > number:
+            self._early.keep_alive(peer, alive)
+        elif alive.number == number and (rank := self.ranks.get(peer)) is not None:
+            is_fair = alive.stable <= self._ordering.received_of(GROUP, rank)
+            sent = self._ordering.received_of(GROUP, self.stability.rank)
+            if not is_fair or not self.stability.learn(rank, alive, sent):
+                message = f"{peer} claims to have received what was never multicast"
+                raise PeerError(message)
+        if self._past:
+            everybody = self._transition.everybody()
+            self._past.drop((who for who in everybody if who != self._out.me), view_of)
+
+    # Views.
+
+    def end(self, view: View, *, keeps_copies: bool) -> None:
+        """The current view is left: deliver what may still be; perhaps keep its copies."""
+        self.deliver(self._ordering.finish(GROUP))
+        if keeps_copies:
+            self._past.keep(view, self.stability)
+
+    def begin(self, view: View) -> None:
+        """A view begins."""
+        rank = view.rank_of(self._out.me)
+        is_last = not self._transition.pending
+        self._ordering.advance(GROUP, view, rank, has_holder=is_last)
+        self._letters.enter(view)
+        self.stability = Stability(len(view.members), rank)
+        self.members = view.members
+        self.ranks = {member: place for place, member in enumerate(view.members)}
+        self.plain_view = view.number if is_last else 0
+
+    def take_early(self, view: View, view_of: ViewOf) -> None:
+        """Take what came too early for this view, in the order in which it came."""
+        for peer, run, relayed in self._early.take_runs():
+            if run.view > view.number:
+                self._early.keep(peer, run, relayed=relayed)
+            elif run.view == view.number and (relayed or self._is_of(peer, run)):
+                # Whoever sent nonsense earlier must not spoil what others did right.
+                with suppress(PeerError):
+                    if isinstance(run, Letter):
+                        self._read_letter(peer, run)
+                    else:
+                        self.take_fresh(run)
+        for peer, messages in self._early.take_alive():
+            with suppress(PeerError):
+                for message in messages:
+                    self.take_alive(peer, message, view_of)
