@@ -24,7 +24,7 @@ FULL_ROOMS = {"src/antiphon/net"}
 LARGE_CLASSES = {
     "antiphon.membership.membership.Membership",
     "antiphon.net.life.Life",
-    "antiphon.net.node.Node",
+    "antiphon.net.process.node.Node",
     "antiphon.sim.life.Life",
     "antiphon.stack.member.Member",
 }

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from antiphon import Group, Message, Timing
-from antiphon.net.joining import make_node
-from antiphon.net.node import Node
+from antiphon.net.process.joining import make_node
+from antiphon.net.process.node import Node
 from antiphon.net.transport.ports import free_ports
 from antiphon.oracle import judge
 from antiphon.trace.reader import read_rows

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import antiphon
-from antiphon.net.committing import Committer
-from antiphon.net.driver import Driver
+from antiphon.net.driver.driver import Driver
+from antiphon.net.group.committing import Committer
 from antiphon.stack.effects import Effect
 from antiphon.stack.ports import Ports
 from antiphon.toolkit import commit

@@ -32,8 +32,8 @@ from tests.net.processes import running
 from antiphon import BackPressureError, Batch, Group, Message, Order, UsageError
 from antiphon.core.ids import GroupNumber
 from antiphon.core.runs import Run
-from antiphon.net import stream
-from antiphon.net.node import Node
+from antiphon.net.application import stream
+from antiphon.net.process.node import Node
 from antiphon.net.transport import link
 from antiphon.stack.send_queue import RUN_BYTES_MAX
 from antiphon.stack.settings import Limits

@@ -31,8 +31,8 @@ from antiphon import (
     UsageError,
 )
 from antiphon.core.runs import PORT_CALLS
-from antiphon.net.calling import CALL_BYTES_MAX
-from antiphon.net.node import Node
+from antiphon.net.group.calling import CALL_BYTES_MAX
+from antiphon.net.process.node import Node
 from antiphon.stack.inputs import MulticastRequested
 from antiphon.stack.send_queue import How, WaitingLetter
 

@@ -24,9 +24,9 @@ from tests.net.harness import (
 from antiphon import AntiphonError, ExcludedError, View
 from antiphon.bench.coming_back import come_back_s
 from antiphon.core.frames import Frame
-from antiphon.net.driver import Driver
-from antiphon.net.joining import make_node
-from antiphon.net.node import Node
+from antiphon.net.driver.driver import Driver
+from antiphon.net.process.joining import make_node
+from antiphon.net.process.node import Node
 from antiphon.net.session.peer import Peer
 from antiphon.stack.inputs import MemberStalled
 from antiphon.stack.settings import Limits
@@ -129,7 +129,7 @@ def test_junior_of_two_whose_senior_stalls_learns_that_it_is_out(
     rejoin: bool, loop_factory: LoopFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It gives the senior up and is blocked; the senior goes on without it, and it is told."""
-    monkeypatch.setattr("antiphon.net.stream.UNREAD_BYTES_MAX", 200_000)
+    monkeypatch.setattr("antiphon.net.application.stream.UNREAD_BYTES_MAX", 200_000)
 
     async def scene() -> None:
         timing, limits = replace(QUICK, stall_us=300_000), Limits(unstable_bytes=400_000)
@@ -163,7 +163,7 @@ def test_who_does_not_read_comes_back_when_it_does(
     loop_factory: LoopFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each life may fill the buffer once more: memory would grow without end."""
-    monkeypatch.setattr("antiphon.net.stream.UNREAD_BYTES_MAX", 100_000)
+    monkeypatch.setattr("antiphon.net.application.stream.UNREAD_BYTES_MAX", 100_000)
 
     async def scene() -> None:
         async with choir(["alice", "bob", "carol"], timing=QUICK, rejoin=True) as nodes:

@@ -23,9 +23,9 @@ from tests.net.test_committing import Diary, enter, house, leave
 
 from antiphon import Committer, UsageError
 from antiphon.core.frames import VERSION
-from antiphon.net.committing import BODY_BYTES_MAX
-from antiphon.net.joining import make_node
-from antiphon.net.node import Node
+from antiphon.net.group.committing import BODY_BYTES_MAX
+from antiphon.net.process.joining import make_node
+from antiphon.net.process.node import Node
 from antiphon.net.session.identity import domain_digest
 from antiphon.toolkit.commit import Commit
 from antiphon.toolkit.commit_messages import WHY_LENGTH_MAX, Decision, Transaction

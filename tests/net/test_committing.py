@@ -23,8 +23,8 @@ from tests.net.harness import (
 
 from antiphon import Committer, InDoubtError, Order, UsageError
 from antiphon.core.runs import PORT_COMMIT
-from antiphon.net.committing import BODY_BYTES_MAX
-from antiphon.net.joining import make_node
+from antiphon.net.group.committing import BODY_BYTES_MAX
+from antiphon.net.process.joining import make_node
 from antiphon.stack.inputs import MulticastRequested
 from antiphon.stack.send_queue import How, WaitingLetter
 from antiphon.trace.verdict import Property, Status

@@ -32,8 +32,8 @@ from tests.net.harness import (
 from tests.net.processes import running
 
 from antiphon import ExcludedError, Group, Message, Timing, UsageError, View
-from antiphon.net.joining import make_node
-from antiphon.net.node import Node
+from antiphon.net.process.joining import make_node
+from antiphon.net.process.node import Node
 from antiphon.stack.settings import Limits
 from antiphon.trace.schema import LEFT
 
@@ -387,7 +387,7 @@ def test_member_that_takes_nothing_for_too_long_is_given_up(
     loop_factory: LoopFactory, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """A member whose application never reads holds senders up for so long, and no longer."""
-    monkeypatch.setattr("antiphon.net.stream.UNREAD_BYTES_MAX", 200_000)
+    monkeypatch.setattr("antiphon.net.application.stream.UNREAD_BYTES_MAX", 200_000)
 
     async def scene() -> None:
         nodes = make_choir(

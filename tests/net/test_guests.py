@@ -49,7 +49,7 @@ from antiphon.core.frames import (
 )
 from antiphon.core.ids import GroupName, ProcessId, ViewNumber
 from antiphon.core.views import View
-from antiphon.net.joining import make_node
+from antiphon.net.process.joining import make_node
 from antiphon.net.session import dialler
 from antiphon.net.session import lobby as lobby_module
 from antiphon.net.session.credentials import ANSWER, DIAL, is_proven, proven

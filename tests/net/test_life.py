@@ -28,8 +28,8 @@ from tests.net.harness import (
 from tests.net.raw_peer import infiltrated
 
 from antiphon import Group, Message, UsageError, View, join
-from antiphon.net.joining import make_node
-from antiphon.net.node import Node
+from antiphon.net.process.joining import make_node
+from antiphon.net.process.node import Node
 from antiphon.net.session import mesh
 from antiphon.trace.schema import LEFT
 from antiphon.trace.verdict import Property, Status

@@ -22,9 +22,9 @@ from tests.net.raw_peer import infiltrated
 
 from antiphon import Group, Letter, Message, Order, Request, UsageError, View
 from antiphon.core.records import PAYLOAD_BYTES_MAX
-from antiphon.net import stream
-from antiphon.net.node import Node
-from antiphon.net.stream import Event
+from antiphon.net.application import stream
+from antiphon.net.application.events import Event
+from antiphon.net.process.node import Node
 from antiphon.stack.settings import Limits
 from antiphon.trace.verdict import Property, Status
 

@@ -40,8 +40,8 @@ from antiphon import (
 )
 from antiphon.core.ids import ProcessId
 from antiphon.core.runs import Run
-from antiphon.net.joining import make_node
-from antiphon.net.node import Node
+from antiphon.net.process.joining import make_node
+from antiphon.net.process.node import Node
 from antiphon.stack.effects import Effect
 
 pytestmark = pytest.mark.net
@@ -79,7 +79,7 @@ def shut_out_carol(nodes: Nodes) -> None:
 
 async def hold_up_carol(nodes: Nodes, monkeypatch: pytest.MonkeyPatch) -> None:
     """Have carol wait until bob, who does not read, acknowledges a letter."""
-    monkeypatch.setattr("antiphon.net.stream.UNREAD_BYTES_MAX", 100)
+    monkeypatch.setattr("antiphon.net.application.stream.UNREAD_BYTES_MAX", 100)
     alice, bob, carol = (node.group for node in nodes.values())
     await alice.cbcast_many([b"x"] * 10)
     await until(lambda: bob.stream.is_full, "bob reads nothing")

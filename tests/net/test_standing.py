@@ -19,7 +19,7 @@ from tests.net.harness import (
 )
 
 from antiphon import CallError, DefiniteCallError, ExcludedError, Group, UsageError, View
-from antiphon.net.entering import Entrance
+from antiphon.net.process.bootstrap import Entrance
 
 pytestmark = pytest.mark.net
 

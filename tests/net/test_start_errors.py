@@ -23,8 +23,8 @@ from tests.net.raw_peer import RawPeer, RawSenior, carol, handshake
 
 from antiphon import UsageError, join
 from antiphon.core.frames import VERSION
-from antiphon.net.joining import make_node
-from antiphon.net.node import Node
+from antiphon.net.process.joining import make_node
+from antiphon.net.process.node import Node
 from antiphon.net.session import dialler
 
 pytestmark = pytest.mark.net

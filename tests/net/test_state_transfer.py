@@ -21,8 +21,8 @@ from tests.net.harness import (
 )
 
 from antiphon import Batch, StateError, UsageError
-from antiphon.net.joining import make_node
-from antiphon.net.node import Node
+from antiphon.net.process.joining import make_node
+from antiphon.net.process.node import Node
 
 pytestmark = pytest.mark.net
 

@@ -40,7 +40,7 @@ from antiphon.core.errors import PeerError
 from antiphon.core.frames import Hello, decode_frame, encode_control, encode_hello
 from antiphon.core.handshake import Handshake
 from antiphon.core.ids import ProcessId
-from antiphon.net.node import Node
+from antiphon.net.process.node import Node
 from antiphon.net.session import credentials, listener
 from antiphon.net.session.credentials import (
     ANSWER,

@@ -28,7 +28,7 @@ from antiphon import (
     UsageError,
 )
 from antiphon.core.ids import ProcessId
-from antiphon.net.node import Node
+from antiphon.net.process.node import Node
 from antiphon.stack.settings import Limits
 
 pytestmark = pytest.mark.net
@@ -155,7 +155,7 @@ def test_tool_that_waits_for_a_letter_gives_its_debtor_up(
     loop_factory: LoopFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A decision does not wait for ever for a member that does not read, though no task waits."""
-    monkeypatch.setattr("antiphon.net.stream.UNREAD_BYTES_MAX", 100)
+    monkeypatch.setattr("antiphon.net.application.stream.UNREAD_BYTES_MAX", 100)
 
     async def scene() -> None:
         timing = replace(QUICK, stall_us=500_000)
@@ -178,7 +178,7 @@ def test_request_that_never_went_out_is_taken_back(
     loop_factory: LoopFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It waits behind a letter until its time is up: nobody has done it, nor does anybody later."""
-    monkeypatch.setattr("antiphon.net.stream.UNREAD_BYTES_MAX", 100)
+    monkeypatch.setattr("antiphon.net.application.stream.UNREAD_BYTES_MAX", 100)
 
     async def scene() -> None:
         async with choir(TRIO) as nodes:
@@ -269,7 +269,7 @@ def test_calls_that_wait_behind_a_letter_hold_their_caller_up(
     loop_factory: LoopFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Those that want no reply too: what waits to be sent is bounded, whoever sends it."""
-    monkeypatch.setattr("antiphon.net.stream.UNREAD_BYTES_MAX", 100)
+    monkeypatch.setattr("antiphon.net.application.stream.UNREAD_BYTES_MAX", 100)
 
     async def scene() -> None:
         async with choir(TRIO, limits=Limits(queued_bytes=10_000)) as nodes:

@@ -32,8 +32,8 @@ from antiphon import (
     Unsent,
     UsageError,
 )
-from antiphon.net.node import Node
-from antiphon.net.stream import Event
+from antiphon.net.application.events import Event
+from antiphon.net.process.node import Node
 from antiphon.stack.send_queue import SendQueue
 
 pytestmark = pytest.mark.net
@@ -106,7 +106,7 @@ def is_open(node: Node) -> bool:
 
 async def hold_up_carol(nodes: Nodes, monkeypatch: pytest.MonkeyPatch) -> None:
     """Have carol wait until bob, who does not read, acknowledges a letter."""
-    monkeypatch.setattr("antiphon.net.stream.UNREAD_BYTES_MAX", 100)
+    monkeypatch.setattr("antiphon.net.application.stream.UNREAD_BYTES_MAX", 100)
     alice, bob, carol = (node.group for node in nodes.values())
     await alice.cbcast_many([b"x"] * 10)
     await until(lambda: bob.stream.is_full, "bob reads nothing")

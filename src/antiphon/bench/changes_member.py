@@ -11,9 +11,9 @@ import time
 
 import msgspec
 
-from antiphon.net.joining import make_node, run
-from antiphon.net.node import Node
-from antiphon.net.stream import Batch, View
+from antiphon.net.application.events import Batch, View
+from antiphon.net.process.joining import make_node, run
+from antiphon.net.process.node import Node
 
 _PAYLOAD_BYTES = 200
 _BATCH = 64

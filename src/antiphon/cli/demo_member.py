@@ -15,10 +15,10 @@ import msgspec
 
 from antiphon.core.errors import AntiphonError
 from antiphon.core.runs import Order
-from antiphon.net.group import Group
-from antiphon.net.joining import make_node, run
-from antiphon.net.node import Node
-from antiphon.net.stream import Message, View
+from antiphon.net.application.events import Message, View
+from antiphon.net.group.group import Group
+from antiphon.net.process.joining import make_node, run
+from antiphon.net.process.node import Node
 
 REPORT_S = 0.1
 

@@ -19,8 +19,8 @@ import msgspec
 
 from antiphon.core.errors import AntiphonError, UsageError
 from antiphon.core.views import View
-from antiphon.net.committing import Committer
-from antiphon.net.group import Group
+from antiphon.net.group.committing import Committer
+from antiphon.net.group.group import Group
 from antiphon.oracle import judge
 from antiphon.testing.cluster import Cluster, Process
 from antiphon.testing.driver_application import Application, Voter

@@ -28,9 +28,9 @@ from antiphon.core.handshake import Handshake
 from antiphon.core.ids import ProcessId
 from antiphon.core.runs import Letter, Run
 from antiphon.core.views import View
-from antiphon.net.heartbeat import Lateness
-from antiphon.net.outlet import Outlet
-from antiphon.net.recorder import Recorder
+from antiphon.net.driver.heartbeat import Lateness
+from antiphon.net.driver.outlet import Outlet
+from antiphon.net.driver.recorder import Recorder
 from antiphon.net.session.identity import Identity
 from antiphon.net.session.mesh import Mesh
 from antiphon.net.session.peer import Peer

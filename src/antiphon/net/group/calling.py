@@ -16,17 +16,17 @@ from antiphon.core.errors import DefiniteCallError, UsageError
 from antiphon.core.ids import ProcessId
 from antiphon.core.records import PAYLOAD_BYTES_MAX
 from antiphon.core.runs import Order
-from antiphon.net.blame import is_ours, say
-from antiphon.net.buffers import Payload
-from antiphon.net.driver import Driver
-from antiphon.net.request import Request
-from antiphon.net.stream import say_blocked
+from antiphon.net.application.buffers import Payload
+from antiphon.net.application.events import say_blocked
+from antiphon.net.application.exceptions import is_ours, say
+from antiphon.net.application.request import Request
+from antiphon.net.driver.driver import Driver
 from antiphon.stack.effects import ConcludeCall, HandRequest
 from antiphon.stack.inputs import CallAbandoned, CallRequested, RequestAnswered
 from antiphon.toolkit.calls import Replies, Wanted
 
 if TYPE_CHECKING:
-    from antiphon.net.node import Node
+    from antiphon.net.process.node import Node
 
 CALL_BYTES_MAX = PAYLOAD_BYTES_MAX - 1024
 """Room for what goes with a request or a reply."""

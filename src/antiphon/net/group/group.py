@@ -24,18 +24,19 @@ from typing import TYPE_CHECKING, Self, cast
 from antiphon.core.errors import UsageError
 from antiphon.core.records import PAYLOAD_BYTES_MAX
 from antiphon.core.runs import Order
-from antiphon.net.buffers import Payload, frozen
-from antiphon.net.calling import Calling, Handler
-from antiphon.net.checking import check_handler
-from antiphon.net.request import Request
-from antiphon.net.sending import Sending
-from antiphon.net.stream import Batch, Event, Letter, Message, Stream, Unsent, View
+from antiphon.net.application.buffers import Payload, frozen
+from antiphon.net.application.checking import check_handler
+from antiphon.net.application.events import Batch, Event, Letter, Message, Unsent, View
+from antiphon.net.application.request import Request
+from antiphon.net.application.stream import Stream
+from antiphon.net.group.calling import Calling, Handler
+from antiphon.net.group.sending import Sending
 from antiphon.stack.inputs import LetterRequested, MulticastRequested
 from antiphon.stack.send_queue import RUN_BYTES_MAX, RUN_MESSAGES_MAX, How
 from antiphon.toolkit.calls import Replies, Wanted
 
 if TYPE_CHECKING:
-    from antiphon.net.node import Node
+    from antiphon.net.process.node import Node
 
 CUTS_PER_YIELD = 64
 """Runs that another order or a letter cuts short before the event loop gets a turn to read."""

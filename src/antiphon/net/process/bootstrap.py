@@ -23,14 +23,14 @@ from antiphon.core.frames import encode_hello
 from antiphon.core.ids import GroupName, ProcessId, ViewNumber
 from antiphon.core.views import View
 from antiphon.membership.entrance import Found, GiveUp, Inquire, Knock, Search
-from antiphon.net.driver import Driver
+from antiphon.net.driver.driver import Driver
 from antiphon.net.session.identity import Identity
 from antiphon.net.session.listener import GIVEN_OTHERS
 from antiphon.net.session.peer import Peer, PeerLink
 from antiphon.net.session.probe import Answer, HungUpError, probe
 
 if TYPE_CHECKING:
-    from antiphon.net.node import Node
+    from antiphon.net.process.node import Node
 
 ASK_S = 5.0
 """How long a place may take to answer; it may be asked again before."""

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from antiphon.membership.failure_detector import Timing
-from antiphon.net.checking import check_timing, check_trace, check_words
-from antiphon.net.config import Config, configure
-from antiphon.net.group import Group
-from antiphon.net.node import Node
-from antiphon.net.state_keeper import State
+from antiphon.net.application.checking import check_timing, check_trace, check_words
+from antiphon.net.group.group import Group
+from antiphon.net.group.state import State
+from antiphon.net.process.config import Config, configure
+from antiphon.net.process.node import Node
 from antiphon.net.transport.environment import current_environment
 from antiphon.net.transport.interface import check_needs
 from antiphon.stack.settings import Limits, Settings

@@ -9,14 +9,14 @@ stream is told, where the next incarnation begins or the stream ends.
 import logging
 from typing import TYPE_CHECKING
 
-from antiphon.net.driver import Driver
-from antiphon.net.stream import Beginning, Unsent
+from antiphon.net.application.events import Beginning, Unsent
+from antiphon.net.driver.driver import Driver
 from antiphon.stack.effects import ReturnUnsent
 from antiphon.stack.inputs import LetterRequested, MulticastRequested, ReaderAdvanced
 from antiphon.stack.send_queue import SendQueue, WaitingRun
 
 if TYPE_CHECKING:
-    from antiphon.net.group import Group
+    from antiphon.net.group.group import Group
 
 _log = logging.getLogger("antiphon")
 

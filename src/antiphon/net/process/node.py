@@ -24,17 +24,18 @@ from antiphon.core.errors import (
 from antiphon.core.ids import ProcessId
 from antiphon.core.runs import PORT_APPLICATION, Letter, Run
 from antiphon.core.views import View as AgreedView
-from antiphon.net.config import Config
-from antiphon.net.driver import Driver
-from antiphon.net.entering import Entrance, wait_for_state
-from antiphon.net.group import Group
+from antiphon.net.application.events import Letter as StreamLetter
+from antiphon.net.application.events import View, as_blocked, as_event, say_blocked
+from antiphon.net.application.stream import Stream
+from antiphon.net.driver.driver import Driver
+from antiphon.net.group.group import Group
+from antiphon.net.group.state import StateKeeper
+from antiphon.net.process.bootstrap import Entrance, wait_for_state
+from antiphon.net.process.config import Config
 from antiphon.net.session.identity import Identity
 from antiphon.net.session.listener import Listener
 from antiphon.net.session.peer import Peer
 from antiphon.net.session.probe import Answer
-from antiphon.net.state_keeper import StateKeeper
-from antiphon.net.stream import Letter as StreamLetter
-from antiphon.net.stream import Stream, View, as_blocked, as_event, say_blocked
 from antiphon.stack.effects import (
     AdmitSenders,
     AskVote,
@@ -57,7 +58,7 @@ from antiphon.stack.ports import CommitOptions
 from antiphon.trace.schema import LEFT
 
 if TYPE_CHECKING:
-    from antiphon.net.committing import Committer
+    from antiphon.net.group.committing import Committer
 
 _log = logging.getLogger("antiphon")
 

@@ -23,16 +23,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 from antiphon.core.errors import AntiphonError, InDoubtError, UsageError
 from antiphon.core.records import PAYLOAD_BYTES_MAX
 from antiphon.core.runs import Order
-from antiphon.net.blame import is_ours, say
-from antiphon.net.buffers import Payload, frozen
-from antiphon.net.checking import check_resource, refuse
+from antiphon.net.application.buffers import Payload, frozen
+from antiphon.net.application.checking import check_resource, refuse
+from antiphon.net.application.exceptions import is_ours, say
 from antiphon.stack.effects import AskVote, Decided, KnowPast, NameTransaction
 from antiphon.stack.inputs import TransactionRequested, VoteCast
 from antiphon.toolkit.commit import Commit, Outcome
 from antiphon.toolkit.commit_messages import Transaction, check_names, parse_transaction
 
 if TYPE_CHECKING:
-    from antiphon.net.group import Group
+    from antiphon.net.group.group import Group
 
 BODY_BYTES_MAX = PAYLOAD_BYTES_MAX - 1024
 """Room for what goes with a body."""

@@ -1,0 +1,1 @@
+"""What passes between an application and its group: arguments, events, requests, exceptions."""
