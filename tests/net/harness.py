@@ -110,7 +110,7 @@ async def choir(
 async def until_view(node: Node, members: Sequence[str]) -> None:
     """Wait until a node is in a primary view of just these members."""
     await until(
-        lambda: node.view is not None and node.view.members == tuple(members) and node.view.primary,
+        lambda: (view := node.local_group.view) and view.members == tuple(members) and view.primary,
         f"{node.name} is in a view of {', '.join(members)}",
     )
 

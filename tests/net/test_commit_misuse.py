@@ -107,7 +107,7 @@ def test_committer_made_while_a_group_is_being_entered_is_refused(
         node = make_choir(free_addresses(TRIO[:1]))["alice"]
         starting = asyncio.ensure_future(node.start())
         await asyncio.sleep(0)
-        assert node.view is None
+        assert node.local_group.view is None
         with pytest.raises(UsageError, match="create the committer before"):
             Committer(node.group)
         await starting

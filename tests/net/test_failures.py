@@ -220,7 +220,7 @@ def test_founder_that_is_the_senior_comes_back_too(
 
 def _cut(one: Node, other: Node) -> None:
     """Cut the connection between two nodes, and whatever is on its way."""
-    link = one.life.mesh.peers[other.life.process].link
+    link = one.driver.mesh.peers[other.driver.process].link
     if link is not None and link._transport is not None:
         link._transport.abort()
 
@@ -387,7 +387,7 @@ def test_member_that_takes_nothing_for_too_long_is_given_up(
     loop_factory: LoopFactory, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """A member whose application never reads holds senders up for so long, and no longer."""
-    monkeypatch.setattr("antiphon.net.application.stream.UNREAD_BYTES_MAX", 200_000)
+    monkeypatch.setattr("antiphon.net.stream.stream.UNREAD_BYTES_MAX", 200_000)
 
     async def scene() -> None:
         nodes = make_choir(
@@ -397,7 +397,7 @@ def test_member_that_takes_nothing_for_too_long_is_given_up(
         alice, bob, carol = nodes.values()
         await start_all([alice, bob, carol])
         readers = [asyncio.ensure_future(_keep_reading(node.group)) for node in (alice, bob)]
-        await until(lambda: alice.group.stream.reader, "alice reads herself")
+        await until(lambda: alice.local_group.stream.reader, "alice reads herself")
         async with asyncio.timeout(DEADLINE_S / 2):
             while alice.group.view.number == 1:
                 await alice.group.cbcast(bytes(10_000))

@@ -165,7 +165,7 @@ def test_everything_multicast_before_a_leave_arrives(
             alice, bob, carol = nodes.values()
             chatter = [asyncio.ensure_future(_chatter(node)) for node in (bob, carol)]
             readers = [asyncio.ensure_future(_read_all(node.group)) for node in (alice, bob, carol)]
-            await until(lambda: bob.group.stream.reader, "bob reads")
+            await until(lambda: bob.local_group.stream.reader, "bob reads")
             await alice.group.cbcast_many(last_words)
             await alice.stop()
             for node in (bob, carol):

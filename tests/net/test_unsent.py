@@ -32,8 +32,8 @@ from antiphon import (
     Unsent,
     UsageError,
 )
-from antiphon.net.application.events import Event
 from antiphon.net.process.node import Node
+from antiphon.net.stream.events import Event
 from antiphon.stack.send_queue import SendQueue
 
 pytestmark = pytest.mark.net
@@ -95,23 +95,25 @@ class Persistent(Reader):
 
 def shut_out_carol(nodes: Nodes) -> None:
     """Have alice take carol, who lives, for dead."""
-    life = nodes["alice"].life
-    life.on_dead(next(peer for peer in life.mesh.members if peer.process.name == "carol"), "so")
+    network = nodes["alice"].driver.network
+    network.on_dead(
+        next(peer for peer in network.mesh.members if peer.process.name == "carol"), "so"
+    )
 
 
 def is_open(node: Node) -> bool:
     """Whether a node is in a view that nobody leaves."""
-    return node.life.member is not None and not node.life.is_over and node.life.member.is_open
+    return node.driver.member is not None and not node.driver.is_over and node.driver.member.is_open
 
 
 async def hold_up_carol(nodes: Nodes, monkeypatch: pytest.MonkeyPatch) -> None:
     """Have carol wait until bob, who does not read, acknowledges a letter."""
-    monkeypatch.setattr("antiphon.net.application.stream.UNREAD_BYTES_MAX", 100)
+    monkeypatch.setattr("antiphon.net.stream.stream.UNREAD_BYTES_MAX", 100)
     alice, bob, carol = (node.group for node in nodes.values())
     await alice.cbcast_many([b"x"] * 10)
-    await until(lambda: bob.stream.is_full, "bob reads nothing")
+    await until(lambda: bob._local.stream.is_full, "bob reads nothing")
     await carol.send("bob", b"hello?")
-    assert not nodes["carol"].life.member.may_multicast  # type: ignore[union-attr]
+    assert not nodes["carol"].driver.member.may_multicast  # type: ignore[union-attr]
 
 
 async def _end(nodes: Nodes, readers: Sequence[Reader]) -> None:
@@ -235,7 +237,9 @@ def test_program_that_never_reads_sends_in_the_life_that_is(loop_factory: LoopFa
         await start_all(list(nodes.values()))
         readers = [Reader(nodes[name].group) for name in SURVIVORS]
         shut_out_carol(nodes)
-        await until(lambda: nodes["carol"].view and not is_open(nodes["carol"]), "it is out")
+        await until(
+            lambda: nodes["carol"].local_group.view and not is_open(nodes["carol"]), "it is out"
+        )
         await nodes["carol"].group.cbcast(b"still here")
         await until(lambda: readers[0].said == [b"still here"], "alice has it")
         await _end(nodes, readers)

@@ -12,9 +12,9 @@ from collections.abc import AsyncIterator, Iterator
 
 from antiphon.core.errors import AntiphonError
 from antiphon.core.runs import Order
-from antiphon.net.application.events import Message
 from antiphon.net.group.committing import Committer
 from antiphon.net.group.group import Group
+from antiphon.net.stream.events import Message
 
 PIECE_BYTES = 40
 """States are given in pieces, so that donors can die between two."""

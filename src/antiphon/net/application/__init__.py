@@ -1,1 +1,1 @@
-"""What passes between an application and its group: arguments, events, requests, exceptions."""
+"""What comes of an application, looked at: its arguments, payloads, state and exceptions."""

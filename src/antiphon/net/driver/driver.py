@@ -14,28 +14,24 @@ at a time, and does what the machine returns, in order (docs/machine.md):
 An excluded process can come back only as another incarnation.
 """
 
-import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Any
 
-from antiphon.core.control import Beat, JoinRequest, Out, Standing
-from antiphon.core.errors import AntiphonError, PeerError
-from antiphon.core.frames import Control, Frame, Post, Relay, Runs
-from antiphon.core.handshake import Handshake
+from antiphon.core.control import Beat
+from antiphon.core.errors import AntiphonError
 from antiphon.core.ids import ProcessId
 from antiphon.core.runs import Letter, Run
 from antiphon.core.views import View
 from antiphon.net.driver.heartbeat import Lateness
+from antiphon.net.driver.network_side import NetworkSide
 from antiphon.net.driver.outlet import Outlet
+from antiphon.net.driver.owners import Application, DriverOwner
 from antiphon.net.driver.recorder import Recorder
+from antiphon.net.driver.timers import Timers
 from antiphon.net.session.identity import Identity
-from antiphon.net.session.mesh import Mesh
-from antiphon.net.session.peer import Peer
-from antiphon.net.session.probe import Answer
-from antiphon.net.session.session import ACK_BYTES
 from antiphon.net.transport.environment import Environment
 from antiphon.stack.effects import (
     BlockGroup,
@@ -60,16 +56,9 @@ from antiphon.stack.effects import (
 from antiphon.stack.endpoint import Endpoint
 from antiphon.stack.inputs import (
     HEARTBEAT,
-    ControlReceived,
     Input,
     JoinRequested,
     LeaveRequested,
-    LetterReceived,
-    PeerFilled,
-    PeerHeard,
-    PeerLost,
-    ProbeAnswered,
-    RunsReceived,
     Stopped,
     Timer,
     TimerFired,
@@ -79,38 +68,7 @@ from antiphon.stack.ports import CommitOptions
 from antiphon.stack.send_queue import SendQueue
 from antiphon.trace.schema import LEFT
 
-HEAR_US = 1_000
-"""Signs of life closer together than this count as one: a heartbeat is much longer."""
-
 _log = logging.getLogger("antiphon")
-
-
-class Application(Protocol):
-    """The application's side of everything that happens."""
-
-    def flush(self) -> None:
-        """Give what the application has multicast."""
-
-    def on_deliver(self, runs: list[Run]) -> None:
-        """Hand runs to the application."""
-
-    def on_view(self, view: View) -> None:
-        """A view has begun."""
-
-    def on_block(self, reachable: tuple[ProcessId, ...] | None) -> None:
-        """The group is blocked here; or, if None, goes on."""
-
-    def on_room(self) -> None:
-        """A connection has come or gone, or takes more: whoever waits may look again."""
-
-    def on_answer(self, peer: Peer, answer: Answer) -> bool:
-        """While founding: take what was found at a member's address; False to try no further."""
-
-    def on_effect(self, effect: Effect) -> None:
-        """Do what is left to the application: admissions, calls, votes, state."""
-
-    def on_over(self, end: LeaveGroup) -> None:
-        """The incarnation has ended: it left (no ``end.why``), was excluded, or not taken in."""
 
 
 class Driver:
@@ -118,6 +76,7 @@ class Driver:
 
     def __init__(
         self,
+        owner: DriverOwner,
         application: Application,
         identity: Identity,
         environment: Environment,
@@ -128,26 +87,49 @@ class Driver:
         delay_s_max: float = 0.0,
     ) -> None:
         """Prepare; a founder waits for the other founding members, see :meth:`begin`."""
+        self._owner = owner
         self._application = application
         self._queue = queue
         self._commit = commit
-        self.identity = identity
-        self.environment, self.now_us = environment, environment.now_us
-        self.process, self.start = identity.process, identity.start
-        self.domain, self.founding = identity.domain, identity.founding
-        self.delay_s_max = delay_s_max
         self._trace = trace
+        self.identity, self.process = identity, identity.process
+        self.environment, self.now_us = environment, environment.now_us
         self.recorder: Recorder | None = None
         self.endpoint: Endpoint | None = None
         """The machine, once it has begun."""
-        self.mesh = Mesh(self)
-        self.outlet = Outlet(self.mesh, self.domain)
+        self.is_over = False
+        self.network = NetworkSide(self, owner, application, identity, environment, delay_s_max)
+        """What it says to other processes, and hears of them."""
+        self.mesh = self.network.mesh
+        self.outlet = Outlet(self.mesh, identity.domain)
+        self.timers = Timers(self.now_us, self._fire)
+        self._lateness = Lateness(str(self.process), identity.settings.timing)
         self._inputs: deque[Input] = deque()
         self._is_working = False
-        self._timers: dict[Timer, asyncio.Handle] = {}
-        self._fault: str | None = None
-        self._lateness = Lateness(str(self.process), identity.settings.timing)
-        self.is_over = False
+        self._do = self._effect_table()
+
+    def _effect_table(self) -> dict[type, Callable[[Any], None]]:
+        """Return how each effect is done; what is not here is for the application's side."""
+        network = self.network
+        return {
+            SendRun: self._send_run,
+            DeliverRuns: self._deliver,
+            SendControl: self._send_control,
+            SetTimer: self.timers.set,
+            RelayRuns: self._relay,
+            SendLetter: self._send_letter,
+            InstallView: self._install,
+            ExpectPeers: network.look_after_peer,
+            ProbeProcess: network.look_after_peer,
+            RestoreProcess: network.look_after_peer,
+            GiveUpProcess: network.look_after_peer,
+            RejectPeer: network.look_after_peer,
+            BlockGroup: self._note_blocked,
+            ResumeGroup: self._note_blocked,
+            SuspectProcess: network.note_suspect,
+            IgnoreMessage: self._note_ignored,
+            LeaveGroup: self._end,
+        }
 
     # What others ask.
 
@@ -155,17 +137,6 @@ class Driver:
     def member(self) -> Member | None:
         """Its part in views and orders, to look into."""
         return self.endpoint.member if self.endpoint is not None else None
-
-    @property
-    def is_founding(self) -> bool:
-        """Whether the group is still to begin."""
-        return self.endpoint is None
-
-    @property
-    def view_number(self) -> int:
-        """The number of the last view agreed on, as far as this process knows; 0 outside."""
-        latest = self.latest
-        return latest.number if latest is not None else 0
 
     @property
     def latest(self) -> View | None:
@@ -182,25 +153,6 @@ class Driver:
         """Return who sent something that is being delivered."""
         assert self.endpoint is not None, "it delivers"
         return self.endpoint.sender_of(run)
-
-    def has_accepted(self, process: ProcessId) -> bool:
-        """Whether this process has accepted a process for the next view."""
-        return self.member is not None and self.member.membership.has_accepted(process)
-
-    def handshake(
-        self, other: ProcessId, to: int = 0, received: int = 0, *, is_asking: bool = False
-    ) -> Handshake:
-        """Return what to say to ``other``; who is out itself knows of no view."""
-        return self.identity.handshake(
-            other, None if self.is_over else self.latest, to=to, received=received,
-            is_founding=self.is_founding, is_asking=is_asking,
-        )  # fmt: skip
-
-    def answer(self, asker: Handshake, *, has_channel: bool) -> Out | Standing | None:
-        """Return what to tell who asks, beside the handshake; nothing to founding members."""
-        if self.member is None or asker.founding or asker.process == self.process:
-            return None
-        return self.member.membership.answer(asker.process, asker.view, has_channel=has_channel)
 
     # Beginning and ending.
 
@@ -220,7 +172,7 @@ class Driver:
             self.process, identity.founding_view, identity.settings, self.now_us(),
             queue=self._queue, with_state=identity.with_state, commit=self._commit,
         )  # fmt: skip
-        self._do_all(self.endpoint.start())
+        self.do_all(self.endpoint.start())
 
     def ask_to_join(self, contact: ProcessId) -> None:
         """As a joiner: ask a member to be taken in."""
@@ -233,8 +185,7 @@ class Driver:
     async def close(self, detail: str) -> None:
         """Stop for good; ``detail`` says how, in the journal."""
         self.is_over = True
-        for timer in self._timers.values():
-            timer.cancel()
+        self.timers.stop()
         if self.endpoint is not None:
             self._inputs.append(Stopped(detail))
             self._work(self.endpoint)
@@ -244,6 +195,13 @@ class Driver:
             recorder, self.recorder = self.recorder, None
             if recorder is not None:
                 recorder.close(detail)
+
+    def begin_early(self) -> None:
+        """Start the machine: somebody has seen all founding members, so the group has begun."""
+        try:
+            self.begin()
+        except AntiphonError as error:  # the journal cannot be written
+            self._end(LeaveGroup(str(error), is_refused=True))
 
     # Driving the machine.
 
@@ -256,16 +214,16 @@ class Driver:
 
     def _work(self, endpoint: Endpoint) -> None:
         while self._inputs:
-            self._do_all(endpoint.step(self._inputs.popleft(), self.now_us()))
+            self.do_all(endpoint.step(self._inputs.popleft(), self.now_us()))
 
-    def _do_all(self, effects: list[Effect]) -> None:
+    def do_all(self, effects: list[Effect]) -> None:
         """Do effects in order; what is given meanwhile waits until they are done."""
         self._is_working = True
         try:
             for effect in effects:
-                do = self._DO.get(type(effect))
+                do = self._do.get(type(effect))
                 if do is not None:
-                    do(self, effect)
+                    do(effect)
                 else:
                     self._application.on_effect(effect)
         finally:
@@ -294,26 +252,13 @@ class Driver:
     def _relay(self, relayed: RelayRuns) -> None:
         self.outlet.relay(relayed.to, relayed.runs)
 
-    def _look_after_peer(self, effect: Effect) -> None:
-        match effect:
-            case ExpectPeers(processes):
-                self.mesh.expect(list(processes))
-            case ProbeProcess(process):
-                self.mesh.probe(process)
-            case RestoreProcess(process):
-                self.mesh.restore(process)
-            case GiveUpProcess(process, why):
-                self.mesh.give_up(process, why)
-            case _:
-                assert isinstance(effect, RejectPeer), "nothing else is about a peer"
-                self._fault = effect.why
-
     # What the application sees.
 
     def _deliver(self, delivery: DeliverRuns) -> None:
-        self._hand_over(delivery.runs)
+        self.hand_over(delivery.runs)
 
-    def _hand_over(self, runs: list[Run]) -> None:
+    def hand_over(self, runs: list[Run]) -> None:
+        """Journal runs, and deliver them to the application."""
         if self.recorder is not None:
             for run in runs:
                 if isinstance(run, Letter):
@@ -341,168 +286,20 @@ class Driver:
             self.recorder.block(reachable)
         self._application.on_block(reachable)
 
-    def _note_suspect(self, suspected: SuspectProcess) -> None:
-        process = suspected.process
-        peer = self.mesh.peers.get(process)
-        why = peer.why if peer is not None and peer.why else "nothing was heard of it for too long"
-        _log.warning("%s suspects %s: %s", self.process, process, why)
-        if self.recorder is not None:
-            self.recorder.suspect(str(process), why)
-
     def _note_ignored(self, ignored: IgnoreMessage) -> None:
         what = "%s ignores a word of %s to a tool of the group: %s"
         _log.warning(what, self.process, ignored.sender, ignored.why)
 
     def _end(self, end: LeaveGroup) -> None:
         self.is_over = True
-        for timer in self._timers.values():
-            timer.cancel()
-        self._application.on_over(end)
+        self.timers.stop()
+        self._owner.on_over(end)
 
-    # Time.
-
-    def _set_timer(self, asked: SetTimer) -> None:
-        timer, time_us = asked.timer, asked.time_us
-        before = self._timers.get(timer)
-        if before is not None:
-            before.cancel()
-        loop = asyncio.get_running_loop()
-        delay_us = time_us - self.now_us()
-        if delay_us <= 0:
-            self._timers[timer] = loop.call_soon(self._fire, timer, time_us)
-        else:
-            self._timers[timer] = loop.call_later(delay_us / 1e6, self._fire, timer, time_us)
-
-    def _fire(self, timer: Timer, time_us: int) -> None:
-        del self._timers[timer]
-        fired_us = self.now_us()
-        if self.is_over:
-            return
-        if fired_us < time_us:  # loops may be early by their resolution, machines must not be
-            self._set_timer(SetTimer(timer, time_us))
-            return
+    def _fire(self, timer: Timer, late_us: int) -> None:
         if timer == HEARTBEAT:
-            self._lateness.note(fired_us / 1e6, (fired_us - time_us) / 1e6)
+            self._lateness.note(self.now_us() / 1e6, late_us / 1e6)
         self._application.flush()
         self.give(TimerFired(timer))
         if timer == HEARTBEAT:
             self.mesh.sweep()
-            self._application.on_room()
-
-    _DO: ClassVar[dict[type, Callable[["Driver", Any], None]]] = {
-        SendRun: _send_run,
-        DeliverRuns: _deliver,
-        SendControl: _send_control,
-        SetTimer: _set_timer,
-        RelayRuns: _relay,
-        SendLetter: _send_letter,
-        InstallView: _install,
-        ExpectPeers: _look_after_peer,
-        ProbeProcess: _look_after_peer,
-        RestoreProcess: _look_after_peer,
-        GiveUpProcess: _look_after_peer,
-        RejectPeer: _look_after_peer,
-        BlockGroup: _note_blocked,
-        ResumeGroup: _note_blocked,
-        SuspectProcess: _note_suspect,
-        IgnoreMessage: _note_ignored,
-        LeaveGroup: _end,
-    }
-    """What the driver does itself; the rest is for the application's side."""
-
-    # What the mesh calls.
-
-    def on_frame(self, peer: Peer, frame: Frame) -> None:
-        """Give what has come to the machine; raise PeerError if no correct process sends that."""
-        if self.is_over:
-            return
-        if self.endpoint is None:
-            self._begin_early()
-        self._application.flush()  # what was multicast before this arrival does not depend on it
-        endpoint = self.endpoint
-        if endpoint is None or self.is_over:
-            return
-        self._take(endpoint, peer.process, frame)
-        if self._fault is not None:
-            fault, self._fault = self._fault, None
-            raise PeerError(fault)
-
-    def _take(self, endpoint: Endpoint, peer: ProcessId, frame: Frame) -> None:
-        if isinstance(frame, Runs):
-            for run in frame.runs:
-                self._take_run(endpoint, peer, run, is_relayed=False)
-        elif isinstance(frame, Post):
-            self.give(LetterReceived(peer, frame.letter))
-        elif isinstance(frame, Control):
-            if not self._is_doubtful(frame):
-                self.give(ControlReceived(peer, frame.message))
-        elif isinstance(frame, Relay):
-            for run in frame.runs:
-                self._take_run(endpoint, peer, run, is_relayed=True)
-
-    def _take_run(self, endpoint: Endpoint, peer: ProcessId, run: Run, *, is_relayed: bool) -> None:
-        if self.is_over or self._fault is not None:
-            return
-        if not is_relayed and endpoint.receive(peer, run):
-            if self.recorder is not None:
-                self.recorder.run("receive", run, self._queue_depth())
-            self._hand_over([run])
-            return
-        is_current = endpoint.view is not None and run.view == endpoint.view.number
-        effects = endpoint.step(RunsReceived(peer, (run,), is_relayed), self.now_us())
-        is_refused = any(isinstance(effect, RejectPeer) for effect in effects)
-        if self.recorder is not None and is_current and not is_refused:
-            self.recorder.run("receive", run, self._queue_depth())
-        self._do_all(effects)
-
-    def _is_doubtful(self, frame: Control) -> bool:
-        """Whether a joiner claims the address of a member that seems to be there.
-
-        Nobody else can listen where that one does: so look, and let the joiner ask again.
-        """
-        request = frame.message
-        return isinstance(request, JoinRequest) and self.mesh.is_taken(request.process)
-
-    def _begin_early(self) -> None:
-        """Somebody has seen all founding members connected: the group has begun."""
-        try:
-            self.begin()
-        except AntiphonError as error:  # the journal cannot be written
-            self._end(LeaveGroup(str(error), is_refused=True))
-
-    def on_read(self, peer: Peer) -> None:
-        """A peer has been heard."""
-        if self.endpoint is None or self.is_over:
-            return
-        heard_us = self.now_us()
-        if heard_us - peer.heard_us >= HEAR_US:
-            peer.heard_us = heard_us
-            self.give(PeerHeard(peer.process))
-        if peer.session.unsaid_bytes >= ACK_BYTES:
-            self.mesh.acknowledge(peer)
-
-    def on_full(self, peer: Peer, *, is_full: bool) -> None:
-        """A peer takes no more for now; or takes more again."""
-        self.give(PeerFilled(peer.process, is_full))
-
-    def on_room(self) -> None:
-        """Pass it on."""
-        self._application.on_room()
-
-    def on_answer(self, peer: Peer, answer: Answer) -> bool:
-        """Pass it on."""
-        return self._application.on_answer(peer, answer)
-
-    def on_dead(self, peer: Peer, why: str) -> None:
-        """A peer is dead, or lies: tell the machine."""
-        if self.is_over or peer.is_condemned:
-            return
-        self.mesh.condemn(peer, why, is_certain=True)
-        self._application.flush()
-        self.give(PeerLost(peer.process))
-        self._application.on_room()
-
-    def on_said(self, process: ProcessId, said: Out | Standing) -> None:
-        """Who was asked says that this process is no member any more, or how it stands."""
-        if not self.is_over:
-            self.give(ProbeAnswered(process, said))
+            self._owner.on_room()

@@ -20,7 +20,7 @@ from antiphon.net.application.checking import (
     check_seeds,
     check_state,
 )
-from antiphon.net.group.state import State
+from antiphon.net.application.state import State
 from antiphon.net.transport.address import Address, check_insecure, parse_address
 from antiphon.net.transport.environment import SYSTEM, Environment
 from antiphon.stack.settings import Settings

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from antiphon.core.ids import ProcessId
 from antiphon.core.views import View as AgreedView
-from antiphon.net.application.request import Request
+from antiphon.net.stream.request import Request
 
 
 class Message(NamedTuple):
@@ -45,8 +45,8 @@ class View(NamedTuple):
       and left, who was and is taken for dead.
     - ``primary``: False if too few members can be reached to go on. Nothing is multicast until a
       view, this or another one, is primary again. ``group.view`` also says False between two
-      lives and once this process is out of the group, whatever the others do: fit for a health
-      check.
+      incarnations and once this process is out of the group, whatever the others do: fit for a
+      health check.
     - ``missing``: where the group is blocked, the names of the members of its last view that were
       out of reach when it was blocked. It goes on when enough of them are reached again, as
       the processes that they were: one that is started anew counts only once it has been taken in.
@@ -100,10 +100,10 @@ class Letter(NamedTuple):
 
 
 class Unsent(NamedTuple):
-    """What this process sent in a life that has ended, and never went out: nobody has got it.
+    """What this process sent in an incarnation that has ended, and never went out.
 
-    It comes after everything that the ended life delivered, before the first view of the next
-    one or the end of the stream. Send again what still makes sense.
+    Nobody has got it. It comes after everything that the ended incarnation delivered, before the
+    first view of the next one or the end of the stream. Send again what still makes sense.
 
     - ``payloads``: the messages, in the order in which they were sent.
     - ``to``: for each of them, the name of the member that a letter was for; "" for a multicast.

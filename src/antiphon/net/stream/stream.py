@@ -3,7 +3,7 @@
 Law: everything delivered is read once, in the order of delivery, messages and views in one
 stream, through any form: message by message or batch by batch, also when a reader stops in the
 middle of a batch and another goes on. A message between two views was multicast, and delivered by
-everybody, in the first of them. The stream says when it is full, so that its node can hold senders
+everybody, in the first of them. The stream says when it is full, so that the group can hold senders
 up; it never drops anything.
 """
 
@@ -17,7 +17,7 @@ from typing import cast
 from antiphon.core.errors import AntiphonError, UsageError
 from antiphon.core.payloads import PackedPayloads
 from antiphon.core.runs import Run
-from antiphon.net.application.events import (
+from antiphon.net.stream.events import (
     Batch,
     Beginning,
     Event,
@@ -26,7 +26,7 @@ from antiphon.net.application.events import (
     Unsent,
     View,
 )
-from antiphon.net.application.request import Request
+from antiphon.net.stream.request import Request
 from antiphon.net.transport.environment import SYSTEM
 from antiphon.stack.send_queue import MESSAGE_BYTES, weight
 
@@ -71,8 +71,8 @@ class Stream:
         """Called before a reader waits; raises if the group was not entered."""
         self.on_view_read: Callable[[int], None] = lambda _number: None
         """Called when the reader comes to a view: it has read everything before."""
-        self.on_beginning: Callable[[int], Unsent] = lambda _life: Unsent((), ())
-        """Called when the reader comes to another life; returns what it is told first."""
+        self.on_beginning: Callable[[int], Unsent] = lambda _incarnation: Unsent((), ())
+        """Called when the reader comes to another incarnation; returns what it is told first."""
         self.on_request: Callable[[Request], Awaitable[None] | None] | None = None
         """Answers requests where the reader comes to them; without it they are read."""
         self._answering: Awaitable[None] | None = None  # what the reader has to see to first
