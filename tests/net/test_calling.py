@@ -222,7 +222,7 @@ def test_member_that_leaves_without_answering_has_failed(loop_factory: LoopFacto
 
 
 def test_caller_that_leaves_does_not_know(loop_factory: LoopFactory) -> None:
-    """Calls end with the life that made them, as indefinite errors."""
+    """Calls end with the incarnation that made them, as indefinite errors."""
 
     async def scene() -> None:
         async with choir(NAMES[:3]) as nodes:
@@ -239,7 +239,7 @@ def test_caller_that_leaves_does_not_know(loop_factory: LoopFactory) -> None:
 def test_caller_that_is_shut_out_does_not_know_and_can_call_again(
     loop_factory: LoopFactory,
 ) -> None:
-    """The next life of an excluded caller has calls of its own."""
+    """The next incarnation of an excluded caller has calls of its own."""
 
     async def scene() -> None:
         async with choir(NAMES[:3], timing=QUICK, rejoin=True) as nodes:

@@ -162,7 +162,7 @@ def test_junior_of_two_whose_senior_stalls_learns_that_it_is_out(
 def test_who_does_not_read_comes_back_when_it_does(
     loop_factory: LoopFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each life may fill the buffer once more: memory would grow without end."""
+    """Each incarnation may fill the buffer once more: memory would grow without end."""
     monkeypatch.setattr("antiphon.net.stream.stream.UNREAD_BYTES_MAX", 100_000)
 
     async def scene() -> None:

@@ -36,7 +36,7 @@ class Diary:
     """A resource that writes down what it is told, and does as it is made to."""
 
     def __init__(self, left: Iterable[str] = ()) -> None:
-        """Begin with transactions that an earlier life has ``left`` prepared."""
+        """Begin with transactions that an earlier incarnation has ``left`` prepared."""
         self.left = list(left)
         self.entries: list[str] = []
         self.answer: object = True
@@ -221,7 +221,7 @@ def test_transactions_go_on_beside_each_other(loop_factory: LoopFactory) -> None
 def test_joiner_in_doubt_is_told_by_the_others(
     loop_factory: LoopFactory, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """What an earlier life left prepared ends as in the group; a name that is none is logged."""
+    """What an earlier incarnation left prepared ends as in the group; what is no name is logged."""
 
     async def scene() -> None:
         found = house(TRIO[:2])
@@ -277,7 +277,7 @@ def test_open_transaction_is_decided_for_whoever_comes_back(loop_factory: LoopFa
 
 
 def test_excluded_process_comes_back_and_learns_the_outcome(loop_factory: LoopFactory) -> None:
-    """A life that was shut out while its transaction was open finds it decided in the next."""
+    """Who was shut out while its transaction was open finds it decided in its next incarnation."""
 
     async def scene() -> None:
         nodes = make_choir(free_addresses(), timing=QUICK, rejoin=True)

@@ -130,7 +130,7 @@ def test_member_that_slept_too_long_learns_that_it_is_out(
     assert "gone on without" in rows_of(tmp_path, "carol")[-1].detail
 
 
-def test_member_that_slept_too_long_comes_back_as_a_new_life(
+def test_member_that_slept_too_long_comes_back_as_a_new_incarnation(
     loop_factory: LoopFactory, tmp_path: Path
 ) -> None:
     """With rejoin=True it is back as carol~2, by itself, and sings on."""
@@ -164,7 +164,7 @@ def test_member_that_slept_too_long_comes_back_as_a_new_life(
 
 
 @pytest.mark.parametrize("way", ["members", "seeds"])
-def test_restarted_process_is_a_new_life_at_its_old_address(
+def test_restarted_process_is_a_new_incarnation_at_its_old_address(
     way: str, loop_factory: LoopFactory, tmp_path: Path
 ) -> None:
     """Killed and started again at once, as a founder or through a seed: it joins as carol~2."""

@@ -132,7 +132,7 @@ EXPECTED: dict[str, type] = {
     "transaction": InDoubtError,
     "reply": type(None),  # nobody waits for that to go out
 }
-"""What whoever said something is told when its life ends."""
+"""What whoever said something is told when its incarnation ends."""
 
 
 @pytest.mark.parametrize("what", EXPECTED)

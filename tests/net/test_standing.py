@@ -104,7 +104,7 @@ def test_who_was_excluded_is_in_no_primary_view(loop_factory: LoopFactory) -> No
     play(loop_factory, scene())
 
 
-def test_who_is_between_two_lives_is_in_no_primary_view(
+def test_who_is_between_two_incarnations_is_in_no_primary_view(
     loop_factory: LoopFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Until it is a member again."""

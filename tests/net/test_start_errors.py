@@ -285,7 +285,7 @@ def test_seed_that_is_no_member_is_named(loop_factory: LoopFactory) -> None:
 
 
 def test_started_node_cannot_be_started_again(loop_factory: LoopFactory) -> None:
-    """Neither while it runs, nor while it connects, nor after its stop; the first life goes on."""
+    """Neither while it runs, nor while it connects, nor after its stop; the first start goes on."""
 
     async def scene() -> None:
         async with choir() as nodes:

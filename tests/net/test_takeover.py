@@ -281,7 +281,7 @@ def test_nothing_proves_nothing() -> None:
 
 
 class _Life:
-    """As much of a life as greets."""
+    """As much of an incarnation as greets."""
 
     process, domain = ALICE, DOMAIN
 

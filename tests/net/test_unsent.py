@@ -1,4 +1,4 @@
-"""What was sent in a life that has ended never goes out, and its sender is told (``Unsent``)."""
+"""What was sent in an ended incarnation never goes out, and its sender is told (``Unsent``)."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -151,7 +151,7 @@ def test_response_does_not_go_out_where_its_call_was_never_heard(
         assert told.to == ("", "dave", "")
         await until(lambda: carol.kinds[-1] == "View", "carol reads on")
         place = carol.kinds.index("Unsent")
-        assert place == len(carol.kinds) - 2, "just before the first view of the new life"
+        assert place == len(carol.kinds) - 2, "just before the first view of the new incarnation"
         for reader in (alice, bob):
             assert b"question" not in reader.said
             assert not {b"first answer", b"second answer", b"for dave"} & set(reader.said)
@@ -161,10 +161,10 @@ def test_response_does_not_go_out_where_its_call_was_never_heard(
     play(loop_factory, scene())
 
 
-def test_answer_of_a_reader_that_lags_behind_is_not_sent_in_the_next_life(
+def test_answer_of_a_reader_that_lags_behind_is_not_sent_in_the_next_incarnation(
     loop_factory: LoopFactory,
 ) -> None:
-    """What the reader answers before it has come to the new view belongs to the old life."""
+    """What the reader answers before it has come to the new view belongs to the old incarnation."""
 
     async def scene() -> None:
         nodes = make_choir(free_addresses(), timing=QUICK, rejoin=True)
@@ -188,7 +188,7 @@ def test_answer_of_a_reader_that_lags_behind_is_not_sent_in_the_next_life(
         with pytest.raises(UsageError, match="do that after the next view"):
             await committers[2].begin(b"together")
         carol.may_read.set()
-        await until(lambda: carol.kinds.count("View") == 2, "carol has come to the new life")
+        await until(lambda: carol.kinds.count("View") == 2, "carol has come to the new one")
         assert carol.unsent() == (
             (b"answer", b"answer in order", b"answer to one"), ("", "", "alice")
         )  # fmt: skip
@@ -204,7 +204,7 @@ def test_answer_of_a_reader_that_lags_behind_is_not_sent_in_the_next_life(
 def test_request_of_an_earlier_life_is_not_answered_in_the_next(
     loop_factory: LoopFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The number of a call says nothing to a caller that counts anew, or to another life."""
+    """The number of a call says nothing to a caller that counts anew, or to another incarnation."""
 
     async def scene() -> None:
         nodes = make_choir(free_addresses(), timing=QUICK, rejoin=True)
@@ -214,7 +214,7 @@ def test_request_of_an_earlier_life_is_not_answered_in_the_next(
         await until(lambda: "Request" in readers[2].kinds, "carol is asked")
         shut_out_carol(nodes)
         await until_view(nodes["carol"], REUNITED)
-        await until(lambda: readers[2].kinds.count("View") == 2, "carol has come to the new life")
+        await until(lambda: readers[2].kinds.count("View") == 2, "carol has come to the new one")
         sent: list[object] = []
         (request,) = (event for event in readers[2].events if isinstance(event, Request))
         with monkeypatch.context() as patched:

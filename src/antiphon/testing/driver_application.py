@@ -25,7 +25,7 @@ _REFUSALS = 6
 
 
 class Tally:
-    """The state: how many messages of each life have been read."""
+    """The state: how many messages of each incarnation have been read."""
 
     def __init__(self) -> None:
         """Nothing has been read."""
