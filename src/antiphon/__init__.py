@@ -29,12 +29,12 @@ from antiphon.core.errors import (
 if TYPE_CHECKING:
     from antiphon.core.runs import Order
     from antiphon.membership.failure_detector import Timing
-    from antiphon.net.committing import Committer, Ending, Resource
-    from antiphon.net.group import Group
-    from antiphon.net.joining import join, run
-    from antiphon.net.request import Request
-    from antiphon.net.state_keeper import State
-    from antiphon.net.stream import Batch, Letter, Message, Unsent, View
+    from antiphon.net.application.state import State
+    from antiphon.net.group.committing import Committer, Ending, Resource
+    from antiphon.net.group.group import Group
+    from antiphon.net.process.joining import join, run
+    from antiphon.net.stream.events import Batch, Letter, Message, Unsent, View
+    from antiphon.net.stream.request import Request
     from antiphon.toolkit.calls import Answered, Failed, Refused, Replies, TimedOut
 
 __version__ = "0.1.0"
@@ -75,25 +75,25 @@ __all__ = [
 
 _PLACES = {
     "Answered": "antiphon.toolkit.calls",
-    "Batch": "antiphon.net.stream",
-    "Committer": "antiphon.net.committing",
-    "Ending": "antiphon.net.committing",
+    "Batch": "antiphon.net.stream.events",
+    "Committer": "antiphon.net.group.committing",
+    "Ending": "antiphon.net.group.committing",
     "Failed": "antiphon.toolkit.calls",
-    "Group": "antiphon.net.group",
-    "Letter": "antiphon.net.stream",
-    "Message": "antiphon.net.stream",
+    "Group": "antiphon.net.group.group",
+    "Letter": "antiphon.net.stream.events",
+    "Message": "antiphon.net.stream.events",
     "Order": "antiphon.core.runs",
     "Refused": "antiphon.toolkit.calls",
     "Replies": "antiphon.toolkit.calls",
-    "Request": "antiphon.net.request",
-    "Resource": "antiphon.net.committing",
-    "State": "antiphon.net.state_keeper",
+    "Request": "antiphon.net.stream.request",
+    "Resource": "antiphon.net.group.committing",
+    "State": "antiphon.net.application.state",
     "TimedOut": "antiphon.toolkit.calls",
     "Timing": "antiphon.membership.failure_detector",
-    "Unsent": "antiphon.net.stream",
-    "View": "antiphon.net.stream",
-    "join": "antiphon.net.joining",
-    "run": "antiphon.net.joining",
+    "Unsent": "antiphon.net.stream.events",
+    "View": "antiphon.net.stream.events",
+    "join": "antiphon.net.process.joining",
+    "run": "antiphon.net.process.joining",
 }
 """Where the names are that are loaded when they are first used."""
 

@@ -15,7 +15,7 @@ from tests.net.harness import DEADLINE_S, LoopFactory, free_addresses, play
 from tests.net.processes import start
 
 from antiphon.core.runs import Run
-from antiphon.net.joining import make_node
+from antiphon.net.process.joining import make_node
 from antiphon.sim.delays import DelayOptions
 from antiphon.sim.scheduler import Scheduler
 from antiphon.sim.steady_group import Options, SteadyGroup, process_names

@@ -10,7 +10,7 @@ from tests.conformance.planted import plant
 from tests.conformance.singer import sing
 
 from antiphon import run
-from antiphon.net.joining import make_node
+from antiphon.net.process.joining import make_node
 
 
 async def live(me: str, members: dict[str, str], folder: str, delay_s_max: float) -> None:

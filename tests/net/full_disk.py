@@ -17,7 +17,7 @@ from pathlib import Path
 from tests.net.harness import choir, exchange, until
 
 from antiphon import AntiphonError
-from antiphon.net import recorder
+from antiphon.net.driver import recorder
 
 LIMIT_BYTES = 16_384
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from antiphon import Group, Message, Timing
-from antiphon.net.joining import make_node
-from antiphon.net.node import Node
+from antiphon.net.process.joining import make_node
+from antiphon.net.process.node import Node
 from antiphon.net.transport.ports import free_ports
 from antiphon.oracle import judge
 from antiphon.trace.reader import read_rows
@@ -110,7 +110,7 @@ async def choir(
 async def until_view(node: Node, members: Sequence[str]) -> None:
     """Wait until a node is in a primary view of just these members."""
     await until(
-        lambda: node.view is not None and node.view.members == tuple(members) and node.view.primary,
+        lambda: (view := node.local_group.view) and view.members == tuple(members) and view.primary,
         f"{node.name} is in a view of {', '.join(members)}",
     )
 

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import antiphon
-from antiphon.net.committing import Committer
-from antiphon.net.driver import Driver
+from antiphon.net.driver.driver import Driver
+from antiphon.net.group.committing import Committer
 from antiphon.stack.effects import Effect
 from antiphon.stack.ports import Ports
 from antiphon.toolkit import commit
@@ -61,7 +61,7 @@ def arm_method(ledger: type, name: str, when: str) -> None:
 
 def arm_multicast(kind: type, when: str) -> None:
     """Die before a message of this kind is handed over to be sent, or when it has been sent."""
-    right, do_all = Ports._committed, Driver._do_all
+    right, do_all = Ports._committed, Driver.do_all
     said: list[bytes] = []
 
     def armed(self: Ports, effects: list[commit.Effect]) -> list[Effect]:
@@ -80,7 +80,7 @@ def arm_multicast(kind: type, when: str) -> None:
             die()
 
     Ports._committed = armed  # type: ignore[method-assign]
-    Driver._do_all = armed_do_all  # type: ignore[method-assign]
+    Driver.do_all = armed_do_all  # type: ignore[method-assign]
 
 
 def arm_decided() -> None:

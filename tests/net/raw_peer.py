@@ -34,7 +34,7 @@ from antiphon.core.frames import (
 from antiphon.core.handshake import Handshake
 from antiphon.core.ids import GroupNumber, ProcessId, Rank, ViewNumber
 from antiphon.core.runs import Order, Run, SetsOrder, Stamp
-from antiphon.net.node import Node
+from antiphon.net.process.node import Node
 from antiphon.net.session.credentials import ANSWER, ASK, is_proven, proven
 from antiphon.net.session.identity import domain_digest, founding_digest
 from antiphon.net.transport.framing import with_length

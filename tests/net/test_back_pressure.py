@@ -32,8 +32,8 @@ from tests.net.processes import running
 from antiphon import BackPressureError, Batch, Group, Message, Order, UsageError
 from antiphon.core.ids import GroupNumber
 from antiphon.core.runs import Run
-from antiphon.net import stream
-from antiphon.net.node import Node
+from antiphon.net.process.node import Node
+from antiphon.net.stream import stream
 from antiphon.net.transport import link
 from antiphon.stack.send_queue import RUN_BYTES_MAX
 from antiphon.stack.settings import Limits
@@ -73,14 +73,14 @@ class Watch:
     async def _look(self) -> None:
         while True:
             for node in self._nodes:
-                self.unread_bytes = max(self.unread_bytes, node.group.stream.unread_bytes)
-                for peer in node.life.mesh.members:
+                self.unread_bytes = max(self.unread_bytes, node.local_group.stream.unread_bytes)
+                for peer in node.driver.mesh.members:
                     assert peer.link is not None
                     assert peer.link._transport is not None
                     size = peer.link._transport.get_write_buffer_size()
                     self.write_bytes = max(self.write_bytes, size)
-                assert node.life.member is not None
-                self.kept_bytes = max(self.kept_bytes, node.life.member.kept_bytes)
+                assert node.driver.member is not None
+                self.kept_bytes = max(self.kept_bytes, node.driver.member.kept_bytes)
             await asyncio.sleep(0)
 
     async def end(self) -> None:
@@ -127,7 +127,7 @@ def test_member_that_does_not_read_slows_its_sender_and_loses_nothing(
                     sent += 1
 
             listening = [asyncio.ensure_future(_listen(node.group)) for node in (alice, bob)]
-            await until(lambda: alice.group.stream.reader, "alice reads herself")
+            await until(lambda: alice.local_group.stream.reader, "alice reads herself")
             watch = Watch([alice, carol])
             sending = asyncio.ensure_future(send())
             await _standstill(lambda: sent)
@@ -157,9 +157,9 @@ def test_member_that_stops_unread_still_gets_everything(
         async with choir(DUET, folder=tmp_path, limits=SMALL) as nodes:
             alice, bob = nodes.values()
             listening = asyncio.ensure_future(_listen(alice.group))
-            await until(lambda: alice.group.stream.reader, "alice reads herself")
+            await until(lambda: alice.local_group.stream.reader, "alice reads herself")
             await alice.group.cbcast_many([CHUNK] * total)
-            await until(lambda: bob.group.stream.is_full, "bob has stopped reading")
+            await until(lambda: bob.local_group.stream.is_full, "bob has stopped reading")
         await listening
         assert len([message async for message in bob.group.messages()]) == total
 
@@ -188,10 +188,10 @@ def test_sender_without_reader_is_told_to_read(form: str, loop_factory: LoopFact
 
             with pytest.raises(BackPressureError, match=r"read it \(`async for event in group`"):
                 await send()
-            assert alice.stream.unread_bytes < UNREAD + 2 * FRAME
+            assert alice._local.stream.unread_bytes < UNREAD + 2 * FRAME
             with pytest.raises(BackPressureError):
                 await alice.cbcast(b"refused")
-            count = alice.stream.unread_bytes // (len(CHUNK) + 64)
+            count = alice._local.stream.unread_bytes // (len(CHUNK) + 64)
             assert form == "many" or count == sent
             assert {message.payload for message in await read(alice, count)} == {CHUNK}
             await alice.cbcast(b"again")
@@ -221,7 +221,7 @@ def test_sender_whose_reader_has_gone_is_told_too(end: str, loop_factory: LoopFa
 
             reading = asyncio.ensure_future(read_a_little())
             sending = asyncio.ensure_future(send())
-            await until(lambda: group.stream._on_room, "the sender waits for room")
+            await until(lambda: group._local.stream._on_room, "the sender waits for room")
             if end == "returns":
                 enough.set()
             else:
@@ -245,9 +245,11 @@ def test_sender_that_waits_for_room_is_released_by_a_stop(loop_factory: LoopFact
                     await group.cbcast(CHUNK)
 
             await group.cbcast(b"first")
-            group.stream.reader = asyncio.current_task()  # who has read and does something else
+            group._local.stream.reader = (
+                asyncio.current_task()
+            )  # who has read and does something else
             sending = asyncio.ensure_future(send())
-            await until(lambda: group.stream._on_room, "the sender waits for room")
+            await until(lambda: group._local.stream._on_room, "the sender waits for room")
         with pytest.raises(UsageError, match="is not in group choir now"):
             await sending
 
@@ -317,18 +319,21 @@ def test_cancelled_sender_leaves_the_group_usable(loop_factory: LoopFactory) -> 
         async with choir(DUET, limits=SMALL) as nodes:
             alice, bob = nodes.values()
             listening = asyncio.ensure_future(_listen(alice.group))
-            await until(lambda: alice.group.stream.reader, "alice reads herself")
+            await until(lambda: alice.local_group.stream.reader, "alice reads herself")
 
             async def send() -> None:
                 while True:
                     await alice.group.cbcast(CHUNK)
 
             senders = [asyncio.ensure_future(send()) for _ in range(3)]
-            await until(lambda: alice._waiting_senders == 3, "all senders wait for bob")
+            await until(
+                lambda: alice.local_group.admission._waiting_senders == 3,
+                "all senders wait for bob",
+            )
             for sender in senders:
                 sender.cancel()
             await asyncio.wait(senders)
-            assert alice._waiting_senders == 0
+            assert alice.local_group.admission._waiting_senders == 0
             last = asyncio.ensure_future(alice.group.cbcast(b"last"))
             heard = 0
             async for message in bob.group.messages():
@@ -351,14 +356,19 @@ def test_order_of_waiting_senders_does_not_leak_into_each_other(loop_factory: Lo
         async with choir(DUET, limits=SMALL) as nodes:
             alice, bob = nodes.values()
             listening = asyncio.ensure_future(_listen(alice.group))
-            await until(lambda: alice.group.stream.reader, "alice reads herself")
+            await until(lambda: alice.local_group.stream.reader, "alice reads herself")
             filler = asyncio.ensure_future(alice.group.cbcast_many([CHUNK] * 400))
-            await until(lambda: alice._waiting_senders == 1, "the link is full")
+            await until(
+                lambda: alice.local_group.admission._waiting_senders == 1, "the link is full"
+            )
             senders = [
                 asyncio.ensure_future(alice.group.multicast(order.name.encode(), order))
                 for order in orders
             ]
-            await until(lambda: alice._waiting_senders == 1 + len(orders), "all wait for bob")
+            await until(
+                lambda: alice.local_group.admission._waiting_senders == 1 + len(orders),
+                "all wait for bob",
+            )
             heard = await _read_runs(bob, 400 + len(orders))
             await asyncio.gather(filler, *senders)
             for run in heard:
@@ -374,8 +384,8 @@ async def _read_runs(node: Node, count: int) -> list[Run]:
     """Read so many messages as the runs that carried them."""
     runs: list[Run] = []
     while count:
-        await until(lambda: node.group.stream._unread, "something has arrived")
-        first = node.group.stream._unread[0]
+        await until(lambda: node.local_group.stream._unread, "something has arrived")
+        first = node.local_group.stream._unread[0]
         async for batch in node.group.batches():
             if isinstance(first, Run) and isinstance(batch, Batch):
                 runs.append(first)
@@ -400,7 +410,7 @@ def test_member_that_sleeps_holds_senders_up_until_it_is_out(loop_factory: LoopF
             process.send_signal(signal.SIGSTOP)
             listening = asyncio.ensure_future(_listen(alice.group))
             hearing = asyncio.ensure_future(read(bob.group, total))
-            await until(lambda: alice.group.stream.reader, "alice reads herself")
+            await until(lambda: alice.local_group.stream.reader, "alice reads herself")
             for _ in range(total):
                 await alice.group.cbcast(CHUNK)
             assert len(await hearing) == total
@@ -422,7 +432,7 @@ def test_answers_to_a_late_question_wait_at_their_sender(
         async with choir(limits=replace(SMALL, held_bytes=held_max)) as nodes:
             alice, bob, carol = (nodes[name] for name in TRIO)
             readers = [asyncio.ensure_future(read(each.group, 401)) for each in (alice, bob, carol)]
-            late = carol.life.mesh.peers[alice.life.process].link
+            late = carol.driver.mesh.peers[alice.driver.process].link
             assert late is not None
             assert late._transport is not None
             late._transport.pause_reading()  # alice's messages are late at carol
@@ -442,10 +452,10 @@ def test_answers_to_a_late_question_wait_at_their_sender(
 
 
 def _held_bytes(node: Node) -> int:
-    assert node.life.member is not None
-    return node.life.member.ordering.held_bytes
+    assert node.driver.member is not None
+    return node.driver.member.ordering.held_bytes
 
 
 def _delivered(node: Node) -> list[int]:
-    assert node.life.member is not None
-    return node.life.member.ordering.clock(NUMBER)
+    assert node.driver.member is not None
+    return node.driver.member.ordering.clock(NUMBER)

@@ -31,8 +31,8 @@ from antiphon import (
     UsageError,
 )
 from antiphon.core.runs import PORT_CALLS
-from antiphon.net.calling import CALL_BYTES_MAX
-from antiphon.net.node import Node
+from antiphon.net.group.calling import CALL_BYTES_MAX
+from antiphon.net.process.node import Node
 from antiphon.stack.inputs import MulticastRequested
 from antiphon.stack.send_queue import How, WaitingLetter
 
@@ -222,7 +222,7 @@ def test_member_that_leaves_without_answering_has_failed(loop_factory: LoopFacto
 
 
 def test_caller_that_leaves_does_not_know(loop_factory: LoopFactory) -> None:
-    """Calls end with the life that made them, as indefinite errors."""
+    """Calls end with the incarnation that made them, as indefinite errors."""
 
     async def scene() -> None:
         async with choir(NAMES[:3]) as nodes:
@@ -239,16 +239,16 @@ def test_caller_that_leaves_does_not_know(loop_factory: LoopFactory) -> None:
 def test_caller_that_is_shut_out_does_not_know_and_can_call_again(
     loop_factory: LoopFactory,
 ) -> None:
-    """The next life of an excluded caller has calls of its own."""
+    """The next incarnation of an excluded caller has calls of its own."""
 
     async def scene() -> None:
         async with choir(NAMES[:3], timing=QUICK, rejoin=True) as nodes:
             carol = nodes["carol"].group
             calling = asyncio.ensure_future(carol.call(b"x", timeout_s=None))
             await asyncio.sleep(0.05)
-            life = nodes["alice"].life
-            dead = next(peer for peer in life.mesh.members if peer.process.name == "carol")
-            life.on_dead(dead, "a test says so")
+            network = nodes["alice"].driver.network
+            dead = next(peer for peer in network.mesh.members if peer.process.name == "carol")
+            network.on_dead(dead, "a test says so")
             with pytest.raises(IndefiniteCallError, match="carol is out of the group"):
                 await calling
             await until_view(nodes["carol"], ("alice", "bob", "carol~2"))
@@ -281,9 +281,9 @@ def test_cancelled_call_leaves_nothing_behind(loop_factory: LoopFactory) -> None
             with pytest.raises(TimeoutError):
                 async with asyncio.timeout(0.05):
                     await alice.call(b"x")
-            assert nodes["alice"].life.endpoint is not None
-            assert not nodes["alice"].life.endpoint.ports.calls._open
-            assert not alice.calling._waiting
+            assert nodes["alice"].driver.endpoint is not None
+            assert not nodes["alice"].driver.endpoint.ports.calls._open
+            assert not alice._local.calling._waiting
             reading = serve([nodes["bob"]], echo)
             assert (await alice.call(b"y")).answers == {"bob": b"y"}
         await asyncio.gather(*reading)
@@ -300,13 +300,15 @@ def test_nonsense_on_the_port_is_ignored(
         async with choir(NAMES[:2]) as nodes:
             reading = serve([nodes["bob"]], echo)
             alice = nodes["alice"]
-            alice.life.give(MulticastRequested([b"\xff"], How(Order.CAUSAL, port=PORT_CALLS), 1))
-            alice.sending.queue.put(WaitingLetter(alice.member_named("bob"), b"\xff", PORT_CALLS))
+            alice.driver.give(MulticastRequested([b"\xff"], How(Order.CAUSAL, port=PORT_CALLS), 1))
+            bob = alice.local_group.member_named("bob")
+            queue = alice.local_group.sending.queue
+            queue.put(WaitingLetter(bob, b"\xff", PORT_CALLS))
             assert (await alice.group.call(b"y")).answers == {"bob": b"y"}
         await asyncio.gather(*reading)
 
     play(loop_factory, scene())
-    assert caplog.text.count("a word of alice to a tool of the group is ignored") == 3, (
+    assert caplog.text.count("ignores a word of alice to a tool of the group") == 3, (
         "alice gets her own multicast too"
     )
 
@@ -358,7 +360,7 @@ def test_call_in_a_blocked_group_ends_in_time(loop_factory: LoopFactory) -> None
         sent = asyncio.ensure_future(alice.call(b"before", timeout_s=None))
         await asyncio.sleep(0.1)
         for name in NAMES[1:3]:
-            await nodes[name].life.close("killed by the test")
+            await nodes[name].driver.close("killed by the test")
             await nodes[name]._listener.close()
         await until(lambda: not alice.view.primary, "alice is alone")
         with pytest.raises(DefiniteCallError, match="never went out"):

@@ -24,9 +24,9 @@ from tests.net.harness import (
 from antiphon import AntiphonError, ExcludedError, View
 from antiphon.bench.coming_back import come_back_s
 from antiphon.core.frames import Frame
-from antiphon.net.driver import Driver
-from antiphon.net.joining import make_node
-from antiphon.net.node import Node
+from antiphon.net.driver.network_side import NetworkSide
+from antiphon.net.process.joining import make_node
+from antiphon.net.process.node import Node
 from antiphon.net.session.peer import Peer
 from antiphon.stack.inputs import MemberStalled
 from antiphon.stack.settings import Limits
@@ -44,38 +44,38 @@ def test_several_that_were_stopped_come_back_together(stopped: int, turn: int) -
 
 def _condemn(node: Node, other: Node, *, is_certain: bool = True) -> None:
     """Let one node take another for dead, or for stalled."""
-    process = other.life.process
+    process = other.driver.process
     if is_certain:
-        node.life.on_dead(node.life.mesh.peers[process], "a test says so")
+        node.driver.network.on_dead(node.driver.mesh.peers[process], "a test says so")
     else:
-        node.life.give(MemberStalled(process, "a test says so"))
+        node.driver.give(MemberStalled(process, "a test says so"))
 
 
 def _delay_reading(monkeypatch: pytest.MonkeyPatch, name: str, delay_s: float) -> list[float]:
     """Let what is sent to ``name`` reach its machine late, until the returned list is emptied."""
     delays = [delay_s]
-    due: dict[Driver, float] = {}
-    right_frame, right_read = Driver.on_frame, Driver.on_read
+    due: dict[NetworkSide, float] = {}
+    right_frame, right_read = NetworkSide.on_frame, NetworkSide.on_read
 
-    def later(life: Driver, action: object, *what: object) -> None:
+    def later(side: NetworkSide, action: object, *what: object) -> None:
         loop = asyncio.get_running_loop()
-        due[life] = max(due.get(life, 0.0), loop.time() + (delays[0] if delays else 0.0))
-        loop.call_at(due[life], action, life, *what)  # type: ignore[arg-type]
+        due[side] = max(due.get(side, 0.0), loop.time() + (delays[0] if delays else 0.0))
+        loop.call_at(due[side], action, side, *what)  # type: ignore[arg-type]
 
-    def on_frame(life: Driver, peer: Peer, frame: Frame) -> None:
-        if life.process.name != name or not (delays or life in due):
-            right_frame(life, peer, frame)
+    def on_frame(side: NetworkSide, peer: Peer, frame: Frame) -> None:
+        if side.process.name != name or not (delays or side in due):
+            right_frame(side, peer, frame)
         else:
-            later(life, _suppressed(right_frame), peer, frame)
+            later(side, _suppressed(right_frame), peer, frame)
 
-    def on_read(life: Driver, peer: Peer) -> None:
-        if life.process.name != name or not (delays or life in due):
-            right_read(life, peer)
+    def on_read(side: NetworkSide, peer: Peer) -> None:
+        if side.process.name != name or not (delays or side in due):
+            right_read(side, peer)
         else:
-            later(life, _suppressed(right_read), peer)
+            later(side, _suppressed(right_read), peer)
 
-    monkeypatch.setattr(Driver, "on_frame", on_frame)
-    monkeypatch.setattr(Driver, "on_read", on_read)
+    monkeypatch.setattr(NetworkSide, "on_frame", on_frame)
+    monkeypatch.setattr(NetworkSide, "on_read", on_read)
     return delays
 
 
@@ -100,7 +100,7 @@ def test_joiner_that_is_excluded_before_its_first_view_tries_again(
                 "choir", "carol", at="127.0.0.1:0", seeds=[str(bob.address)], timing=QUICK
             )
             starting = asyncio.ensure_future(carol.start())
-            await until(lambda: alice.view is not None and alice.view.failed, "carol is out")
+            await until(lambda: alice.group.view.failed, "carol is out")
             assert not starting.done()
             delays.clear()
             await starting
@@ -129,7 +129,7 @@ def test_junior_of_two_whose_senior_stalls_learns_that_it_is_out(
     rejoin: bool, loop_factory: LoopFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It gives the senior up and is blocked; the senior goes on without it, and it is told."""
-    monkeypatch.setattr("antiphon.net.stream.UNREAD_BYTES_MAX", 200_000)
+    monkeypatch.setattr("antiphon.net.stream.stream.UNREAD_BYTES_MAX", 200_000)
 
     async def scene() -> None:
         timing, limits = replace(QUICK, stall_us=300_000), Limits(unstable_bytes=400_000)
@@ -162,8 +162,8 @@ def test_junior_of_two_whose_senior_stalls_learns_that_it_is_out(
 def test_who_does_not_read_comes_back_when_it_does(
     loop_factory: LoopFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each life may fill the buffer once more: memory would grow without end."""
-    monkeypatch.setattr("antiphon.net.stream.UNREAD_BYTES_MAX", 100_000)
+    """Each incarnation may fill the buffer once more: memory would grow without end."""
+    monkeypatch.setattr("antiphon.net.stream.stream.UNREAD_BYTES_MAX", 100_000)
 
     async def scene() -> None:
         async with choir(["alice", "bob", "carol"], timing=QUICK, rejoin=True) as nodes:
@@ -171,9 +171,11 @@ def test_who_does_not_read_comes_back_when_it_does(
             reading = [asyncio.ensure_future(_read(node, [])) for node in (alice, bob)]
             for _ in range(30):
                 await alice.group.cbcast(bytes(10_000))
-            await until(lambda: carol.group.stream.is_full, "carol has not read")
+            await until(lambda: carol.local_group.stream.is_full, "carol has not read")
             for node in (alice, bob):
-                node.life.on_dead(node.life.mesh.peers[carol.life.process], "a test says so")
+                node.driver.network.on_dead(
+                    node.driver.mesh.peers[carol.driver.process], "a test says so"
+                )
             await until_view(alice, ["alice", "bob"])
             await asyncio.sleep(5 * QUICK.timeout_us / 1e6)
             assert alice.group.members == ("alice", "bob")
@@ -217,5 +219,5 @@ def test_members_that_gave_each_other_up_for_a_stall_are_together_again(
 
 
 def _is_among(node: Node, nodes: list[Node]) -> bool:
-    view = node.view
+    view = node.local_group.view
     return view is not None and view.primary and set(view.members) == {one.name for one in nodes}

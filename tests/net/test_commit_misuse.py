@@ -23,9 +23,9 @@ from tests.net.test_committing import Diary, enter, house, leave
 
 from antiphon import Committer, UsageError
 from antiphon.core.frames import VERSION
-from antiphon.net.committing import BODY_BYTES_MAX
-from antiphon.net.joining import make_node
-from antiphon.net.node import Node
+from antiphon.net.group.committing import BODY_BYTES_MAX
+from antiphon.net.process.joining import make_node
+from antiphon.net.process.node import Node
 from antiphon.net.session.identity import domain_digest
 from antiphon.toolkit.commit import Commit
 from antiphon.toolkit.commit_messages import WHY_LENGTH_MAX, Decision, Transaction
@@ -107,7 +107,7 @@ def test_committer_made_while_a_group_is_being_entered_is_refused(
         node = make_choir(free_addresses(TRIO[:1]))["alice"]
         starting = asyncio.ensure_future(node.start())
         await asyncio.sleep(0)
-        assert node.view is None
+        assert node.local_group.view is None
         with pytest.raises(UsageError, match="create the committer before"):
             Committer(node.group)
         await starting

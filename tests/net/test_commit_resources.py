@@ -7,7 +7,7 @@ import pytest
 from tests.net.harness import TRIO, LoopFactory, free_addresses, make_choir, play, until
 from tests.net.test_committing import Diary, House, enter, house, leave
 
-from antiphon.net.blame import say
+from antiphon.net.application.exceptions import say
 from antiphon.toolkit.commit import Outcome
 
 pytestmark = pytest.mark.net

@@ -23,8 +23,8 @@ from tests.net.harness import (
 
 from antiphon import Committer, InDoubtError, Order, UsageError
 from antiphon.core.runs import PORT_COMMIT
-from antiphon.net.committing import BODY_BYTES_MAX
-from antiphon.net.joining import make_node
+from antiphon.net.group.committing import BODY_BYTES_MAX
+from antiphon.net.process.joining import make_node
 from antiphon.stack.inputs import MulticastRequested
 from antiphon.stack.send_queue import How, WaitingLetter
 from antiphon.trace.verdict import Property, Status
@@ -36,7 +36,7 @@ class Diary:
     """A resource that writes down what it is told, and does as it is made to."""
 
     def __init__(self, left: Iterable[str] = ()) -> None:
-        """Begin with transactions that an earlier life has ``left`` prepared."""
+        """Begin with transactions that an earlier incarnation has ``left`` prepared."""
         self.left = list(left)
         self.entries: list[str] = []
         self.answer: object = True
@@ -95,8 +95,10 @@ async def enter(found: House) -> None:
 
 def shut_out(nodes: Nodes, name: str) -> None:
     """Have a living member taken for dead."""
-    life = nodes["alice"].life
-    life.on_dead(next(peer for peer in life.mesh.members if peer.process.name == name), "so be it")
+    network = nodes["alice"].driver.network
+    network.on_dead(
+        next(peer for peer in network.mesh.members if peer.process.name == name), "so be it"
+    )
 
 
 async def leave(found: House) -> None:
@@ -219,7 +221,7 @@ def test_transactions_go_on_beside_each_other(loop_factory: LoopFactory) -> None
 def test_joiner_in_doubt_is_told_by_the_others(
     loop_factory: LoopFactory, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """What an earlier life left prepared ends as in the group; a name that is none is logged."""
+    """What an earlier incarnation left prepared ends as in the group; what is no name is logged."""
 
     async def scene() -> None:
         found = house(TRIO[:2])
@@ -258,7 +260,7 @@ def test_open_transaction_is_decided_for_whoever_comes_back(loop_factory: LoopFa
         await asyncio.sleep(0.05)  # her vote is on its way
         await found.nodes["carol"].stop()
         await until_view(found.nodes["alice"], TRIO[:2])
-        name = f"alice/1/{found.nodes['alice'].life.start:x}"
+        name = f"alice/1/{found.nodes['alice'].driver.network.start:x}"
         seeds = [str(found.nodes["alice"].address)]
         again = make_node("choir", "carol", at="127.0.0.1:0", seeds=seeds)
         diary = Diary([name])
@@ -275,7 +277,7 @@ def test_open_transaction_is_decided_for_whoever_comes_back(loop_factory: LoopFa
 
 
 def test_excluded_process_comes_back_and_learns_the_outcome(loop_factory: LoopFactory) -> None:
-    """A life that was shut out while its transaction was open finds it decided in the next."""
+    """Who was shut out while its transaction was open finds it decided in its next incarnation."""
 
     async def scene() -> None:
         nodes = make_choir(free_addresses(), timing=QUICK, rejoin=True)
@@ -287,7 +289,7 @@ def test_excluded_process_comes_back_and_learns_the_outcome(loop_factory: LoopFa
         carol = found.diaries["carol"]
         await until(lambda: carol.entries == ["prepare x"], "carol has prepared")
         await asyncio.sleep(0.05)  # her vote is on its way
-        carol.left = [f"carol/1/{nodes['carol'].life.start:x}"]
+        carol.left = [f"carol/1/{nodes['carol'].driver.network.start:x}"]
         shut_out(nodes, "carol")
         with pytest.raises(InDoubtError, match="carol is out of the group"):
             await beginning
@@ -355,13 +357,14 @@ def test_nonsense_on_the_port_is_ignored(
         found = house(TRIO[:2])
         await enter(found)
         node = found.nodes["bob"]
-        node.life.give(MulticastRequested([b"\xff"], How(Order.CAUSAL, port=PORT_COMMIT), 1))
-        node.sending.queue.put(WaitingLetter(node.member_named("alice"), b"\xff", PORT_COMMIT))
+        node.driver.give(MulticastRequested([b"\xff"], How(Order.CAUSAL, port=PORT_COMMIT), 1))
+        alice = node.local_group.member_named("alice")
+        node.local_group.sending.queue.put(WaitingLetter(alice, b"\xff", PORT_COMMIT))
         assert (await found.committers["bob"].begin(b"x")).is_committed
         await leave(found)
 
     play(loop_factory, scene())
-    assert caplog.text.count("a word of bob to a tool of the group is ignored") == 3, (
+    assert caplog.text.count("ignores a word of bob to a tool of the group") == 3, (
         "bob gets his own too"
     )
 

@@ -32,8 +32,8 @@ from tests.net.harness import (
 from tests.net.processes import running
 
 from antiphon import ExcludedError, Group, Message, Timing, UsageError, View
-from antiphon.net.joining import make_node
-from antiphon.net.node import Node
+from antiphon.net.process.joining import make_node
+from antiphon.net.process.node import Node
 from antiphon.stack.settings import Limits
 from antiphon.trace.schema import LEFT
 
@@ -130,7 +130,7 @@ def test_member_that_slept_too_long_learns_that_it_is_out(
     assert "gone on without" in rows_of(tmp_path, "carol")[-1].detail
 
 
-def test_member_that_slept_too_long_comes_back_as_a_new_life(
+def test_member_that_slept_too_long_comes_back_as_a_new_incarnation(
     loop_factory: LoopFactory, tmp_path: Path
 ) -> None:
     """With rejoin=True it is back as carol~2, by itself, and sings on."""
@@ -164,7 +164,7 @@ def test_member_that_slept_too_long_comes_back_as_a_new_life(
 
 
 @pytest.mark.parametrize("way", ["members", "seeds"])
-def test_restarted_process_is_a_new_life_at_its_old_address(
+def test_restarted_process_is_a_new_incarnation_at_its_old_address(
     way: str, loop_factory: LoopFactory, tmp_path: Path
 ) -> None:
     """Killed and started again at once, as a founder or through a seed: it joins as carol~2."""
@@ -220,7 +220,7 @@ def test_founder_that_is_the_senior_comes_back_too(
 
 def _cut(one: Node, other: Node) -> None:
     """Cut the connection between two nodes, and whatever is on its way."""
-    link = one.life.mesh.peers[other.life.process].link
+    link = one.driver.mesh.peers[other.driver.process].link
     if link is not None and link._transport is not None:
         link._transport.abort()
 
@@ -387,7 +387,7 @@ def test_member_that_takes_nothing_for_too_long_is_given_up(
     loop_factory: LoopFactory, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """A member whose application never reads holds senders up for so long, and no longer."""
-    monkeypatch.setattr("antiphon.net.stream.UNREAD_BYTES_MAX", 200_000)
+    monkeypatch.setattr("antiphon.net.stream.stream.UNREAD_BYTES_MAX", 200_000)
 
     async def scene() -> None:
         nodes = make_choir(
@@ -397,7 +397,7 @@ def test_member_that_takes_nothing_for_too_long_is_given_up(
         alice, bob, carol = nodes.values()
         await start_all([alice, bob, carol])
         readers = [asyncio.ensure_future(_keep_reading(node.group)) for node in (alice, bob)]
-        await until(lambda: alice.group.stream.reader, "alice reads herself")
+        await until(lambda: alice.local_group.stream.reader, "alice reads herself")
         async with asyncio.timeout(DEADLINE_S / 2):
             while alice.group.view.number == 1:
                 await alice.group.cbcast(bytes(10_000))

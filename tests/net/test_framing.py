@@ -8,7 +8,7 @@ from tests.net.raw_peer import RawPeer, RawSenior, founders, handshake, run, run
 
 from antiphon.core.errors import PeerError
 from antiphon.core.frames import FRAME_BYTES_MAX
-from antiphon.net.joining import make_node
+from antiphon.net.process.joining import make_node
 from antiphon.net.session.identity import founding_digest
 from antiphon.net.transport.framing import (
     BUFFER_BYTES,

@@ -49,7 +49,7 @@ from antiphon.core.frames import (
 )
 from antiphon.core.ids import GroupName, ProcessId, ViewNumber
 from antiphon.core.views import View
-from antiphon.net.joining import make_node
+from antiphon.net.process.joining import make_node
 from antiphon.net.session import dialler
 from antiphon.net.session import lobby as lobby_module
 from antiphon.net.session.credentials import ANSWER, DIAL, is_proven, proven
@@ -111,7 +111,7 @@ def test_silent_guests_take_little_and_keep_no_joiner_out(loop_factory: LoopFact
                 guest = await porter.visit(address_of(alice), f"guest{number}")
                 await guest.say(with_length(bytes(GUEST_BYTES_MAX))[:GUEST_BYTES_MAX])
                 crowd.append(guest)
-            waiting = [peer for peer in alice.life.mesh.peers.values() if peer.is_guest]
+            waiting = [peer for peer in alice.driver.mesh.peers.values() if peer.is_guest]
             assert len(waiting) == GUESTS_MAX
             _, peak_bytes = tracemalloc.get_traced_memory()
             tracemalloc.stop()
@@ -186,9 +186,9 @@ def test_guest_that_announces_a_large_frame_loses_its_connection(
             await guest.hear_end()
             await guest.close()
             first, address = porter.dialled[-1], address_of(alice)
-            again = replace(first, secret=b"", nonce=b"n" * 16, to=alice.life.start)
+            again = replace(first, secret=b"", nonce=b"n" * 16, to=alice.driver.network.start)
             for key, is_its in ((b"?" * 16, False), (SECRET, True)):
-                hello = proven(key, DIAL, again, alice.life.process)
+                hello = proven(key, DIAL, again, alice.driver.process)
                 guest = await RawPeer.connect(address)
                 await guest.send(encode_hello(DOMAIN, hello))
                 answer = said(await guest.hear_frame())
@@ -209,7 +209,7 @@ def test_guest_that_says_nothing_whole_goes(
         async with visited() as (nodes, porter):
             drips = await porter.visit(address_of(nodes["alice"]), "drips")
             acknowledges = await porter.visit(address_of(nodes["alice"]), "acknowledges")
-            alice = nodes["alice"].life.mesh
+            alice = nodes["alice"].driver.mesh
             assert sum(peer.is_guest for peer in alice.peers.values()) == 2
 
             async def drip() -> None:
@@ -274,7 +274,7 @@ def test_guest_that_asks_and_does_not_read_goes(
             with suppress(ConnectionError):
                 for _ in range(10_000):
                     await guest.say(asked)
-            mesh = nodes["alice"].life.mesh
+            mesh = nodes["alice"].driver.mesh
             await until(lambda: me not in mesh.peers, "it is gone")
             await guest.close()
 

@@ -8,7 +8,7 @@ import pytest
 from tests.net.harness import QUICK, LoopFactory, choir, play
 
 from antiphon.membership.failure_detector import Timing
-from antiphon.net.heartbeat import Lateness
+from antiphon.net.driver.heartbeat import Lateness
 
 pytestmark = pytest.mark.net
 

@@ -22,9 +22,9 @@ from tests.net.raw_peer import infiltrated
 
 from antiphon import Group, Letter, Message, Order, Request, UsageError, View
 from antiphon.core.records import PAYLOAD_BYTES_MAX
-from antiphon.net import stream
-from antiphon.net.node import Node
-from antiphon.net.stream import Event
+from antiphon.net.process.node import Node
+from antiphon.net.stream import stream
+from antiphon.net.stream.events import Event
 from antiphon.stack.settings import Limits
 from antiphon.trace.verdict import Property, Status
 
@@ -40,7 +40,7 @@ async def until(condition: Callable[[], bool]) -> None:
 
 async def kill(node: Node) -> None:
     """End a member without a word to the others, and close its door."""
-    await node.life.close("killed by the test")
+    await node.driver.close("killed by the test")
     await node._listener.close()
 
 
@@ -322,7 +322,7 @@ def test_letters_wait_for_a_slow_reader(
             writer = asyncio.ensure_future(write())
             await asyncio.sleep(0.5)
             assert not writer.done()
-            assert bob.stream.unread_bytes < 128 * 1024
+            assert bob._local.stream.unread_bytes < 128 * 1024
             reader = Reader(bob)
             await until(lambda: len(reader.letters) == 40)
             await writer

@@ -40,8 +40,8 @@ from antiphon import (
 )
 from antiphon.core.ids import ProcessId
 from antiphon.core.runs import Run
-from antiphon.net.joining import make_node
-from antiphon.net.node import Node
+from antiphon.net.process.joining import make_node
+from antiphon.net.process.node import Node
 from antiphon.stack.effects import Effect
 
 pytestmark = pytest.mark.net
@@ -73,18 +73,20 @@ class Reader:
 
 def shut_out_carol(nodes: Nodes) -> None:
     """Have alice take carol, who lives, for dead."""
-    life = nodes["alice"].life
-    life.on_dead(next(peer for peer in life.mesh.members if peer.process.name == "carol"), "so")
+    network = nodes["alice"].driver.network
+    network.on_dead(
+        next(peer for peer in network.mesh.members if peer.process.name == "carol"), "so"
+    )
 
 
 async def hold_up_carol(nodes: Nodes, monkeypatch: pytest.MonkeyPatch) -> None:
     """Have carol wait until bob, who does not read, acknowledges a letter."""
-    monkeypatch.setattr("antiphon.net.stream.UNREAD_BYTES_MAX", 100)
+    monkeypatch.setattr("antiphon.net.stream.stream.UNREAD_BYTES_MAX", 100)
     alice, bob, carol = (node.group for node in nodes.values())
     await alice.cbcast_many([b"x"] * 10)
-    await until(lambda: bob.stream.is_full, "bob reads nothing")
+    await until(lambda: bob._local.stream.is_full, "bob reads nothing")
     await carol.send("bob", b"hello?")
-    assert not nodes["carol"].life.member.may_multicast  # type: ignore[union-attr]
+    assert not nodes["carol"].driver.member.may_multicast  # type: ignore[union-attr]
 
 
 async def _end(nodes: Sequence[Node], readers: Sequence[Reader]) -> None:
@@ -111,7 +113,7 @@ def test_request_that_waits_when_its_process_is_excluded_was_done_by_nobody(
         await until(lambda: b"sent" in readers[0].said, "alice is asked")
         await hold_up_carol(nodes, monkeypatch)
         waiting = asyncio.ensure_future(carol.call(b"waiting", timeout_s=None))
-        await until(lambda: nodes["carol"].sending.queue.waiting, "it waits")
+        await until(lambda: nodes["carol"].local_group.sending.queue.waiting, "it waits")
         shut_out_carol(nodes)
         with pytest.raises(DefiniteCallError, match="never went out"):
             await waiting
@@ -130,7 +132,7 @@ EXPECTED: dict[str, type] = {
     "transaction": InDoubtError,
     "reply": type(None),  # nobody waits for that to go out
 }
-"""What whoever said something is told when its life ends."""
+"""What whoever said something is told when its incarnation ends."""
 
 
 @pytest.mark.parametrize("what", EXPECTED)
@@ -157,8 +159,8 @@ def test_what_a_tool_wanted_to_say_in_an_earlier_life_is_never_said(
             said = asyncio.ensure_future(committers["carol"].begin(b"old"))
         else:
             reader.open[0].answer(b"old")
-        await until(lambda: nodes["carol"].sending.queue.waiting, "it waits")
-        old = nodes["carol"].life
+        await until(lambda: nodes["carol"].local_group.sending.queue.waiting, "it waits")
+        old = nodes["carol"].driver
         shut_out_carol(nodes)
         await until(lambda: old.is_over, "carol is out")
         await asyncio.wait([said])
@@ -180,8 +182,8 @@ def test_what_a_tool_wanted_to_say_in_an_earlier_life_is_never_said(
 def _spy(node: Node) -> list[bytes]:
     """Return a list of all that a node's tools are handed from now on."""
     heard: list[bytes] = []
-    assert node.life.endpoint is not None
-    ports = node.life.endpoint.ports
+    assert node.driver.endpoint is not None
+    ports = node.driver.endpoint.ports
     deliver = ports.deliver
 
     def listen(sender: ProcessId, run: Run, now_us: int) -> list[Effect]:
@@ -190,7 +192,7 @@ def _spy(node: Node) -> list[bytes]:
 
     spied = Mock(wraps=ports)
     spied.deliver = listen
-    node.life.endpoint.ports = spied
+    node.driver.endpoint.ports = spied
     return heard
 
 
@@ -206,7 +208,7 @@ def test_replier_that_has_something_to_send_asks_for_the_acknowledgement(
             readers = [Reader(node.group) for node in nodes.values()]
             alice, bob, _ = (node.group for node in nodes.values())
             await alice.call(b"?")
-            letters = nodes["bob"].life.member.letters  # type: ignore[union-attr]
+            letters = nodes["bob"].driver.member.letters  # type: ignore[union-attr]
             assert letters.waiting_for is not None, "nobody has asked for it yet"
             if what == "send":
                 await bob.send("carol", b"next")

@@ -78,7 +78,7 @@ LIES = {
     ),
     "messages after farewell": (_frames(farewell(), _GOOD), "after it has said bye"),
     "farewell twice": (_frames(farewell(), farewell()), "after it has said bye"),
-    "greets twice": (_frames(handshake()), "greets twice"),
+    "greets twice": (_frames(handshake()), "a second handshake"),
     "an unknown version": (_frames(bytes([VERSION + 1]) + _GOOD[1:]), "version 2"),
     "an unknown kind": (_frames(_GOOD[:1] + b"\x63" + _GOOD[2:]), "unknown kind 99"),
     "an empty frame": (_frames(b""), "too short"),
@@ -142,7 +142,9 @@ def test_stamp_that_is_wrong_further_on_does_not_hit_an_honest_member(
         async with infiltrated(tmp_path) as group:
             alice, bob = group.honest
             await group.to["bob"].send(runs(run(stamp=((0, 1), (1, 5)))))
-            await until(lambda: bob.group.view.number > 1 or bob.held_runs, "it has arrived")
+            await until(
+                lambda: bob.group.view.number > 1 or bob.local_group.held_runs, "it has arrived"
+            )
             await exchange([alice, bob])
             await _go_on_without_carol(group)
 
@@ -158,7 +160,7 @@ def test_promise_of_what_another_may_still_say_is_only_held(
         async with infiltrated(tmp_path) as group:
             alice, bob = group.honest
             await group.to["alice"].send(runs(run(stamp=((1, 2),), payloads=[b"after two"])))
-            await until(lambda: alice.held_runs == 1, "carol's run is held")
+            await until(lambda: alice.local_group.held_runs == 1, "carol's run is held")
             for word in (b"one", b"two", b"three"):
                 await bob.group.cbcast(word)
             got = await read_payloads(alice.group, 4)
@@ -252,10 +254,10 @@ def test_one_who_was_given_up_is_told_so(loop_factory: LoopFactory) -> None:
             alice = group.nodes["alice"]
             await group.to["alice"].send(runs(run(2)))
             await until_view(alice, ["alice", "bob"])
-            await until(lambda: len(alice.life.mesh.peers) == 1, "alice has forgotten carol")
+            await until(lambda: len(alice.driver.mesh.peers) == 1, "alice has forgotten carol")
             carol = founders(group.addresses)[CAROL]
             again = await RawPeer.connect(address_of(alice))
-            await again.send(handshake(carol, view=1, to=alice.life.start), _GOOD)
+            await again.send(handshake(carol, view=1, to=alice.driver.network.start), _GOOD)
             assert await again.hear_end()
             await again.close()
             asking = await RawPeer.connect(address_of(alice))

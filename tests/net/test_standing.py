@@ -19,7 +19,7 @@ from tests.net.harness import (
 )
 
 from antiphon import CallError, DefiniteCallError, ExcludedError, Group, UsageError, View
-from antiphon.net.entering import Entrance
+from antiphon.net.process.bootstrap import Bootstrap
 
 pytestmark = pytest.mark.net
 
@@ -28,8 +28,10 @@ BLOCKED = View(1, ("alice",), primary=False, missing=("bob", "carol"))
 
 def shut_out_carol(nodes: Nodes) -> None:
     """Have alice take carol, who lives, for dead."""
-    life = nodes["alice"].life
-    life.on_dead(next(peer for peer in life.mesh.members if peer.process.name == "carol"), "so")
+    network = nodes["alice"].driver.network
+    network.on_dead(
+        next(peer for peer in network.mesh.members if peer.process.name == "carol"), "so"
+    )
 
 
 async def views_of(group: Group) -> list[View]:
@@ -48,11 +50,11 @@ def test_blocked_view_says_whom_it_misses(
         alice = nodes["alice"].group
         reading = asyncio.ensure_future(views_of(alice))
         for name in ("bob", "carol"):
-            await nodes[name].life.close("killed by the test")
+            await nodes[name].driver.close("killed by the test")
             await nodes[name]._listener.close()
         await until(lambda: not alice.view.primary, "alice is blocked")
         assert alice.view == BLOCKED
-        nodes["alice"].on_block(None)
+        nodes["alice"].local_group.on_block(None)
         assert alice.view == View(1, TRIO)
         await stop_all(list(nodes.values()))
         return await reading
@@ -93,7 +95,7 @@ def test_who_was_excluded_is_in_no_primary_view(loop_factory: LoopFactory) -> No
         async with choir(timing=QUICK) as nodes:
             carol = nodes["carol"].group
             shut_out_carol(nodes)
-            await until(lambda: nodes["carol"]._error is not None, "carol knows")
+            await until(lambda: nodes["carol"].local_group.error is not None, "carol knows")
             assert not carol.view.primary
             with pytest.raises(ExcludedError):
                 await views_of(carol)
@@ -102,18 +104,18 @@ def test_who_was_excluded_is_in_no_primary_view(loop_factory: LoopFactory) -> No
     play(loop_factory, scene())
 
 
-def test_who_is_between_two_lives_is_in_no_primary_view(
+def test_who_is_between_two_incarnations_is_in_no_primary_view(
     loop_factory: LoopFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Until it is a member again."""
     gate = asyncio.Event()
-    entered = Entrance._until_read
+    entered = Bootstrap._until_read
 
-    async def wait(entrance: Entrance) -> None:
+    async def wait(entrance: Bootstrap) -> None:
         await gate.wait()
         await entered(entrance)
 
-    monkeypatch.setattr(Entrance, "_until_read", wait)
+    monkeypatch.setattr(Bootstrap, "_until_read", wait)
 
     async def scene() -> None:
         nodes = make_choir(free_addresses(), timing=QUICK, rejoin=True)
@@ -143,7 +145,7 @@ def test_lost_majority_is_told_at_both_ends(loop_factory: LoopFactory) -> None:
         await start_all(list(nodes.values()))
         alice = nodes["alice"].group
         for name in ("bob", "carol"):
-            await nodes[name].life.close("killed by the test")
+            await nodes[name].driver.close("killed by the test")
             await nodes[name]._listener.close()
         await until(lambda: not alice.view.primary, "alice is blocked")
         with pytest.raises(DefiniteCallError) as blocked:

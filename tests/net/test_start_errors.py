@@ -23,8 +23,8 @@ from tests.net.raw_peer import RawPeer, RawSenior, carol, handshake
 
 from antiphon import UsageError, join
 from antiphon.core.frames import VERSION
-from antiphon.net.joining import make_node
-from antiphon.net.node import Node
+from antiphon.net.process.joining import make_node
+from antiphon.net.process.node import Node
 from antiphon.net.session import dialler
 
 pytestmark = pytest.mark.net
@@ -285,7 +285,7 @@ def test_seed_that_is_no_member_is_named(loop_factory: LoopFactory) -> None:
 
 
 def test_started_node_cannot_be_started_again(loop_factory: LoopFactory) -> None:
-    """Neither while it runs, nor while it connects, nor after its stop; the first life goes on."""
+    """Neither while it runs, nor while it connects, nor after its stop; the first start goes on."""
 
     async def scene() -> None:
         async with choir() as nodes:

@@ -42,9 +42,9 @@ STRANGERS = {
     "an address that is none": (with_length(handshake(carol("nowhere"))), "beyond this machine"),
     "a former member": (with_length(handshake(view=1)), "carol is no member"),
     "a session of nobody": (with_length(handshake(to=5)), "does not know of"),
-    "messages, ungreeted": (with_length(runs(run())), "before it has greeted"),
-    "a farewell, ungreeted": (with_length(farewell()), "before it has greeted"),
-    "a control message, ungreeted": (with_length(control(Out(9))), "before it has greeted"),
+    "messages, ungreeted": (with_length(runs(run())), "before its handshake"),
+    "a farewell, ungreeted": (with_length(farewell()), "before its handshake"),
+    "a control message, ungreeted": (with_length(control(Out(9))), "before its handshake"),
 }
 
 
@@ -94,7 +94,7 @@ def test_silent_stranger_is_turned_away_in_time(
             assert {node.group.view.number for node in nodes.values()} == {1}
 
     play(loop_factory, scene())
-    assert "it never greeted" in caplog.text
+    assert "it never sent a handshake" in caplog.text
     _check_untroubled(tmp_path, caplog)
 
 
@@ -140,7 +140,7 @@ def test_impostor_with_a_members_id_harms_nobody(loop_factory: LoopFactory, tmp_
             claims: list[dict[str, Any]] = [{"view": 1}, {"view": 1, "is_asking": True}, {}]
             for fields in claims:
                 impostor = await RawPeer.connect(address_of(alice))
-                await impostor.send(handshake(bob.life.process, start=99, **fields))
+                await impostor.send(handshake(bob.driver.process, start=99, **fields))
                 heard = decode_frame(await impostor.hear_frame())
                 assert isinstance(heard, Hello)
                 assert (heard.handshake.to, heard.handshake.proof) == (0, b"")

@@ -73,7 +73,10 @@ def test_messages_and_batches_mix(seed: int, loop_factory: LoopFactory) -> None:
                     words = [b"%d" % random.randrange(1000) for _ in range(random.randrange(1, 9))]
                     await alice.cbcast_many(words)
                     expected += words
-                    await until(lambda: bob.stream._unread or bob.stream._head, "it has arrived")
+                    await until(
+                        lambda: bob._local.stream._unread or bob._local.stream._head,
+                        "it has arrived",
+                    )
                 if len(got) == len(expected):
                     continue
                 match random.randrange(4):
@@ -96,7 +99,7 @@ def test_reader_that_was_overtaken_while_waiting_gets_the_next(loop_factory: Loo
         async with choir(["alice"]) as nodes:
             group = nodes["alice"].group
             waiting = asyncio.ensure_future(_next_batch(group))
-            await until(lambda: group.stream._waiter is not None, "a reader waits")
+            await until(lambda: group._local.stream._waiter is not None, "a reader waits")
             await group.cbcast(b"taken")
             assert await read_payloads(group, 1) == [b"taken"]
             await asyncio.sleep(0)
@@ -128,7 +131,7 @@ def test_two_waiting_tasks_are_told_to_share(loop_factory: LoopFactory) -> None:
         async with choir(DUET) as nodes:
             alice, bob = (nodes[name].group for name in DUET)
             first = asyncio.ensure_future(read_payloads(bob, 1))
-            await until(lambda: bob.stream._waiter is not None, "a reader waits")
+            await until(lambda: bob._local.stream._waiter is not None, "a reader waits")
             with pytest.raises(UsageError, match="read it in one"):
                 await read(bob, 1)
             with pytest.raises(UsageError, match="read it in one"):
@@ -147,11 +150,11 @@ def test_cancelled_reader_takes_nothing_with_it(moment: str, loop_factory: LoopF
         async with choir(DUET) as nodes:
             group = nodes["alice"].group
             reader = asyncio.ensure_future(read(group, 1))
-            await until(lambda: group.stream._waiter is not None, "a reader waits")
+            await until(lambda: group._local.stream._waiter is not None, "a reader waits")
             if moment == "before":
                 reader.cancel()
             await group.cbcast(b"la")
-            nodes["alice"].flush()
+            nodes["alice"].local_group.flush()
             reader.cancel()
             await asyncio.wait([reader])
             assert reader.cancelled()
@@ -167,7 +170,7 @@ def test_own_message_is_there_at_once(
 
     Unless the event loop has had no turn for long: then that comes first.
     """
-    monkeypatch.setattr("antiphon.net.stream._TURN_S", 60.0)
+    monkeypatch.setattr("antiphon.net.stream.stream._TURN_S", 60.0)
 
     async def scene() -> None:
         async with choir() as nodes:
@@ -215,9 +218,11 @@ def test_message_does_not_depend_on_what_arrives_after_it(loop_factory: LoopFact
     async def scene() -> None:
         async with infiltrated() as group:
             alice = group.nodes["alice"]
-            carols = alice.life.mesh.peers[founders(group.addresses)[CAROL]]
+            carols = alice.driver.mesh.peers[founders(group.addresses)[CAROL]]
             await alice.group.cbcast(b"before")
-            alice.life.on_frame(carols, decode_frame(runs(run())))  # in the same turn of the loop
+            alice.driver.network.on_frame(
+                carols, decode_frame(runs(run()))
+            )  # in the same turn of the loop
             await alice.group.cbcast(b"after")
             stamps: dict[bytes, Stamp] = {}
             while len(stamps) < 2:
@@ -326,7 +331,7 @@ def test_largest_message_works(loop_factory: LoopFactory) -> None:
             alice, bob = (nodes[name].group for name in DUET)
             reader = asyncio.ensure_future(read_payloads(bob, 4))
             own = asyncio.ensure_future(read_payloads(alice, 4))
-            await until(lambda: alice.stream._waiter is not None, "alice reads")
+            await until(lambda: alice._local.stream._waiter is not None, "alice reads")
             await alice.cbcast(small)
             await alice.cbcast(large)
             await alice.cbcast_many([small, large])

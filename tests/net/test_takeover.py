@@ -40,7 +40,7 @@ from antiphon.core.errors import PeerError
 from antiphon.core.frames import Hello, decode_frame, encode_control, encode_hello
 from antiphon.core.handshake import Handshake
 from antiphon.core.ids import ProcessId
-from antiphon.net.node import Node
+from antiphon.net.process.node import Node
 from antiphon.net.session import credentials, listener
 from antiphon.net.session.credentials import (
     ANSWER,
@@ -61,7 +61,7 @@ GARBAGE = b"\xff" * 50
 
 
 def _link(one: Node, other: Node) -> PeerLink | None:
-    return one.life.mesh.peers[other.life.process].link
+    return one.driver.mesh.peers[other.driver.process].link
 
 
 async def _ask(address: str, **fields: Any) -> Handshake:
@@ -80,9 +80,11 @@ def test_asking_and_guessing_takes_nobodys_session(loop_factory: LoopFactory) ->
         async with choir() as nodes:
             alice, bob = nodes["alice"], nodes["bob"]
             await exchange(list(nodes.values()))
-            link, bobs = _link(alice, bob), bob.life.process
+            link, bobs = _link(alice, bob), bob.driver.process
             assert link is not None
-            told = await _ask(address_of(alice), process=bobs, start=bob.life.start, view=1)
+            told = await _ask(
+                address_of(alice), process=bobs, start=bob.driver.network.start, view=1
+            )
             assert (told.secret, told.proof, told.received) == (b"", b"", 0)
             other = await _ask(address_of(alice), process=bobs, start=9, view=1)
             assert (other.to, other.knows_other) == (0, True)
@@ -91,7 +93,9 @@ def test_asking_and_guessing_takes_nobodys_session(loop_factory: LoopFactory) ->
                 guess: dict[str, Any] = {"to": told.start, "received": received}
                 if received % 2:
                     guess |= {"nonce": draw_secret(SYSTEM), "proof": draw_secret(SYSTEM)}
-                await stranger.send(handshake(bobs, start=bob.life.start, view=1, **guess))
+                await stranger.send(
+                    handshake(bobs, start=bob.driver.identity.start, view=1, **guess)
+                )
                 await stranger.say(GARBAGE)
                 assert said(await stranger.hear_frame()).to == 0
                 await stranger.close()
@@ -145,7 +149,9 @@ def test_asking_in_a_members_name_does_not_cut_its_link(
             link = _link(alice, bob)
             assert link is not None
             for _ in range(20):
-                await _ask(address_of(alice), process=bob.life.process, start=bob.life.start)
+                await _ask(
+                    address_of(alice), process=bob.driver.process, start=bob.driver.network.start
+                )
             assert _link(alice, bob) is link
             assert not link.is_dropped
 
@@ -170,7 +176,7 @@ def test_claims_are_looked_into_now_and_then(
             loop = asyncio.get_running_loop()
             began = loop.time()
             for number in range(200):
-                claim = handshake(bob.life.process, start=99, view=1, is_asking=bool(number % 2))
+                claim = handshake(bob.driver.process, start=99, view=1, is_asking=bool(number % 2))
                 stranger = await RawPeer.connect(address_of(alice))
                 await stranger.send(claim)
                 await stranger.hear_end()
@@ -198,7 +204,7 @@ def test_first_handshake_whose_answer_was_lost_is_believed_again(
             await second.send(encode_hello(DOMAIN, porter.dialled[-1]))
             assert said(await second.hear_frame()).to == CAROLS_START
             await first.hear_end()
-            dora = alice.life.mesh.peers[porter.dialled[-1].process]
+            dora = alice.driver.mesh.peers[porter.dialled[-1].process]
             assert dora.secret == porter.dialled[-1].secret
             for peer in (first, second):
                 await peer.close()
@@ -275,7 +281,7 @@ def test_nothing_proves_nothing() -> None:
 
 
 class _Life:
-    """As much of a life as greets."""
+    """As much of an incarnation as greets."""
 
     process, domain = ALICE, DOMAIN
 
@@ -328,7 +334,9 @@ def test_stranger_in_a_dead_members_place_cannot_say_that_the_group_has_gone_on(
         await start_all(list(nodes.values()))
         await exchange(list(nodes.values()))
         for node in (bob, carol):
-            alice.life.on_dead(alice.life.mesh.peers[node.life.process], "a test says so")
+            alice.driver.network.on_dead(
+                alice.driver.mesh.peers[node.driver.process], "a test says so"
+            )
         assert not alice.group.view.primary
         for node in (bob, carol):
             await node._end("killed")
@@ -353,7 +361,7 @@ def test_stranger_in_a_dead_members_place_cannot_say_that_the_group_has_gone_on(
         host, port = address.split(":")
         async with await asyncio.start_server(answer, host, int(port)):
             await until(lambda: asked >= 3, "the blocked one has asked")
-            assert not alice.life.is_over
+            assert not alice.driver.is_over
         await alice.stop()
         return asked
 

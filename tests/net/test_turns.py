@@ -28,7 +28,7 @@ from antiphon import (
     UsageError,
 )
 from antiphon.core.ids import ProcessId
-from antiphon.net.node import Node
+from antiphon.net.process.node import Node
 from antiphon.stack.settings import Limits
 
 pytestmark = pytest.mark.net
@@ -147,7 +147,7 @@ async def _leave(nodes: Sequence[Node], readers: Sequence[Reader]) -> None:
 async def _write_in_vain(alice: Group, bob: Group, carol: Group) -> None:
     """Have alice send a letter to bob, who reads nothing, and so acknowledges nothing."""
     await carol.cbcast_many([b"x"] * 10)
-    await until(lambda: bob.stream.is_full, "bob reads nothing")
+    await until(lambda: bob._local.stream.is_full, "bob reads nothing")
     await alice.send("bob", b"hello?")
 
 
@@ -155,7 +155,7 @@ def test_tool_that_waits_for_a_letter_gives_its_debtor_up(
     loop_factory: LoopFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A decision does not wait for ever for a member that does not read, though no task waits."""
-    monkeypatch.setattr("antiphon.net.stream.UNREAD_BYTES_MAX", 100)
+    monkeypatch.setattr("antiphon.net.stream.stream.UNREAD_BYTES_MAX", 100)
 
     async def scene() -> None:
         timing = replace(QUICK, stall_us=500_000)
@@ -178,7 +178,7 @@ def test_request_that_never_went_out_is_taken_back(
     loop_factory: LoopFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It waits behind a letter until its time is up: nobody has done it, nor does anybody later."""
-    monkeypatch.setattr("antiphon.net.stream.UNREAD_BYTES_MAX", 100)
+    monkeypatch.setattr("antiphon.net.stream.stream.UNREAD_BYTES_MAX", 100)
 
     async def scene() -> None:
         async with choir(TRIO) as nodes:
@@ -209,10 +209,10 @@ def test_multicast_of_another_order_ends_when_its_process_stops(loop_factory: Lo
         alice, *others = nodes.values()
         await start_all([alice, *others])
         for node in others:
-            await node.end_life("crash")
+            await node.end_incarnation("crash")
             await node._listener.close()
         await until(lambda: not alice.group.view.primary, "alice is blocked")
-        alice.group.pending.append(b"collected before that")
+        alice.local_group.sending.pending.payloads.append(b"collected before that")
         sending = asyncio.ensure_future(alice.group.abcast(b"and then"))
         await asyncio.sleep(0.1)
         assert not sending.done()
@@ -252,7 +252,7 @@ def test_blocked_view_is_nobodys_debt(loop_factory: LoopFactory) -> None:
         alice, bob, carol = nodes.values()
         await start_all([alice, bob, carol])
         readers = [Reader(node.group) for node in (alice, bob)]
-        await carol.end_life("crash")
+        await carol.end_incarnation("crash")
         await carol._listener.close()
         sending = asyncio.ensure_future(alice.group.cbcast(b"on"))
         await until_view(alice, DUET)
@@ -269,7 +269,7 @@ def test_calls_that_wait_behind_a_letter_hold_their_caller_up(
     loop_factory: LoopFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Those that want no reply too: what waits to be sent is bounded, whoever sends it."""
-    monkeypatch.setattr("antiphon.net.stream.UNREAD_BYTES_MAX", 100)
+    monkeypatch.setattr("antiphon.net.stream.stream.UNREAD_BYTES_MAX", 100)
 
     async def scene() -> None:
         async with choir(TRIO, limits=Limits(queued_bytes=10_000)) as nodes:
@@ -284,7 +284,7 @@ def test_calls_that_wait_behind_a_letter_hold_their_caller_up(
             calling = asyncio.ensure_future(call())
             await asyncio.sleep(0.2)
             assert not calling.done()
-            assert len(nodes["alice"].sending.queue.waiting) < 15
+            assert len(nodes["alice"].local_group.sending.queue.waiting) < 15
             readers.append(Reader(bob))
             await calling
             await until(lambda: len(readers[1].requests) == 50, "carol is asked all")

@@ -1,4 +1,4 @@
-"""What was sent in a life that has ended never goes out, and its sender is told (``Unsent``)."""
+"""What was sent in an ended incarnation never goes out, and its sender is told (``Unsent``)."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -32,8 +32,8 @@ from antiphon import (
     Unsent,
     UsageError,
 )
-from antiphon.net.node import Node
-from antiphon.net.stream import Event
+from antiphon.net.process.node import Node
+from antiphon.net.stream.events import Event
 from antiphon.stack.send_queue import SendQueue
 
 pytestmark = pytest.mark.net
@@ -95,23 +95,25 @@ class Persistent(Reader):
 
 def shut_out_carol(nodes: Nodes) -> None:
     """Have alice take carol, who lives, for dead."""
-    life = nodes["alice"].life
-    life.on_dead(next(peer for peer in life.mesh.members if peer.process.name == "carol"), "so")
+    network = nodes["alice"].driver.network
+    network.on_dead(
+        next(peer for peer in network.mesh.members if peer.process.name == "carol"), "so"
+    )
 
 
 def is_open(node: Node) -> bool:
     """Whether a node is in a view that nobody leaves."""
-    return node.life.member is not None and not node.life.is_over and node.life.member.is_open
+    return node.driver.member is not None and not node.driver.is_over and node.driver.member.is_open
 
 
 async def hold_up_carol(nodes: Nodes, monkeypatch: pytest.MonkeyPatch) -> None:
     """Have carol wait until bob, who does not read, acknowledges a letter."""
-    monkeypatch.setattr("antiphon.net.stream.UNREAD_BYTES_MAX", 100)
+    monkeypatch.setattr("antiphon.net.stream.stream.UNREAD_BYTES_MAX", 100)
     alice, bob, carol = (node.group for node in nodes.values())
     await alice.cbcast_many([b"x"] * 10)
-    await until(lambda: bob.stream.is_full, "bob reads nothing")
+    await until(lambda: bob._local.stream.is_full, "bob reads nothing")
     await carol.send("bob", b"hello?")
-    assert not nodes["carol"].life.member.may_multicast  # type: ignore[union-attr]
+    assert not nodes["carol"].driver.member.may_multicast  # type: ignore[union-attr]
 
 
 async def _end(nodes: Nodes, readers: Sequence[Reader]) -> None:
@@ -149,7 +151,7 @@ def test_response_does_not_go_out_where_its_call_was_never_heard(
         assert told.to == ("", "dave", "")
         await until(lambda: carol.kinds[-1] == "View", "carol reads on")
         place = carol.kinds.index("Unsent")
-        assert place == len(carol.kinds) - 2, "just before the first view of the new life"
+        assert place == len(carol.kinds) - 2, "just before the first view of the new incarnation"
         for reader in (alice, bob):
             assert b"question" not in reader.said
             assert not {b"first answer", b"second answer", b"for dave"} & set(reader.said)
@@ -159,10 +161,10 @@ def test_response_does_not_go_out_where_its_call_was_never_heard(
     play(loop_factory, scene())
 
 
-def test_answer_of_a_reader_that_lags_behind_is_not_sent_in_the_next_life(
+def test_answer_of_a_reader_that_lags_behind_is_not_sent_in_the_next_incarnation(
     loop_factory: LoopFactory,
 ) -> None:
-    """What the reader answers before it has come to the new view belongs to the old life."""
+    """What the reader answers before it has come to the new view belongs to the old incarnation."""
 
     async def scene() -> None:
         nodes = make_choir(free_addresses(), timing=QUICK, rejoin=True)
@@ -186,7 +188,7 @@ def test_answer_of_a_reader_that_lags_behind_is_not_sent_in_the_next_life(
         with pytest.raises(UsageError, match="do that after the next view"):
             await committers[2].begin(b"together")
         carol.may_read.set()
-        await until(lambda: carol.kinds.count("View") == 2, "carol has come to the new life")
+        await until(lambda: carol.kinds.count("View") == 2, "carol has come to the new one")
         assert carol.unsent() == (
             (b"answer", b"answer in order", b"answer to one"), ("", "", "alice")
         )  # fmt: skip
@@ -202,7 +204,7 @@ def test_answer_of_a_reader_that_lags_behind_is_not_sent_in_the_next_life(
 def test_request_of_an_earlier_life_is_not_answered_in_the_next(
     loop_factory: LoopFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The number of a call says nothing to a caller that counts anew, or to another life."""
+    """The number of a call says nothing to a caller that counts anew, or to another incarnation."""
 
     async def scene() -> None:
         nodes = make_choir(free_addresses(), timing=QUICK, rejoin=True)
@@ -212,7 +214,7 @@ def test_request_of_an_earlier_life_is_not_answered_in_the_next(
         await until(lambda: "Request" in readers[2].kinds, "carol is asked")
         shut_out_carol(nodes)
         await until_view(nodes["carol"], REUNITED)
-        await until(lambda: readers[2].kinds.count("View") == 2, "carol has come to the new life")
+        await until(lambda: readers[2].kinds.count("View") == 2, "carol has come to the new one")
         sent: list[object] = []
         (request,) = (event for event in readers[2].events if isinstance(event, Request))
         with monkeypatch.context() as patched:
@@ -235,7 +237,9 @@ def test_program_that_never_reads_sends_in_the_life_that_is(loop_factory: LoopFa
         await start_all(list(nodes.values()))
         readers = [Reader(nodes[name].group) for name in SURVIVORS]
         shut_out_carol(nodes)
-        await until(lambda: nodes["carol"].view and not is_open(nodes["carol"]), "it is out")
+        await until(
+            lambda: nodes["carol"].local_group.view and not is_open(nodes["carol"]), "it is out"
+        )
         await nodes["carol"].group.cbcast(b"still here")
         await until(lambda: readers[0].said == [b"still here"], "alice has it")
         await _end(nodes, readers)

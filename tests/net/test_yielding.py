@@ -9,7 +9,7 @@ import pytest
 from tests.net.harness import LoopFactory, choir, play, until
 
 from antiphon import Group, Message, Order
-from antiphon.net.group import CUTS_PER_YIELD
+from antiphon.net.group.collecting import CUTS_PER_YIELD
 
 pytestmark = pytest.mark.net
 
@@ -79,7 +79,7 @@ def test_reader_that_begins_after_the_sender_is_heard_of_in_time(
     loop_factory: LoopFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A sender in two orders by turns is not told that nobody reads, before anybody could."""
-    monkeypatch.setattr("antiphon.net.stream.UNREAD_BYTES_MAX", 100_000)
+    monkeypatch.setattr("antiphon.net.stream.stream.UNREAD_BYTES_MAX", 100_000)
 
     async def scene() -> None:
         async with choir(DUET) as nodes:

@@ -94,7 +94,7 @@ def test_minority_is_blocked_and_comes_back() -> None:
 
 @pytest.mark.parametrize("silently", [False, True])
 def test_process_that_was_killed_can_be_started_again(silently: bool) -> None:
-    """It is noticed at once or after the timeout; started again, it is a later life."""
+    """It is noticed at once or after the timeout; started again, it is a later incarnation."""
     with Cluster(seed=3) as cluster:
         groups = cluster.found("room", *TRIO)
         for name in TRIO:

@@ -17,8 +17,8 @@ from typing import cast
 import msgspec
 
 from antiphon.bench.spec import CallReport, CallSpec
-from antiphon.net.group import Group
-from antiphon.net.joining import join, run
+from antiphon.net.group.group import Group
+from antiphon.net.process.joining import join, run
 
 _LENGTH = struct.Struct("<I")
 

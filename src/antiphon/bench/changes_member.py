@@ -11,9 +11,9 @@ import time
 
 import msgspec
 
-from antiphon.net.joining import make_node, run
-from antiphon.net.node import Node
-from antiphon.net.stream import Batch, View
+from antiphon.net.process.joining import make_node, run
+from antiphon.net.process.node import Node
+from antiphon.net.stream.events import Batch, View
 
 _PAYLOAD_BYTES = 200
 _BATCH = 64
@@ -88,7 +88,7 @@ async def _send(node: Node) -> None:
 async def _sample(node: Node, spec: MemberSpec, counts: dict[str, int]) -> None:
     while True:
         await asyncio.sleep(_SAMPLE_S)
-        member = node.life.member
+        member = node.driver.member
         kept = member.kept_bytes if member is not None else 0
         _print(Sample(spec.name, time.monotonic_ns(), counts["delivered"], kept))
 

@@ -14,9 +14,9 @@ import msgspec
 from antiphon.bench.raw_mesh import RawMesh
 from antiphon.bench.spec import Report, Spec
 from antiphon.core.runs import Order
-from antiphon.net.group import Group
-from antiphon.net.joining import join, run
-from antiphon.net.stream import Batch
+from antiphon.net.group.group import Group
+from antiphon.net.process.joining import join, run
+from antiphon.net.stream.events import Batch
 
 _ORDERS = {
     "antiphon-fifo": Order.FIFO,

@@ -15,10 +15,10 @@ import msgspec
 
 from antiphon.core.errors import AntiphonError
 from antiphon.core.runs import Order
-from antiphon.net.group import Group
-from antiphon.net.joining import make_node, run
-from antiphon.net.node import Node
-from antiphon.net.stream import Message, View
+from antiphon.net.group.group import Group
+from antiphon.net.process.joining import make_node, run
+from antiphon.net.process.node import Node
+from antiphon.net.stream.events import Message, View
 
 REPORT_S = 0.1
 
@@ -127,12 +127,12 @@ class Singer:
 
     def tell(self) -> None:
         """Say how this member stands."""
-        node, config = self._node, self._config
+        local, config = self._node.local_group, self._config
         said = config.message_count - self._left
         _say(
             Standing(
                 config.me, said, self._answers, self._delivered,
-                node.held_runs, node.held_count, self._view.number, self._view.members,
+                local.held_runs, local.held_count, self._view.number, self._view.members,
                 self._view.failed, self._view_ns,
             )
         )  # fmt: skip

@@ -1,1 +1,7 @@
-"""The real network: asyncio drivers for the pure machines of ``stack.py``."""
+"""The real network, on asyncio: driver and application's side of the machine in ``stack``.
+
+Rooms, each of which knows only those below it: ``process`` (once per process: listener,
+incarnations, bootstrap), ``group`` (once per group: sending, calls, commit, state), ``driver``
+(the machine's loop) beside ``application`` (events and arguments), ``session`` (who is at the other
+end, and what it has received), ``transport`` (connections and framing).
+"""

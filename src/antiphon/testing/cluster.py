@@ -26,9 +26,9 @@ from typing import Any, Self, TypeVar
 
 from antiphon.core.errors import UsageError
 from antiphon.core.ids import check_name
-from antiphon.net.group import Group
-from antiphon.net.joining import join
-from antiphon.net.stream import Event as StreamEvent
+from antiphon.net.group.group import Group
+from antiphon.net.process.joining import join
+from antiphon.net.stream.events import Event as StreamEvent
 from antiphon.net.transport.environment import Environment, set_environment
 from antiphon.oracle import judge
 from antiphon.testing.event_loop import OWNER, Owner, VirtualEventLoop

@@ -12,9 +12,9 @@ from collections.abc import AsyncIterator, Iterator
 
 from antiphon.core.errors import AntiphonError
 from antiphon.core.runs import Order
-from antiphon.net.committing import Committer
-from antiphon.net.group import Group
-from antiphon.net.stream import Message
+from antiphon.net.group.committing import Committer
+from antiphon.net.group.group import Group
+from antiphon.net.stream.events import Message
 
 PIECE_BYTES = 40
 """States are given in pieces, so that donors can die between two."""
@@ -25,7 +25,7 @@ _REFUSALS = 6
 
 
 class Tally:
-    """The state: how many messages of each life have been read."""
+    """The state: how many messages of each incarnation have been read."""
 
     def __init__(self) -> None:
         """Nothing has been read."""

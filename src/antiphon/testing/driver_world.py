@@ -19,8 +19,8 @@ import msgspec
 
 from antiphon.core.errors import AntiphonError, UsageError
 from antiphon.core.views import View
-from antiphon.net.committing import Committer
-from antiphon.net.group import Group
+from antiphon.net.group.committing import Committer
+from antiphon.net.group.group import Group
 from antiphon.oracle import judge
 from antiphon.testing.cluster import Cluster, Process
 from antiphon.testing.driver_application import Application, Voter
@@ -377,13 +377,13 @@ def _unlike(
 
 def is_cut_off(group: Group) -> bool:
     """Whether a process is blocked, or out and on its way back."""
-    is_over = group._node.life.is_over  # noqa: SLF001 - what it knows, not what it shows
+    is_over = group._local.driver.is_over  # noqa: SLF001 - what it knows, not what it shows
     return is_over or not group.view.primary or group.me not in group.view.members
 
 
 def latest_view(group: Group) -> View | None:
     """Return the last view agreed on, as far as a member knows."""
-    return group._node.life.latest  # noqa: SLF001 - what it knows, not what it shows
+    return group._local.driver.latest  # noqa: SLF001 - what it knows, not what it shows
 
 
 def examine_driver(scenario: DriverScenario) -> tuple[DriverFinding | None, list[Event]]:

@@ -1,4 +1,4 @@
-"""Credentials: how one life makes sure who is at the other end, and shows who it is.
+"""Credentials: how one incarnation makes sure who is at the other end, and shows who it is.
 
 Law: a process is who listens at its address; nobody else can while it lives. So a first handshake
 is believed when the process, asked there, knows the secret that it offers; an answer to a first
@@ -39,11 +39,11 @@ class Former(NamedTuple):
 
     secret: bytes
     hearer: ProcessId
-    """Which life of this process the other one knew."""
+    """Which incarnation of this process the other one knew."""
 
 
 class CredentialsOwner(Protocol):
-    """The life whose credentials they are."""
+    """The incarnation whose credentials they are."""
 
     process: ProcessId
     domain: int
@@ -55,7 +55,7 @@ class CredentialsOwner(Protocol):
 
 
 class Credentials:
-    """Of one life."""
+    """Of one incarnation."""
 
     def __init__(self, owner: CredentialsOwner, environment: Environment) -> None:
         """Know nobody."""
@@ -104,7 +104,7 @@ class Credentials:
         return answer, said.nonce == nonce and is_proven(secret, ANSWER, said, owner.process)
 
     async def confirm(self, handshake: Handshake) -> bool:
-        """Ask a process, where it listens, whether it is the one that has greeted here."""
+        """Ask a process, where it listens, whether it is the one that has dialled here."""
         try:
             answer, is_its = await self.ask(handshake.process, 0, handshake.secret, CONFIRM_S)
         except (OSError, PeerError):
@@ -112,7 +112,7 @@ class Credentials:
         said = answer.handshake
         return is_its and (said.process, said.start) == (handshake.process, handshake.start)
 
-    # Who is greeted.
+    # Who is dialled.
 
     def is_resumed(self, peer: Peer, handshake: Handshake) -> bool:
         """Tell whether a handshake is of the process with which the session is."""
@@ -159,11 +159,11 @@ class Credentials:
             del past[next(iter(past))]
 
     def inherit(self, former: "Credentials") -> None:
-        """Be able to tell whom an earlier life of this process knew that it is out."""
+        """Be able to tell whom an earlier incarnation of this process knew that it is out."""
         self._past = former.take_past()
 
     def take_past(self) -> "dict[ProcessId, Former]":
-        """Hand over what was shared with former peers: another life begins."""
+        """Hand over what was shared with former peers: another incarnation begins."""
         taken, self._past = self._past, {}
         return taken
 

@@ -43,7 +43,7 @@ _log = logging.getLogger("antiphon")
 
 
 class DiallerOwner(Protocol):
-    """What a dialler needs of the life that it serves."""
+    """What a dialler needs of the incarnation that it serves."""
 
     process: ProcessId
     domain: int
@@ -65,7 +65,7 @@ class DiallerOwner(Protocol):
 
 
 class Dialler:
-    """Reaches the peers of one life."""
+    """Reaches the peers of one incarnation."""
 
     def __init__(
         self,
@@ -119,7 +119,7 @@ class Dialler:
             await self._probe(peer)
 
     async def _dial(self, peer: Peer) -> None:
-        """Connect and greet; the answer decides (``on_handshake``)."""
+        """Connect, and send a handshake; the answer decides (``on_handshake``)."""
         owner = self._owner
         address = parse_address(peer.process.address)
         async with asyncio.timeout(HANDSHAKE_S):
@@ -170,7 +170,7 @@ class Dialler:
             return
         if answer.domain != owner.domain or answer.said is None or not is_its:
             return
-        # A later life of it shows the secret too, and knows if the group has gone on without us.
+        # A later incarnation shows the secret too, and knows if the group has gone on without us.
         is_it = peer is not None and is_same(peer, answer.handshake)
         if is_it or isinstance(answer.said, Out):
             owner.on_said(process, answer.said)

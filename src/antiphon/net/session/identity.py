@@ -1,4 +1,4 @@
-"""Who a process is in one life, and what it says of itself to others.
+"""Who a process is in one incarnation, and what it says of itself to others.
 
 Digests say in four bytes what processes must have been given alike.
 """
@@ -15,12 +15,12 @@ from antiphon.stack.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What does not change in a life."""
+    """What does not change in an incarnation."""
 
     group: str
     process: ProcessId
     start: int
-    """Drawn anew for every life, which tells it from any other under the same id."""
+    """Drawn anew for every incarnation, which tells it from any other under the same id."""
     settings: Settings
     founding_view: View | None = None
     """The view that this process founds with others, or alone."""

@@ -1,9 +1,9 @@
 """The listener: where other processes come in.
 
-Law: whoever connects has to greet, soon and briefly, and gets an answer. What follows depends on
-who it is: a member, or who may be one, goes on with its session; a joiner begins one; whoever
-only asks, or is out, or belongs elsewhere, has got its answer, and the connection ends. Nobody
-who is turned away changes anything for anybody else: claims are looked into, never believed.
+Law: whoever connects has to send a handshake, soon and briefly, and gets an answer. What follows
+depends on who it is: a member, or who may be one, goes on with its session; a joiner begins one;
+whoever only asks, or is out, or belongs elsewhere, has got its answer, and the connection ends.
+Nobody who is turned away changes anything for anybody else: claims are looked into, not believed.
 
 A session is begun only with who confirms, asked where it listens, that it has dialled, and taken up
 only by who knows its secret (``credentials``). Those who have not got that far are few at a time:
@@ -45,7 +45,7 @@ _log = logging.getLogger("antiphon")
 
 
 class Host(Protocol):
-    """What a listener needs of the life that visitors come to see."""
+    """What a listener needs of the incarnation that visitors come to see."""
 
     process: ProcessId
     start: int
@@ -53,7 +53,10 @@ class Host(Protocol):
     founding: int
     identity: Identity
     mesh: Mesh
-    is_over: bool
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the incarnation has ended."""
 
     @property
     def is_founding(self) -> bool:
@@ -80,7 +83,7 @@ class Listener:
         self._server: Server | None = None
         self._links: dict[PeerLink, None] = {}
         self._confirming: dict[PeerLink, asyncio.Task[None]] = {}
-        self.life: Host | None = None
+        self.host: Host | None = None
         """Whom the visitors come to see."""
         self.turned_away: str | None = None
         """Why the last one was turned away for being given another group."""
@@ -97,7 +100,7 @@ class Listener:
         return self._server.address
 
     async def close(self) -> None:
-        """Listen no longer, and send away who has not greeted yet."""
+        """Listen no longer, and send away who has sent no handshake yet."""
         if self._server is not None:
             self._server.close()
         links = list(self._links)
@@ -112,10 +115,10 @@ class Listener:
 
     def _accept(self) -> PeerLink:
         self._make_room()
-        link = Link[Peer](self, self.life.mesh.slow() if self.life is not None else None)
+        link = Link[Peer](self, self.host.mesh.slow() if self.host is not None else None)
         self._links[link] = None
         loop = asyncio.get_running_loop()
-        timer = loop.call_later(dialler.HANDSHAKE_S, link.drop, "it never greeted")
+        timer = loop.call_later(dialler.HANDSHAKE_S, link.drop, "it never sent a handshake")
         link.settled.add_done_callback(lambda _: timer.cancel())
         return link
 
@@ -123,8 +126,8 @@ class Listener:
         waiting = [link for link in self._links if not link.is_dropped]
         if len(waiting) < STRANGERS_MAX:
             return
-        ((host, _),) = Counter(link.remote_host for link in waiting).most_common(1)
-        crowd = [link for link in waiting if link.remote_host == host]
+        ((busiest, _),) = Counter(link.remote_host for link in waiting).most_common(1)
+        crowd = [link for link in waiting if link.remote_host == busiest]
         silent = (link for link in crowd if link not in self._confirming)
         next(silent, crowd[0]).drop("others want to be heard")
 
@@ -132,146 +135,146 @@ class Listener:
 
     def on_handshake(self, link: PeerLink, hello: Hello) -> None:
         """Answer a handshake, and let in who belongs here."""
-        life, handshake = self.life, hello.handshake
-        if life is None:
-            link.drop("this process is between two lives")
+        host, handshake = self.host, hello.handshake
+        if host is None:
+            link.drop("this process is between two incarnations")
             return
         if link in self._confirming:
             message = "a peer goes on before it is answered"
             raise PeerError(message)
-        peer = life.mesh.peers.get(handshake.process)
-        if hello.domain != life.domain:
-            self._answer(link, life, handshake)
-            link.drop(life.identity.difference(handshake))
-            self.turned_away = life.identity.difference(handshake)
+        peer = host.mesh.peers.get(handshake.process)
+        if hello.domain != host.domain:
+            self._answer(link, host, handshake)
+            link.drop(host.identity.difference(handshake))
+            self.turned_away = host.identity.difference(handshake)
             return
-        if life.founding and handshake.founding and life.founding != handshake.founding:
+        if host.founding and handshake.founding and host.founding != handshake.founding:
             # Also of one who only asks: two that each think themselves senior never dial.
             self.turned_away = GIVEN_OTHERS
         if handshake.is_asking:
-            self._answer_asker(link, life, handshake, peer)
+            self._answer_asker(link, host, handshake, peer)
             return
-        problem = self._problem(life, handshake, peer)
+        problem = self._problem(host, handshake, peer)
         if problem is not None:
-            self._refuse(link, life, handshake, problem)
+            self._refuse(link, host, handshake, problem)
         elif handshake.to:
-            self._let_in(link, life, handshake)
+            self._let_in(link, host, handshake)
         else:
-            task = asyncio.ensure_future(self._confirm(link, life, handshake))
+            task = asyncio.ensure_future(self._confirm(link, host, handshake))
             self._confirming[link] = task
             task.add_done_callback(lambda _: self._confirming.pop(link, None))
 
-    async def _confirm(self, link: PeerLink, life: Host, handshake: Handshake) -> None:
-        """Let in a process that greets for the first time, if it is the one that it says."""
-        is_confirmed = await life.mesh.credentials.confirm(handshake)
-        if link.is_dropped or life is not self.life or life.is_over:
-            link.drop("this process is between two lives")
+    async def _confirm(self, link: PeerLink, host: Host, handshake: Handshake) -> None:
+        """Let in a process at its first handshake, if it is the one that it says."""
+        is_confirmed = await host.mesh.credentials.confirm(handshake)
+        if link.is_dropped or host is not self.host or host.is_over:
+            link.drop("this process is between two incarnations")
             return
-        problem = self._problem(life, handshake, life.mesh.peers.get(handshake.process))
+        problem = self._problem(host, handshake, host.mesh.peers.get(handshake.process))
         if problem is None and not is_confirmed:
             who = handshake.process
             problem = f"{who.name}, asked at {who.address}, does not confirm that it has dialled"
         if problem is not None:
-            self._refuse(link, life, handshake, problem)
+            self._refuse(link, host, handshake, problem)
             return
         try:
-            self._let_in(link, life, handshake)
+            self._let_in(link, host, handshake)
         except PeerError as error:
             link.drop(str(error))
 
-    def _refuse(self, link: PeerLink, life: Host, handshake: Handshake, problem: str) -> None:
-        self._answer(link, life, handshake)
+    def _refuse(self, link: PeerLink, host: Host, handshake: Handshake, problem: str) -> None:
+        self._answer(link, host, handshake)
         link.drop(problem)
 
-    def _let_in(self, link: PeerLink, life: Host, handshake: Handshake) -> None:
-        peer = life.mesh.peers.get(handshake.process)
+    def _let_in(self, link: PeerLink, host: Host, handshake: Handshake) -> None:
+        peer = host.mesh.peers.get(handshake.process)
         if peer is None:
-            peer = life.mesh.add_guest(handshake.process)
+            peer = host.mesh.add_guest(handshake.process)
         elif peer.start not in {0, handshake.start}:
             peer.forget_start()  # founding: it has begun again
         peer.session.acknowledge(handshake.received)
         if not handshake.to:
             peer.secret = handshake.secret
-        self._answer(link, life, handshake, to=handshake.start, received=peer.session.received)
+        self._answer(link, host, handshake, to=handshake.start, received=peer.session.received)
         self._links.pop(link)
-        life.mesh.take_up(peer, link, handshake)
+        host.mesh.take_up(peer, link, handshake)
 
-    def _problem(self, life: Host, handshake: Handshake, peer: Peer | None) -> str | None:
+    def _problem(self, host: Host, handshake: Handshake, peer: Peer | None) -> str | None:
         """Return why a process cannot have a session here."""
         name = handshake.process.name
-        if handshake.process == life.process:
+        if handshake.process == host.process:
             return f"it calls itself {name}, as this process does"
         if not is_address(handshake.process.address, insecure=self._insecure):
             return f"{name} says that it is at {handshake.process.address!r}, beyond this machine"
-        if life.founding and handshake.founding and life.founding != handshake.founding:
+        if host.founding and handshake.founding and host.founding != handshake.founding:
             return GIVEN_OTHERS
         if not handshake.to and not handshake.secret:
             return f"{name} offers no secret"
         if peer is None:
-            return self._problem_of_stranger(life, handshake)
-        return self._problem_of_peer(life, handshake, peer)
+            return self._problem_of_stranger(host, handshake)
+        return self._problem_of_peer(host, handshake, peer)
 
     @staticmethod
-    def _problem_of_peer(life: Host, handshake: Handshake, peer: Peer) -> str | None:
+    def _problem_of_peer(host: Host, handshake: Handshake, peer: Peer) -> str | None:
         name = handshake.process.name
-        if handshake.to not in {0, life.start} or peer.is_condemned:
+        if handshake.to not in {0, host.start} or peer.is_condemned:
             return f"{name} and this process have nothing to go on with"
-        if handshake.to and not life.mesh.credentials.is_resumed(peer, handshake):
+        if handshake.to and not host.mesh.credentials.is_resumed(peer, handshake):
             return f"{name} does not show that the session is its own"
         if peer.start in {0, handshake.start}:
             # Who does not know this process yet has sent nothing; who does is known here too.
             is_odd = bool(peer.session.received) if not handshake.to else not peer.start
             return f"{name} goes on with what this process does not know of" if is_odd else None
-        if life.is_founding and peer.link is None:
+        if host.is_founding and peer.link is None:
             return None
-        life.mesh.check(peer)
+        host.mesh.check(peer)
         return f"another start of {name} is known"
 
     @staticmethod
-    def _problem_of_stranger(life: Host, handshake: Handshake) -> str | None:
+    def _problem_of_stranger(host: Host, handshake: Handshake) -> str | None:
         name = handshake.process.name
-        if life.is_founding:
+        if host.is_founding:
             return f"{name} is none of the founding members"
         if handshake.to:
             return f"{name} goes on with what this process does not know of"
-        if 0 < handshake.view <= life.view_number:
+        if 0 < handshake.view <= host.view_number:
             return f"{name} is no member"
         return None
 
     def _answer_asker(
-        self, link: PeerLink, life: Host, handshake: Handshake, peer: Peer | None
+        self, link: PeerLink, host: Host, handshake: Handshake, peer: Peer | None
     ) -> None:
         is_its = peer is not None and peer.start == handshake.start
         is_other_start = peer is not None and peer.start not in {0, handshake.start}
-        self._answer(link, life, handshake, to=handshake.start if is_its else 0)
-        said = life.answer(handshake, has_channel=peer is not None)
+        self._answer(link, host, handshake, to=handshake.start if is_its else 0)
+        said = host.answer(handshake, has_channel=peer is not None)
         if said is not None and not is_other_start:
-            link.write_frame(encode_control(life.domain, said))
+            link.write_frame(encode_control(host.domain, said))
         link.drop(_ANSWERED)
-        if peer is None or life.is_founding:
+        if peer is None or host.is_founding:
             return
         if is_other_start:
-            life.mesh.check(peer)
+            host.mesh.check(peer)
         elif (
             peer.link is not None
             and self._environment.now_us() - peer.heard_us > _SILENT_US
-            and life.mesh.credentials.shown(handshake, peer) == peer.secret
+            and host.mesh.credentials.shown(handshake, peer) == peer.secret
         ):
             peer.link.drop("the other side has lost the connection")
 
     @staticmethod
     def _answer(
-        link: PeerLink, life: Host, handshake: Handshake, to: int = 0, received: int = 0
+        link: PeerLink, host: Host, handshake: Handshake, to: int = 0, received: int = 0
     ) -> None:
-        peer = life.mesh.peers.get(handshake.process)
-        said = life.mesh.credentials.answer(handshake, peer, to=to, received=received)
-        link.write_frame(encode_hello(life.domain, said))
+        peer = host.mesh.peers.get(handshake.process)
+        said = host.mesh.credentials.answer(handshake, peer, to=to, received=received)
+        link.write_frame(encode_hello(host.domain, said))
 
     def on_foreign_handshake(self, link: PeerLink) -> None:
         """Answer in our version, so that the other side can say what is wrong."""
-        if self.life is not None:
-            nobody = self.life.process
-            link.write_frame(encode_hello(self.life.domain, self.life.handshake(nobody)))
+        if self.host is not None:
+            nobody = self.host.process
+            link.write_frame(encode_hello(self.host.domain, self.host.handshake(nobody)))
 
     def on_lost(self, link: PeerLink, why: str) -> None:
         """Forget who was turned away, or has got its answer."""
@@ -279,7 +282,7 @@ class Listener:
         if link in self._confirming:
             self._confirming[link].cancel()
         if why != _ANSWERED:
-            _log.info("a connection was refused or ended before it greeted: %s", why)
+            _log.info("a connection was refused or ended before its handshake: %s", why)
 
     def on_frame(self, peer: Peer, frame: Frame, byte_count: int) -> None:
         """Never called: who is let in has another owner."""

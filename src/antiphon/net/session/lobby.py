@@ -129,7 +129,7 @@ class Lobby:
             self._mesh.on_frame(peer, frame, byte_count)
             return
         if isinstance(frame, Hello):
-            message = "a peer greets twice"
+            message = "a peer sends a second handshake"
             raise PeerError(message)
         if self._mesh.is_admitted(peer):
             self.admit(peer)
@@ -162,7 +162,7 @@ class Lobby:
         """Likewise."""
 
     def on_handshake(self, link: PeerLink, hello: Hello) -> None:
-        """Never called: it has greeted."""
+        """Never called: its handshake is over."""
 
     def on_foreign_handshake(self, link: PeerLink) -> None:
         """Never called either."""

@@ -1,4 +1,4 @@
-"""The mesh: sessions of one life of this process with all others that concern it.
+"""The mesh: sessions of one incarnation of this process with all others that concern it.
 
 Law: of two processes the junior one (later in the view) dials, so each pair has one connection.
 When it is lost the junior dials again (``dialler``). Nothing is lost meanwhile (``session``), and
@@ -35,7 +35,7 @@ _log = logging.getLogger("antiphon")
 
 
 class MeshOwner(DiallerOwner, Protocol):
-    """What a mesh needs of the life that it serves."""
+    """What a mesh needs of the incarnation that it serves."""
 
     start: int
 
@@ -61,7 +61,7 @@ class MeshOwner(DiallerOwner, Protocol):
 
 
 class Mesh:
-    """The peers of one life."""
+    """The peers of one incarnation."""
 
     def __init__(self, owner: MeshOwner) -> None:
         """Start with nobody."""
@@ -197,7 +197,7 @@ class Mesh:
             self._take_ack(peer, cast("Ack", frame))
             return
         if kind is Hello:
-            message = "a peer greets twice"
+            message = "a peer sends a second handshake"
             raise PeerError(message)
         if peer.has_left:
             message = "a peer goes on after it has said bye"

@@ -1,7 +1,7 @@
 """A peer: another process, the session with it, and the link that carries it just now, if any.
 
-Law: what is sent to a peer is sent once, however often its link is cut. A peer is ``full`` when
-it takes less than it is sent, be it slow or out of reach: then senders wait.
+Law: what is sent to a peer is sent once, however often its link is cut. A peer is full when it
+takes less than it is sent, be it slow or out of reach: then senders wait.
 """
 
 import asyncio

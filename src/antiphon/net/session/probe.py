@@ -25,7 +25,7 @@ _STANDING_BYTES_MAX = 8192
 
 
 class HungUpError(PeerError):
-    """Whoever was asked ended the connection without a word: it may be between two lives."""
+    """Whoever was asked ended the connection without a word: it may be between two incarnations."""
 
 
 class Answer(NamedTuple):

@@ -48,7 +48,7 @@ class FrameBuffer:
     __slots__ = ("_buffer", "_end", "_size", "_start", "_view", "frame_bytes_max")
 
     def __init__(self) -> None:
-        """Start small: whoever connects has to greet first."""
+        """Start small: whoever connects has to send a handshake first."""
         self._start = self._end = 0
         self._limit(HANDSHAKE_BYTES_MAX)
         self._buffer = bytearray(self._size)

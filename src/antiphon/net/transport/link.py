@@ -3,9 +3,9 @@
 Law: a link carries frames in order, and tells its owner everything that happens to it (handshake,
 frame, end of a read, full, room, lost). Nothing a peer sends can do more than end its own link.
 
-Writes are what the node hands over once per turn of the event loop. When the peer reads slowly,
+Writes are what the driver hands over once per turn of the event loop. When the peer reads slowly,
 the transport's buffer fills to ``WRITE_BYTES_MAX`` and the link is not ``is_writable`` until it has
-drained: the node makes senders wait (``await`` is the back-pressure).
+drained: then senders wait.
 """
 
 import asyncio
@@ -34,10 +34,10 @@ class LinkOwner(Protocol[Peer]):
         """The other side has said who it is; raise PeerError to refuse it."""
 
     def on_foreign_handshake(self, link: "Link[Peer]") -> None:
-        """The other side greets in another version."""
+        """The handshake of the other side is of another version."""
 
     def on_frame(self, peer: Peer, frame: Frame, byte_count: int) -> None:
-        """A greeted peer sent a frame; raise PeerError if no correct process would."""
+        """A peer sent a frame after its handshake; raise PeerError if no correct process would."""
 
     def on_read(self, peer: Peer) -> None:
         """Everything that had arrived from a peer has been passed on."""
@@ -67,7 +67,7 @@ class Link(asyncio.BufferedProtocol, Generic[Peer]):
         self.dialled: Peer | None = None
         """Who was dialled; None if the other side dialled."""
         self.peer: Peer | None = None
-        """Whose session this link carries, once it has greeted."""
+        """Whose session this link carries, once its handshake is over."""
         self.nonce = b""
         """What was drawn for the handshake that this side said first."""
         self.is_writable = True
@@ -115,7 +115,7 @@ class Link(asyncio.BufferedProtocol, Generic[Peer]):
             self.owner.on_foreign_handshake(self)
         frame = decode_frame(data)
         if not isinstance(frame, Hello):
-            message = "a peer sends before it has greeted"
+            message = "a peer sends something before its handshake"
             raise PeerError(message)
         self._has_greeted = True
         self.owner.on_handshake(self, frame)

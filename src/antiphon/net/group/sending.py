@@ -7,16 +7,15 @@ stream is told, where the next incarnation begins or the stream ends.
 """
 
 import logging
-from typing import TYPE_CHECKING
+from typing import Protocol
 
-from antiphon.net.driver import Driver
-from antiphon.net.stream import Beginning, Unsent
+from antiphon.core.runs import Order
+from antiphon.net.driver.driver import Driver
+from antiphon.net.stream.events import Beginning, Unsent
+from antiphon.net.stream.stream import Stream
 from antiphon.stack.effects import ReturnUnsent
 from antiphon.stack.inputs import LetterRequested, MulticastRequested, ReaderAdvanced
-from antiphon.stack.send_queue import SendQueue, WaitingRun
-
-if TYPE_CHECKING:
-    from antiphon.net.group import Group
+from antiphon.stack.send_queue import How, SendQueue, WaitingRun
 
 _log = logging.getLogger("antiphon")
 
@@ -26,12 +25,50 @@ _VOID = (
 )
 
 
-class Sending:
-    """What one process sends, incarnation after incarnation."""
+HOW = {(order, uniform): How(order, uniform) for order in Order for uniform in (False, True)}
+"""One object for each way to multicast, so that two can be compared by ``is``."""
 
-    def __init__(self, group: "Group", queued_bytes_max: int) -> None:
+CAUSAL = HOW[Order.CAUSAL, False]
+
+
+class PendingRun:
+    """The run that is being collected."""
+
+    __slots__ = ("byte_count", "how", "payloads")
+
+    def __init__(self) -> None:
+        """Begin with an empty one."""
+        self.payloads: list[bytes] = []
+        self.byte_count = 0
+        self.how = CAUSAL
+
+    def take(self) -> MulticastRequested:
+        """Hand over what was collected since the last time."""
+        taken = MulticastRequested(self.payloads, self.how, self.byte_count)
+        self.payloads, self.byte_count = [], 0
+        return taken
+
+
+class SendingOwner(Protocol):
+    """What is said of the member that sends."""
+
+    @property
+    def name(self) -> str:
+        """The name of this process in its current incarnation."""
+
+    @property
+    def group_name(self) -> str:
+        """The name of the group."""
+
+
+class Sending:
+    """What one process sends in a group, incarnation after incarnation."""
+
+    def __init__(self, owner: SendingOwner, stream: Stream, queued_bytes_max: int) -> None:
         """Nothing waits."""
-        self._group = group
+        self._owner = owner
+        self._stream = stream
+        self.pending = PendingRun()
         self._queued_bytes_max = queued_bytes_max
         self.queue = SendQueue(queued_bytes_max)
         self.driver: Driver | None = None
@@ -43,15 +80,13 @@ class Sending:
     @property
     def is_waiting(self) -> bool:
         """Whether something has still to go out."""
-        return bool(self.queue.waiting or self._group.pending)
+        return bool(self.queue.waiting or self.pending.payloads)
 
     def flush(self) -> None:
         """Give what is pending to the machine."""
-        if self._group.pending and self.driver is not None:
+        if self.pending.payloads and self.driver is not None:
             self._look_if_void()
-            how = self._group.pending_how
-            payloads, byte_count = self._group.take_pending()
-            self.driver.give(MulticastRequested(payloads, how, byte_count))
+            self.driver.give(self.pending.take())
 
     def send(self, asked: MulticastRequested | LetterRequested) -> None:
         """Give something to the machine, after what is pending."""
@@ -65,11 +100,11 @@ class Sending:
     def _look_if_void(self) -> None:
         queue = self.queue
         if queue.is_void:
-            if not self._group.stream.has_reader:
+            if not self._stream.has_reader:
                 queue.come_to(queue.incarnation)  # nobody will
             elif self._warned != queue.incarnation:
                 self._warned = queue.incarnation
-                _log.warning(_VOID, self._group.me, self._group.name)
+                _log.warning(_VOID, self._owner.name, self._owner.group_name)
 
     # Incarnations.
 
@@ -80,7 +115,7 @@ class Sending:
 
     def is_void(self, reading: int) -> bool:
         """Whether what somebody began to send in that incarnation belongs to an ended one."""
-        return reading != self.queue.incarnation and self._group.stream.has_reader
+        return reading != self.queue.incarnation and self._stream.has_reader
 
     @property
     def is_held_up(self) -> bool:
@@ -90,18 +125,18 @@ class Sending:
     def _tell_soon(self) -> None:
         """Something was dropped: let the reader come to hear of it."""
         if self.queue.incarnation == self._told:
-            self._group.stream.append_event(Beginning(self.queue.incarnation))
+            self._stream.append_event(Beginning(self.queue.incarnation))
 
     def end_incarnation(self) -> None:
         """The current incarnation has ended."""
-        if not self._group.stream.has_reader:
+        if not self._stream.has_reader:
             self.queue.come_to(self.queue.incarnation)
 
     def begin_incarnation(self) -> None:
         """Events of another incarnation come next in the stream, or its end."""
         if self._told != self.queue.incarnation:
             self._told = self.queue.incarnation
-            self._group.stream.append_event(Beginning(self.queue.incarnation))
+            self._stream.append_event(Beginning(self.queue.incarnation))
 
     def on_beginning(self, incarnation: int) -> Unsent:
         """The reader comes to another incarnation; return what was sent in vain before."""

@@ -1,8 +1,8 @@
-"""A life's journal: rows of what it did, written often enough to survive its death.
+"""The journal of one incarnation: rows of what it did, written often enough to survive its death.
 
 Law: at most ``FLUSH_S`` of rows are lost when the process is killed. A journal that cannot be
 written (a full disk, say) never stops the group: the error is logged at once and raised when the
-node stops, so that nobody takes the trace for whole.
+process stops, so that nobody takes the trace for whole.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ _log = logging.getLogger("antiphon")
 
 
 class Recorder:
-    """Keeps the journal of one life."""
+    """Keeps the journal of one incarnation."""
 
     def __init__(
         self, journal: JournalSink, process: str, group: str, environment: Environment

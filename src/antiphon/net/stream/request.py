@@ -6,7 +6,7 @@ what came before. It is answered once; what comes after that is ignored.
 
 from collections.abc import Callable
 
-from antiphon.net.buffers import Payload, frozen
+from antiphon.net.application.buffers import Payload, frozen
 
 
 class Request:

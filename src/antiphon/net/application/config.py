@@ -11,7 +11,7 @@ from antiphon.core.errors import UsageError
 from antiphon.core.ids import GroupName, ProcessId, ViewNumber, check_name
 from antiphon.core.records import MEMBERS_MAX
 from antiphon.core.views import View
-from antiphon.net.checking import (
+from antiphon.net.application.checking import (
     check_flags,
     check_members,
     check_names,
@@ -20,7 +20,7 @@ from antiphon.net.checking import (
     check_seeds,
     check_state,
 )
-from antiphon.net.state_keeper import State
+from antiphon.net.application.state import State
 from antiphon.net.transport.address import Address, check_insecure, parse_address
 from antiphon.net.transport.environment import SYSTEM, Environment
 from antiphon.stack.settings import Settings

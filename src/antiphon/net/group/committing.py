@@ -18,21 +18,19 @@ import asyncio
 import logging
 import math
 from collections.abc import Coroutine, Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from antiphon.core.errors import AntiphonError, InDoubtError, UsageError
 from antiphon.core.records import PAYLOAD_BYTES_MAX
 from antiphon.core.runs import Order
-from antiphon.net.blame import is_ours, say
-from antiphon.net.buffers import Payload, frozen
-from antiphon.net.checking import check_resource, refuse
+from antiphon.net.application.buffers import Payload, frozen
+from antiphon.net.application.checking import check_resource, refuse
+from antiphon.net.application.exceptions import is_ours, say
+from antiphon.net.group.group import Group
 from antiphon.stack.effects import AskVote, Decided, KnowPast, NameTransaction
 from antiphon.stack.inputs import TransactionRequested, VoteCast
 from antiphon.toolkit.commit import Commit, Outcome
 from antiphon.toolkit.commit_messages import Transaction, check_names, parse_transaction
-
-if TYPE_CHECKING:
-    from antiphon.net.group import Group
 
 BODY_BYTES_MAX = PAYLOAD_BYTES_MAX - 1024
 """Room for what goes with a body."""
@@ -91,7 +89,7 @@ class Committer:
     """One process's part in the transactions of its group."""
 
     def __init__(
-        self, group: "Group", resource: Resource | None = None, *, vote_s: float = 5.0
+        self, group: Group, resource: Resource | None = None, *, vote_s: float = 5.0
     ) -> None:
         """Take part with ``resource``, or agree to everything; create it before entering.
 
@@ -100,16 +98,16 @@ class Committer:
         not voted ``vote_s`` seconds after its coordinator, the most senior member, heard of it.
         Only the coordinator's own ``vote_s`` counts: give all members the same.
         """
-        if not hasattr(group, "_node"):
+        if not isinstance(group, Group):
             refuse("the group of a Committer", "what antiphon.join returns", group)
         check_resource(resource)
-        self._node = group._node  # noqa: SLF001 - a tool of the same house
-        if self._node._is_started:  # noqa: SLF001 - it has told others that it has none
+        self._local = group._local  # noqa: SLF001 - a tool of the same house
+        if self._local.is_started:  # it has told others that it has none
             message = f"group {group.name} has been entered: create the committer before that"
             raise UsageError(message)
-        self._node.config.settings.check(Order.CAUSAL, uniform=True)
+        self._local.config.settings.check(Order.CAUSAL, uniform=True)
         self.vote_us = _in_us(vote_s)
-        self._node.take_committer(self)
+        self._local.take_committer(self)
         self._resource = resource
         self._machine: Commit | None = None
         self._count = 0
@@ -128,19 +126,19 @@ class Committer:
     async def begin(self, body: Payload, needs: Iterable[str] = ()) -> Ending:
         """Have all members of the group commit to ``body``, or none; return when it is done here.
 
-        It is aborted unless all whom it ``needs`` are members: names, in whatever life, or single
-        later lives such as ``alice~2``.
+        It is aborted unless all whom it ``needs`` are members: names, which mean any
+        incarnation, or single later incarnations such as ``alice~2``.
         Raises :class:`InDoubtError` if this process drops out of the group before it knows.
         """
         body = frozen(body)
-        self._node.raise_error()
-        reading = self._node.sending.reading
-        if self._node.must_wait(self._node.group.stream) and self._machine is not None:
-            await self._node.flush_and_wait(self._node.group.stream)
-            self._node.raise_error()
+        self._local.raise_error()
+        reading = self._local.sending.reading
+        if self._local.admission.must_wait() and self._machine is not None:
+            await self._local.admission.flush_and_wait()
+            self._local.raise_error()
         machine = self._machine
-        if machine is None or self._node.sending.is_void(reading):
-            raise UsageError(self._node.say_outside())
+        if machine is None or self._local.sending.is_void(reading):
+            raise UsageError(self._local.admission.say_outside())
         if type(body) is not bytes:
             message = f"the body of a transaction is bytes, not {type(body).__name__}: encode it"
             raise UsageError(message)
@@ -151,16 +149,16 @@ class Committer:
         self._count += 1
         ending: asyncio.Future[Ending] = asyncio.get_running_loop().create_future()
         self._begun[self._count] = ending
-        self._node.flush()
+        self._local.flush()
         try:
-            self._node.life.give(TransactionRequested(self._count, body, names))
+            self._local.driver.give(TransactionRequested(self._count, body, names))
         finally:
             self._begun.pop(self._count, None)
         return await ending
 
     @property
     def in_doubt(self) -> tuple[str, ...]:
-        """Transactions that were prepared here in an earlier life, and are still open."""
+        """Transactions that were prepared here in an earlier incarnation, and are still open."""
         return tuple(map(str, self._in_doubt))
 
     async def settled(self) -> None:
@@ -168,7 +166,7 @@ class Committer:
         while self._tasks:
             await asyncio.wait(list(self._tasks))
 
-    # What the node calls.
+    # What the group calls.
 
     def on_view(self, machine: Commit) -> None:
         """A view has begun, of the incarnation that this machine is of."""
@@ -231,18 +229,18 @@ class Committer:
                     raise
                 is_yes, why = False, say(error)
         if machine is not None and machine is self._machine and machine.is_open(transaction):
-            if (recorder := self._node.life.recorder) is not None:
+            if (recorder := self._local.driver.recorder) is not None:
                 recorder.vote(transaction.initiator, transaction.number, is_yes=is_yes)
-            self._node.life.give(VoteCast(transaction, is_yes, why))
+            self._local.driver.give(VoteCast(transaction, is_yes, why))
         return is_yes and self._resource is not None
 
     def _note_decision(self, transaction: Transaction, outcome: Outcome) -> None:
-        if (recorder := self._node.life.recorder) is not None:
+        if (recorder := self._local.driver.recorder) is not None:
             is_commit = outcome is Outcome.COMMIT
             recorder.decide(transaction.initiator, transaction.number, is_commit=is_commit)
 
     def _finish_later(self, transaction: Transaction, outcome: Outcome, why: str) -> None:
-        """Take out at once what concerns the transaction: this life may end before it is done."""
+        """Take out at once what concerns the transaction: this incarnation may end first."""
         vote = self._votes.pop(transaction, None)
         is_in_doubt = self._in_doubt.pop(transaction, self) is None
         waiting = self._waiting.pop(transaction, None)
@@ -291,11 +289,11 @@ class Committer:
             await asyncio.wait([self._recovery])
 
     async def _recover(self, earlier: "list[asyncio.Task[Any]]") -> None:
-        """Tell the resource the outcome of what an earlier life has left prepared."""
+        """Tell the resource the outcome of what an earlier incarnation has left prepared."""
         machine = self._machine
         if self._resource is None or machine is None:
             return
-        if earlier:  # of an earlier life of this very program
+        if earlier:  # of an earlier incarnation of this very program
             await asyncio.wait(earlier)
         for transaction in await self._ask_in_doubt(self._resource):
             outcome = machine.recall(transaction)

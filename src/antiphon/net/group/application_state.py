@@ -8,49 +8,38 @@ state belongs to.
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator
 from typing import Protocol
 
 from antiphon.core.errors import AntiphonError, StateError
+from antiphon.net.application.state import State
+from antiphon.net.stream.notifier import Notifier
+from antiphon.net.stream.stream import Stream
 from antiphon.stack.effects import ExpectState, LoadChunk, SaveState, StateLost
 from antiphon.stack.inputs import Input, PieceLoaded, StateSaved
 
 _log = logging.getLogger("antiphon")
 
 
-class State(Protocol):
-    """What an application has to offer for its state to reach those that join."""
-
-    def save(self) -> bytes | Iterable[bytes]:
-        """Return the state as it is now, whole or in pieces; it must not change afterwards."""
-
-    async def load(self, pieces: AsyncIterator[bytes]) -> None:
-        """Replace the state by the one in these pieces; called again if a donor dies midway."""
-
-
-class Owner(Protocol):
-    """What a keeper needs of its process."""
+class StateOwner(Protocol):
+    """What is needed of the member whose application has the state."""
 
     def give(self, happened: Input) -> None:
         """Give an input to the machine."""
-
-    def expect_state(self, number: int) -> None:
-        """Let the application read nothing, and in the end nothing before view ``number``."""
-
-    def on_state(self) -> None:
-        """The state has been loaded: let the application read."""
 
     def on_stateless(self, error: AntiphonError) -> None:
         """The state cannot be had."""
 
 
-class StateKeeper:
-    """Saves and loads the state of one incarnation."""
+class ApplicationState:
+    """Saves and loads the application's state, for one incarnation."""
 
-    def __init__(self, owner: Owner, state: State) -> None:
+    def __init__(self, owner: StateOwner, state: State, stream: Stream, notifier: Notifier) -> None:
         """Nothing is to be saved or loaded yet."""
         self._owner = owner
         self._state = state
+        self._stream = stream
+        self._notifier = notifier
         self._to_save: dict[int, None] = {}
         self._pieces: asyncio.Queue[LoadChunk] = asyncio.Queue()
         self._loader: asyncio.Task[None] | None = None
@@ -82,7 +71,7 @@ class StateKeeper:
             self._loader.cancel()
 
     def _expect(self, number: int) -> None:
-        self._owner.expect_state(number)
+        self._stream.hold(number)
         self.close()
         self._pieces = asyncio.Queue()
         self._loader = asyncio.ensure_future(self._load(number, self._pieces))
@@ -99,7 +88,8 @@ class StateKeeper:
             self._owner.on_stateless(StateError(f"{why}: do all members save it alike?"))
         else:
             self._owner.give(PieceLoaded(number))  # the last one
-            self._owner.on_state()
+            self._stream.release()
+            self._notifier.notify()
 
     async def _read(self, arrived: asyncio.Queue[LoadChunk]) -> AsyncIterator[bytes]:
         while True:

@@ -1,7 +1,7 @@
-"""Entering a group: founding it with others, alone, or joining it.
+"""Bootstrap: founding a group with others or alone, joining it, coming back to it.
 
 Law: whoever has entered is in a view. Founding members wait until all of them are connected; if
-one of them finds that the group is running without it, it joins, as a new life of its name.
+one of them finds that the group is running without it, it joins, as a new incarnation of its name.
 A joiner does what its search says (``membership.entrance``): it asks those it knows, then a member
 to be taken in, until it is, or is refused for good. What keeps somebody out is said in a sentence.
 """
@@ -9,43 +9,67 @@ to be taken in, until it is, or is refused for good. What keeps somebody out is 
 import asyncio
 import logging
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from antiphon.core.control import Out, Standing
 from antiphon.core.errors import (
     AntiphonError,
     ExcludedError,
     PeerError,
-    StateError,
     UsageError,
 )
 from antiphon.core.frames import encode_hello
 from antiphon.core.ids import GroupName, ProcessId, ViewNumber
 from antiphon.core.views import View
 from antiphon.membership.entrance import Found, GiveUp, Inquire, Knock, Search
-from antiphon.net.driver import Driver
+from antiphon.net.application.config import Config
+from antiphon.net.driver.driver import Driver
+from antiphon.net.group.local_group import LocalGroup
 from antiphon.net.session.identity import Identity
 from antiphon.net.session.listener import GIVEN_OTHERS
 from antiphon.net.session.peer import Peer, PeerLink
 from antiphon.net.session.probe import Answer, HungUpError, probe
-
-if TYPE_CHECKING:
-    from antiphon.net.node import Node
+from antiphon.net.stream.notifier import Notifier
+from antiphon.net.transport.address import Address
+from antiphon.stack.effects import LeaveGroup
 
 ASK_S = 5.0
 """How long a place may take to answer; it may be asked again before."""
 
-STATE_S = 30.0
-"""How long a joiner waits for the next piece of the state."""
-
 _log = logging.getLogger("antiphon")
 
 
-class Entrance:
-    """One attempt to enter."""
+class BootstrapOwner(Protocol):
+    """What a bootstrap needs of its process."""
 
-    def __init__(self, node: "Node", connect_s: float) -> None:
-        """Prepare for a node whose door is open."""
+    config: Config
+    address: Address
+    """Where it listens."""
+    notifier: Notifier
+    ending: LeaveGroup
+    """How the current incarnation ended, if it has."""
+    local_group: LocalGroup
+    """What it enters."""
+
+    @property
+    def turned_away(self) -> str | None:
+        """Why somebody was turned away for being given another group."""
+
+    def identity(self, process: ProcessId, start: int, founding: View | None) -> Identity:
+        """Return who this process is in one incarnation."""
+
+    def begin_incarnation(self, process: ProcessId, start: int, *, founding: View | None) -> Driver:
+        """Begin an incarnation, which whoever connects from now on comes to see."""
+
+    async def end_incarnation(self, detail: str) -> None:
+        """End the current incarnation, and stay for another one."""
+
+
+class Bootstrap:
+    """One attempt to enter a group."""
+
+    def __init__(self, node: BootstrapOwner, connect_s: float) -> None:
+        """Prepare for a node that listens."""
         self._node = node
         self._config = node.config
         self._transport = node.config.environment.transport
@@ -56,75 +80,75 @@ class Entrance:
         self._refusal: str | None = None
         self._is_running_without_us = False
         self._search: Search | None = None
-        self._life: Driver | None = None  # the one that knocks
-        self._knocked: PeerLink | None = None
+        self._driver: Driver | None = None  # of the incarnation that asks to join
+        self._asked_over: PeerLink | None = None
         self._asking: dict[asyncio.Task[None], None] = {}
 
     async def found(self, view: View) -> None:
         """Found the group with the other members of ``view``, or join it if it is running."""
         me = next(member for member in view.members if member.name == self._config.me)
-        life = self._node.begin_life(me, self._draw_start(), founding=view)
-        life.open()
+        driver = self._node.begin_incarnation(me, self._draw_start(), founding=view)
+        driver.open()
         try:
             async with asyncio.timeout(self._connect_s):
-                await self._node.until(lambda: self._is_settled(life))
+                await self._node.notifier.until(lambda: self._is_settled(driver))
         except TimeoutError:
-            raise UsageError(self._say_missing(life)) from None
+            raise UsageError(self._say_missing(driver)) from None
         if self._refusal is not None:
             raise UsageError(self._refusal)
         if self._is_running_without_us:
-            await self._node.end_life("the group is running: joins it as a new life")
+            await self._node.end_incarnation("the group is running: joins it as a new incarnation")
             others = [member.address for member in view.members if member != me]
             await self.join(others)
-        elif life.endpoint is None:
-            life.begin()
+        elif driver.endpoint is None:
+            driver.begin()
 
     async def found_alone(self) -> None:
         """Found a group of one."""
         start = self._draw_start()
         me = ProcessId(self._config.me, 1, start, str(self._node.address))
         view = View(GroupName(self._config.group), ViewNumber(1), (me,))
-        self._node.begin_life(me, start, founding=view).begin()
+        self._node.begin_incarnation(me, start, founding=view).begin()
 
-    def _is_settled(self, life: Driver) -> bool:
-        if life.is_over:
+    def _is_settled(self, driver: Driver) -> bool:
+        if driver.is_over:
             self._refusal = self._node.ending.why
-        return self._refusal is not None or self._is_running_without_us or not self._missing(life)
+        return self._refusal is not None or self._is_running_without_us or not self._missing(driver)
 
     @staticmethod
-    def _missing(life: Driver) -> list[Peer]:
+    def _missing(driver: Driver) -> list[Peer]:
         return [
             peer
-            for peer in life.mesh.peers.values()
+            for peer in driver.mesh.peers.values()
             if peer.link is None
             and not (peer.has_left or peer.is_condemned or peer.leaves_at is not None)
         ]
 
-    def _say_missing(self, life: Driver) -> str:
+    def _say_missing(self, driver: Driver) -> str:
         said = []
-        for peer in self._missing(life):
+        for peer in self._missing(driver):
             name, address = peer.process.name, peer.process.address
             if peer.why:
                 said.append(f"{name} at {address} is something else: {peer.why}")
             elif peer.is_senior:
                 said.append(f"{name} does not answer at {address}")
             else:
-                said.append(f"{name} has not connected to {life.process.address}")
+                said.append(f"{name} has not connected to {driver.process.address}")
         advice = "is every member running?"
         if (turned_away := self._node.turned_away) is not None:
             advice = f"somebody was turned away because {turned_away}"
         return f"after {self._connect_s:g} s {', '.join(said)}: {advice}"
 
-    def on_answer(self, life: Driver, peer: Peer, answer: Answer) -> bool:
+    def on_answer(self, driver: Driver, peer: Peer, answer: Answer) -> bool:
         """Look at what was found where a founding member should be; False: not that."""
         handshake = answer.handshake
         problem: str | None = None
-        if answer.domain != life.domain:
-            problem = life.identity.difference(handshake)
+        if answer.domain != driver.identity.domain:
+            problem = driver.identity.difference(handshake)
         elif handshake.process.name != peer.process.name:
             name = handshake.process.name
             problem = f"{name} is at the other end of this connection: correct the addresses"
-        elif handshake.founding not in {0, life.founding}:
+        elif handshake.founding not in {0, driver.identity.founding}:
             problem = GIVEN_OTHERS
         elif handshake.founding:
             return True  # it waits too, be it for an earlier start of this process
@@ -136,7 +160,7 @@ class Entrance:
             return True
         if problem is not None:
             self._refusal = f"{peer.process.name} at {peer.process.address}: {problem}"
-        self._node.changed.set()
+        self._node.notifier.notify()
         return False
 
     # Joining.
@@ -149,34 +173,34 @@ class Entrance:
         except TimeoutError:
             raise UsageError(self._say_unanswered(seeds)) from None
 
-    async def come_back(self, life: Driver) -> ExcludedError | None:
-        """Join again, after ``life``, however long it takes; return why that cannot be."""
+    async def come_back(self, driver: Driver) -> ExcludedError | None:
+        """Join again, after ``driver``, however long it takes; return why that cannot be."""
         try:
-            await self._node.end_life(self._node.ending.why)
+            await self._node.end_incarnation(self._node.ending.why)
             await self._until_read()
-            await self._come_back(life)
+            await self._come_back(driver)
         except AntiphonError as error:
             return ExcludedError(f"{self._config.me} cannot come back: {error}")
         return None
 
     async def _until_read(self) -> None:
-        """Wait until the application has read most of what earlier lives left unread.
+        """Wait until the application has read most of what earlier incarnations left unread.
 
-        Each life may fill the buffer once more, so who never reads must not come back for ever.
+        Each incarnation may fill the buffer once more: who never reads must not come back for ever.
         """
-        stream = self._node.group.stream
+        stream = self._node.local_group.stream
         if stream.is_full:
             _log.warning("%s comes back when its application reads its group", self._config.me)
             has_room = asyncio.Event()
             stream.call_on_room(has_room.set)
             await has_room.wait()
 
-    async def _come_back(self, life: Driver) -> None:
+    async def _come_back(self, driver: Driver) -> None:
         config = self._config
-        known = [*(life.latest.members if life.latest is not None else ())]
+        known = [*(driver.latest.members if driver.latest is not None else ())]
         known += config.founding.members if config.founding is not None else ()
         places = list(dict.fromkeys([*(who.address for who in known), *config.seeds]))
-        last_number = life.process.incarnation
+        last_number = driver.process.incarnation
         coming = asyncio.ensure_future(self._enter(places, last_number))
         try:
             while True:
@@ -210,8 +234,8 @@ class Entrance:
         self._search = search
         try:
             while True:
-                if self._life is not None and self._life.is_over:
-                    await self._end_life(search, self._life)
+                if self._driver is not None and self._driver.is_over:
+                    await self._end_incarnation(search, self._driver)
                 if self._is_in():
                     return
                 await self._look(search)
@@ -219,7 +243,7 @@ class Entrance:
                 wait_s = max(search.is_due_us - self._now_us(), 1_000) / 1e6
                 with suppress(TimeoutError):
                     async with asyncio.timeout(wait_s):
-                        await node.until_changed()
+                        await node.notifier.until_notified()
         finally:
             asking, self._asking = list(self._asking), {}
             for task in asking:
@@ -227,66 +251,66 @@ class Entrance:
             await asyncio.gather(*asking, return_exceptions=True)
 
     def _is_in(self) -> bool:
-        view, life = self._node.view, self._life
-        if view is None or life is None or life.is_over:
+        view, driver = self._node.local_group.view, self._driver
+        if view is None or driver is None or driver.is_over:
             return False
-        return str(life.process) in view.members
+        return str(driver.process) in view.members
 
-    async def _end_life(self, search: Search, life: Driver) -> None:
-        """The life that knocked is over: learn from it."""
-        self._life = None
+    async def _end_incarnation(self, search: Search, driver: Driver) -> None:
+        """The incarnation that asked to join is over: learn from it."""
+        self._driver = None
         end = self._node.ending
-        if life.latest is not None:
+        if driver.latest is not None:
             here = str(self._node.address)
-            others = [who.address for who in life.latest.members if who.address != here]
+            others = [who.address for who in driver.latest.members if who.address != here]
             search.learn(others, self._now_us())
-        await self._node.end_life(end.why)
+        await self._node.end_incarnation(end.why)
         search.end(
             end.why, end.next_life, self._now_us(), self._draw_fraction(), is_refused=end.is_refused
         )
 
     async def _look(self, search: Search) -> None:
-        life, contact = self._life, search.contact
-        if life is not None and life.view_number:
+        driver, contact = self._driver, search.contact
+        if driver is not None and driver.network.view_number:
             return  # taken in: the rest is up to the group
-        if life is not None and contact is not None:
-            self._look_after(search, life, contact)
+        if driver is not None and contact is not None:
+            self._look_after(search, driver, contact)
         for effect in search.look(self._now_us(), self._draw_fraction()):
             match effect:
                 case Inquire(places):
                     for place in places:
                         self._inquire(search, place)
                 case Knock(process, number):
-                    self._knock(await self._life_of(number), process)
+                    self._ask_to_join(await self._driver_of(number), process)
                 case GiveUp(why):
                     message = f"{self._config.me} is not taken in: {why}"
                     raise UsageError(message)
 
-    def _look_after(self, search: Search, life: Driver, contact: ProcessId) -> None:
-        peer = life.mesh.peers.get(contact)
+    def _look_after(self, search: Search, driver: Driver, contact: ProcessId) -> None:
+        peer = driver.mesh.peers.get(contact)
         if peer is None or peer.is_condemned:
             search.lose(contact, self._now_us(), self._draw_fraction())
-        elif peer.link is not None and peer.link is not self._knocked:
-            self._knock(life, contact)  # the connection is new: at once
+        elif peer.link is not None and peer.link is not self._asked_over:
+            self._ask_to_join(driver, contact)  # the connection is new: at once
 
-    async def _life_of(self, number: int) -> Driver:
-        """Return the life of this number; begin it if it is a new one."""
-        if self._life is None or self._life.process.incarnation != number:
-            if self._life is not None:
-                await self._node.end_life("its number is out of date")
+    async def _driver_of(self, number: int) -> Driver:
+        """Return the driver of this incarnation; begin it if it is a new one."""
+        if self._driver is None or self._driver.process.incarnation != number:
+            if self._driver is not None:
+                await self._node.end_incarnation("its number is out of date")
             start = self._draw_start()
             me = ProcessId(self._config.me, number, start, str(self._node.address))
-            self._life = self._node.begin_life(me, start, founding=None)
-            self._life.begin()
-        return self._life
+            self._driver = self._node.begin_incarnation(me, start, founding=None)
+            self._driver.begin()
+        return self._driver
 
-    def _knock(self, life: Driver, contact: ProcessId) -> None:
-        peer = life.mesh.peers.get(contact)
+    def _ask_to_join(self, driver: Driver, contact: ProcessId) -> None:
+        peer = driver.mesh.peers.get(contact)
         if peer is None:
-            peer = life.mesh.add(contact, is_senior=True)
+            peer = driver.mesh.add(contact, is_senior=True)
         if peer.link is not None:
-            self._knocked = peer.link
-            life.ask_to_join(contact)
+            self._asked_over = peer.link
+            driver.ask_to_join(contact)
 
     def _inquire(self, search: Search, place: str) -> None:
         task = asyncio.ensure_future(self._ask(search, place))
@@ -295,7 +319,7 @@ class Entrance:
 
     async def _ask(self, search: Search, place: str) -> None:
         domain, hello, asker = self._question()
-        life = self._life
+        driver = self._driver
         try:
             answer = await probe(self._transport, place, hello, ASK_S)
         except (OSError, HungUpError):
@@ -312,33 +336,19 @@ class Entrance:
                 standing = said if isinstance(said, Standing) else None
                 found = Found(handshake.process, standing, handshake.next_life)
                 search.hear(place, found, self._now_us(), self._draw_fraction())
-                if isinstance(said, Out) and life is not None and life is self._life:
-                    # Taken in and excluded again before it heard of either: another life, then.
-                    life.on_said(handshake.process, said)
-        self._node.changed.set()
+                if isinstance(said, Out) and driver is not None and driver is self._driver:
+                    # Taken in and excluded again before it heard of either: once more, then.
+                    driver.network.on_said(handshake.process, said)
+        self._node.notifier.notify()
 
     def _question(self) -> tuple[int, bytes, Identity]:
-        """Return the question, and what it rests on: of the life that knocks, if there is one."""
-        life = self._life
-        if life is not None and not life.is_over:
-            handshake = life.handshake(life.process, is_asking=True)
-            return life.domain, encode_hello(life.domain, handshake), life.identity
+        """Return the question, and what it rests on: the incarnation that asks to join, if any."""
+        driver = self._driver
+        if driver is not None and not driver.is_over:
+            asker = driver.identity
+            handshake = driver.network.handshake(driver.process, is_asking=True)
+            return asker.domain, encode_hello(asker.domain, handshake), asker
         me = ProcessId(self._config.me, 0, 0, str(self._node.address))
         asker = self._node.identity(me, self._draw_start(), None)
         hello = encode_hello(asker.domain, asker.handshake(me, None, is_asking=True))
         return asker.domain, hello, asker
-
-
-async def wait_for_state(node: "Node") -> None:
-    """Wait until a joiner has loaded the state; as long as it takes, if pieces come."""
-    while (before := node.awaited_pieces) is not None:
-        with suppress(TimeoutError):
-            async with asyncio.timeout(STATE_S):
-                await node.until(lambda: node.awaited_pieces is None)
-        if node.awaited_pieces == before:
-            message = (
-                f"no state has come for {STATE_S:g} s: does the application of the most "
-                "senior member read its group?"
-            )
-            raise StateError(message)
-    node.raise_error()

@@ -28,8 +28,8 @@ from tests.net.harness import (
 from tests.net.raw_peer import infiltrated
 
 from antiphon import Group, Message, UsageError, View, join
-from antiphon.net.joining import make_node
-from antiphon.net.node import Node
+from antiphon.net.process.joining import make_node
+from antiphon.net.process.node import Node
 from antiphon.net.session import mesh
 from antiphon.trace.schema import LEFT
 from antiphon.trace.verdict import Property, Status
@@ -165,7 +165,7 @@ def test_everything_multicast_before_a_leave_arrives(
             alice, bob, carol = nodes.values()
             chatter = [asyncio.ensure_future(_chatter(node)) for node in (bob, carol)]
             readers = [asyncio.ensure_future(_read_all(node.group)) for node in (alice, bob, carol)]
-            await until(lambda: bob.group.stream.reader, "bob reads")
+            await until(lambda: bob.local_group.stream.reader, "bob reads")
             await alice.group.cbcast_many(last_words)
             await alice.stop()
             for node in (bob, carol):

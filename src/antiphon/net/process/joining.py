@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from antiphon.membership.failure_detector import Timing
-from antiphon.net.checking import check_timing, check_trace, check_words
-from antiphon.net.config import Config, configure
-from antiphon.net.group import Group
-from antiphon.net.node import Node
-from antiphon.net.state_keeper import State
+from antiphon.net.application.checking import check_timing, check_trace, check_words
+from antiphon.net.application.config import Config, configure
+from antiphon.net.application.state import State
+from antiphon.net.group.group import Group
+from antiphon.net.process.node import Node
 from antiphon.net.transport.environment import current_environment
 from antiphon.net.transport.interface import check_needs
 from antiphon.stack.settings import Limits, Settings
@@ -44,13 +44,13 @@ def join(
     ``host:port``, all of them found the group together; all must be given the same. With ``at``,
     the process's own ``host:port``, it founds a group of one. With ``at`` and ``seeds``, addresses
     of some members, it joins a running group. A founding member that is started again while the
-    group runs joins it too, as a new life of its name.
+    group runs joins it too, as a new incarnation of its name.
 
     Until it is a member, entering takes at most ``connect_s`` seconds. Leaving sends everything
     that was multicast and takes part in the group until the others have agreed to a view without
     this process, for at most ``drain_s`` seconds, and one more to close connections. Whoever is
     taken for dead by the others finds an ``ExcludedError`` at the end of its stream, or with
-    ``rejoin=True`` comes back by itself as a new life, as soon as its application reads.
+    ``rejoin=True`` comes back by itself as a new incarnation, as soon as its application reads.
 
     ``state`` saves and loads the application's state (:class:`antiphon.State`), so that whoever
     joins starts with that of the others: entering then also waits until it has been loaded. That

@@ -10,23 +10,24 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from antiphon.core.errors import DefiniteCallError, UsageError
 from antiphon.core.ids import ProcessId
 from antiphon.core.records import PAYLOAD_BYTES_MAX
 from antiphon.core.runs import Order
-from antiphon.net.blame import is_ours, say
-from antiphon.net.buffers import Payload
-from antiphon.net.driver import Driver
-from antiphon.net.request import Request
-from antiphon.net.stream import say_blocked
-from antiphon.stack.effects import ConcludeCall, HandRequest
+from antiphon.net.application.buffers import Payload
+from antiphon.net.application.config import Config
+from antiphon.net.application.exceptions import is_ours, say
+from antiphon.net.driver.driver import Driver
+from antiphon.net.group.admission import Admission
+from antiphon.net.group.sending import Sending
+from antiphon.net.stream.events import View, say_blocked
+from antiphon.net.stream.request import Request
+from antiphon.net.stream.stream import Stream
+from antiphon.stack.effects import ConcludeCall, HandRequest, LeaveGroup
 from antiphon.stack.inputs import CallAbandoned, CallRequested, RequestAnswered
 from antiphon.toolkit.calls import Replies, Wanted
-
-if TYPE_CHECKING:
-    from antiphon.net.node import Node
 
 CALL_BYTES_MAX = PAYLOAD_BYTES_MAX - 1024
 """Room for what goes with a request or a reply."""
@@ -48,12 +49,48 @@ _ENDED = (
 )
 
 
-class Calling:
-    """One process's calls, and its answers to those of others."""
+class CallingProcess(Protocol):
+    """What calls need of the process whose they are."""
 
-    def __init__(self, node: "Node") -> None:
-        """Used by the node; applications use their group."""
-        self._node = node
+    ending: LeaveGroup
+    """How the current incarnation ended, if it has."""
+
+    @property
+    def advice(self) -> str:
+        """What an excluded process is to do."""
+
+
+class CallingOwner(Protocol):
+    """What calls need of the group that they are in."""
+
+    config: Config
+    admission: Admission
+    sending: Sending
+    stream: Stream
+    view: View | None
+
+    @property
+    def process(self) -> CallingProcess:
+        """The process whose calls they are."""
+
+    @property
+    def name(self) -> str:
+        """The name of this process in its current incarnation."""
+
+    @property
+    def driver(self) -> Driver:
+        """The driver of the current incarnation."""
+
+    def raise_error(self) -> None:
+        """Raise what has ended this process's part in the group, if anything has."""
+
+
+class Calling:
+    """One process's calls in a group, and its answers to those of others."""
+
+    def __init__(self, owner: CallingOwner) -> None:
+        """Applications use their group."""
+        self._owner = owner
         self._waiting: dict[int, asyncio.Future[Replies]] = {}
         self._count = self._number = 0
 
@@ -63,54 +100,54 @@ class Calling:
         self, payload: bytes, wanted: Wanted, timeout_s: float | None, order: Order
     ) -> Replies:
         """Call all other members; return what became of each."""
-        node = self._node
+        owner = self._owner
         timeout_s = _checked_timeout(timeout_s)
         if len(payload) > CALL_BYTES_MAX:
             message = f"a request is at most {CALL_BYTES_MAX} bytes: ask for less at a time"
             raise UsageError(message)
-        now_us = node.config.environment.now_us
+        now_us = owner.config.environment.now_us
         begin_us = now_us()
         self._count += 1
         if self._count % _CALLS_PER_YIELD == 0:
             await asyncio.sleep(0)
-        node.check_sendable()
-        reading = node.sending.reading
-        if node.must_wait(node.group.stream):
+        owner.admission.check_sendable()
+        reading = owner.sending.reading
+        if owner.admission.must_wait():
             await self._wait_for_room(timeout_s)
-        if node.sending.is_void(reading):
+        if owner.sending.is_void(reading):
             raise DefiniteCallError(_ENDED, Replies((), {}))
-        if node.view is None or node.life.is_over:
-            raise UsageError(node.say_outside())
+        if owner.view is None or owner.driver.is_over:
+            raise UsageError(owner.admission.say_outside())
         deadline_us = None if timeout_s is None else begin_us + round(timeout_s * 1e6)
-        node.flush()
+        owner.sending.flush()
         if wanted is Wanted.NONE:
-            node.life.give(CallRequested(0, payload, wanted, None, order))
+            owner.driver.give(CallRequested(0, payload, wanted, None, order))
             return Replies((), {})
         self._number += 1  # not before: it may have waited, and others have called since
         number = self._number
         ending: asyncio.Future[Replies] = asyncio.get_running_loop().create_future()
         self._waiting[number] = ending
         try:
-            node.life.give(CallRequested(number, payload, wanted, deadline_us, order))
+            owner.driver.give(CallRequested(number, payload, wanted, deadline_us, order))
             return await ending
         except asyncio.CancelledError:
-            node.life.give(CallAbandoned(number))
+            owner.driver.give(CallAbandoned(number))
             raise
         finally:
             self._waiting.pop(number, None)
 
     async def _wait_for_room(self, timeout_s: float | None) -> None:
-        node = self._node
+        owner = self._owner
         try:
             async with asyncio.timeout(timeout_s):
-                await node.flush_and_wait(node.group.stream)
+                await owner.admission.flush_and_wait()
         except TimeoutError:
             why = "a member is slow, or the next view is being agreed on: call again"
-            if node.view is not None and not node.view.primary:
-                why = f"{node.name} is blocked: {say_blocked(node.view)}"
+            if owner.view is not None and not owner.view.primary:
+                why = f"{owner.name} is blocked: {say_blocked(owner.view)}"
             message = f"the request never went out, for {why}"
             raise DefiniteCallError(message, Replies((), {})) from None
-        node.raise_error()
+        owner.raise_error()
 
     def answer(self, handler: Handler, request: Request) -> Awaitable[None] | None:
         """Have a handler answer a request; return what is to be waited for, if anything."""
@@ -147,8 +184,8 @@ class Calling:
         """A request has been delivered."""
         reply = None
         if asked.number:
-            reply = partial(self._reply, self._node.life, asked.caller, asked.number)
-        self._node.group.stream.offer(Request(str(asked.caller), asked.payload, reply))
+            reply = partial(self._reply, self._owner.driver, asked.caller, asked.number)
+        self._owner.stream.offer(Request(str(asked.caller), asked.payload, reply))
 
     def conclude(self, end: ConcludeCall) -> None:
         """A call has ended."""
@@ -157,8 +194,8 @@ class Calling:
             return  # whoever waited was cancelled
         if end.error is None:
             ending.set_result(end.replies)
-        elif self._node.ending.why:  # the process is out: say what follows
-            said = f"{end.error}; {self._node.advice}"
+        elif self._owner.process.ending.why:  # the process is out: say what follows
+            said = f"{end.error}; {self._owner.process.advice}"
             ending.set_exception(type(end.error)(said, end.replies))
         else:
             ending.set_exception(end.error)

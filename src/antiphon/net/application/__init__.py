@@ -1,0 +1,1 @@
+"""What comes of an application, looked at: its arguments, payloads, state and exceptions."""

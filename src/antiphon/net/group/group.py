@@ -1,0 +1,273 @@
+"""A group, as an application sees it: multicast into it, read from it.
+
+    async with antiphon.join("choir", me="alice", members=MEMBERS) as group:
+        await group.cbcast(b"who sings?")
+        async for event in group:
+            match event:
+                case antiphon.Message(sender, _, payload):
+                    print(sender, payload)
+                case antiphon.View(number, members):
+                    print(number, members)
+
+Law: one ordered stream per group, of messages and views. What is multicast is delivered to its own
+sender too, in the stream, before anything that comes of it. A multicast returns when the message
+is on its way or waits its turn in a bounded buffer; it waits while a member reads slowly, and
+while one view is being left for the next: then it goes out in the next.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+from functools import partial
+from inspect import iscoroutinefunction
+from typing import TYPE_CHECKING, Self
+
+from antiphon.core.errors import UsageError
+from antiphon.core.runs import Order
+from antiphon.net.application.buffers import Payload
+from antiphon.net.application.checking import check_handler
+from antiphon.net.group.calling import Handler
+from antiphon.net.group.collecting import Collector, checked
+from antiphon.net.group.local_group import LocalGroup
+from antiphon.net.group.sending import CAUSAL, HOW
+from antiphon.net.stream.events import Batch, Event, Letter, Message, Unsent, View
+from antiphon.net.stream.request import Request
+from antiphon.stack.inputs import LetterRequested
+from antiphon.stack.send_queue import RUN_BYTES_MAX, RUN_MESSAGES_MAX, How
+from antiphon.toolkit.calls import Replies, Wanted
+
+_RUN_MESSAGES_LAST = RUN_MESSAGES_MAX - 1
+
+_WANTED = {str(wanted): wanted for wanted in Wanted}
+
+
+class Group:
+    """A member's handle on a group, as :func:`antiphon.join` returns it.
+
+    - ``name``: the name of the group.
+    - ``me``, ``address``: the name of this process, and where it listens.
+    - ``view``, ``members``: the current view, and the names in it.
+
+    What is sent is bytes; a ``bytearray`` or ``memoryview`` is copied when it is handed over, and
+    may change afterwards.
+    """
+
+    def __init__(self, local: LocalGroup) -> None:
+        """Used by the node; applications call :func:`antiphon.join`."""
+        self._local = local
+        self._admission = local.admission
+        self._sending = local.sending
+        self._pending = local.sending.pending
+        self._collector = Collector(local.admission, local.sending)
+        self._writing = asyncio.Lock()  # letters that wait for room, in order
+        self.name = local.group_name
+
+    @property
+    def me(self) -> str:
+        """The name of this process; with its number, as ``alice~2``, in a later incarnation."""
+        return self._local.name
+
+    @property
+    def address(self) -> str:
+        """Where this process listens, as ``host:port``: one of the ``seeds`` of who joins later."""
+        return str(self._local.process.address)
+
+    @property
+    def view(self) -> View:
+        """The current view; the stream may not have been read as far as that.
+
+        Not ``primary`` as soon as this process knows that it is blocked, or out of the group.
+        """
+        local = self._local
+        view = local.view
+        if view is None:
+            raise UsageError(self._admission.say_outside())
+        return view if local.is_in else view._replace(primary=False)
+
+    @property
+    def members(self) -> tuple[str, ...]:
+        """The members of the current view, in order of seniority."""
+        return self.view.members
+
+    def stability(self) -> dict[str, int]:
+        """Return, for each member, how many of its messages in this view are known to be stable.
+
+        A stable message has been received by every member, so no crash can undo it. It need not
+        have been delivered there yet, let alone read by the application.
+        """
+        member = self._local.member
+        if member is None or member.view is None:
+            return {}
+        return {
+            str(process): member.stability.stable(rank)
+            for rank, process in enumerate(member.view.members)
+        }
+
+    def k_stable(self, k: int) -> int:
+        """Return how many own messages in this view at least ``k`` other members have received."""
+        member = self._local.member
+        return member.stability.k_stable(k) if member is not None else 0
+
+    async def __aenter__(self) -> Self:
+        """Found the group with the others, or join it."""
+        await self._local.process.start()
+        return self
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        """Leave the group."""
+        await self._local.process.stop()
+
+    if not TYPE_CHECKING:  # type checkers are to complain of it as well
+
+        def __await__(self) -> None:
+            """Refuse ``await antiphon.join(...)``: say what to write."""
+            message = (
+                f"group {self.name} is not awaited but entered: write "
+                "`async with antiphon.join(...) as group:`"
+            )
+            raise UsageError(message)
+
+    def __aiter__(self) -> AsyncIterator[Event]:
+        """Read everything in one stream, messages one by one, until the process has left.
+
+        Messages and views; letters and requests, where other members send such; and, where this
+        process was shut out, what it had sent in vain (:class:`Unsent`). A request that is read
+        and not answered lets its caller wait until time is up.
+        """
+        return self._local.stream.events()
+
+    def messages(self) -> AsyncIterator[Message]:
+        """Read messages, one by one; pass over all else, refuse unhandled requests."""
+        return self._local.stream.messages()
+
+    def batches(self) -> AsyncIterator[Batch | View | Letter | Request | Unsent]:
+        """Read messages in batches of one sender, much faster for many small ones.
+
+        Everything else comes one by one between them.
+        """
+        return self._local.stream.batches()
+
+    async def cbcast(self, payload: Payload) -> None:
+        """Multicast one message in causal order (ISIS 5.1)."""
+        pending = self._pending
+        payloads = pending.payloads
+        if payloads and pending.how is CAUSAL and type(payload) is bytes:
+            size = pending.byte_count + len(payload)
+            if size < RUN_BYTES_MAX and len(payloads) < _RUN_MESSAGES_LAST:
+                # Another message of the run being collected: nearly all of many small ones.
+                pending.byte_count = size
+                payloads.append(payload)
+                return
+        if (waiting := self._collector.collect(payload, CAUSAL)) is not None:
+            await waiting
+
+    async def cbcast_many(self, payloads: Iterable[Payload]) -> None:
+        """Multicast messages in causal order, as runs: much faster for many small ones."""
+        await self.multicast_many(payloads)
+
+    async def abcast(self, payload: Payload) -> None:
+        """Multicast one message in total order, which extends causal order (ISIS 5.2)."""
+        await self.multicast(payload, Order.TOTAL)
+
+    async def abcast_many(self, payloads: Iterable[Payload]) -> None:
+        """Multicast messages in total order, as runs."""
+        await self.multicast_many(payloads, Order.TOTAL)
+
+    async def multicast(
+        self, payload: Payload, order: Order = Order.CAUSAL, *, uniform: bool = False
+    ) -> None:
+        """Multicast one message in the given order.
+
+        A ``uniform`` one is delivered by nobody, not even by a process that crashes right then,
+        unless all who stay in the group deliver it (Uniform 4): safe to act on, and later.
+        """
+        pending = self._pending
+        how, payloads = pending.how, pending.payloads
+        if payloads and how.order is order and how.uniform is uniform and type(payload) is bytes:
+            size = pending.byte_count + len(payload)
+            if size < RUN_BYTES_MAX and len(payloads) < _RUN_MESSAGES_LAST:
+                pending.byte_count = size
+                payloads.append(payload)
+                return
+        how = self._how(order, uniform=uniform)
+        if (waiting := self._collector.collect(payload, how)) is not None:
+            await waiting
+
+    async def multicast_many(
+        self, payloads: Iterable[Payload], order: Order = Order.CAUSAL, *, uniform: bool = False
+    ) -> None:
+        """Multicast messages in the given order, as runs; none of them if one is unfit."""
+        await self._collector.collect_many(payloads, self._how(order, uniform=uniform))
+
+    def _how(self, order: Order, *, uniform: bool) -> How:
+        """Return how to multicast; refuse what this group cannot give."""
+        if uniform or type(order) is not Order:
+            self._local.config.settings.check(order, uniform=uniform)
+        return HOW[order, bool(uniform)]
+
+    async def send(self, to: str, payload: Payload) -> None:
+        """Send a message to one member, in causal order with all multicasts (ISIS 7.2).
+
+        It costs two messages, however large the group. Until the other has it, nothing else of
+        this process leaves; so what is multicast right after it takes a round trip longer.
+
+        Returns when the letter is on its way, or no other letter of the application is before it;
+        nobody says whether it was read (``call``, to know). Raises :class:`UsageError` if ``to`` is
+        not in the current view; if it goes while the letter waits, the letter is dropped.
+        """
+        ([letter], _) = checked([payload])
+        process = self._local.member_named(to)
+        if to == self.me:
+            message = "a process needs no letter to itself: send it to another member"
+            raise UsageError(message)
+        self._admission.expect_flush()
+        reading = self._sending.reading
+        if self._writing.locked() or self._admission.must_wait_to_write():
+            async with self._writing:
+                await self._admission.flush_and_wait(is_letter=True)
+            self._local.raise_error()
+        elif self._collector.is_turn_over():
+            await asyncio.sleep(0)
+        incarnation = reading if self._sending.is_void(reading) else 0
+        self._sending.send(LetterRequested(process, letter, incarnation))
+
+    async def call(
+        self,
+        payload: Payload,
+        replies: str = "all",
+        *,
+        timeout_s: float | None = 10.0,
+        order: Order = Order.CAUSAL,
+    ) -> Replies:
+        """Ask all members something, in order with what is multicast, and return the replies.
+
+        ``replies`` says how many of the other members have to answer: none, first, majority or
+        all. Raises :class:`CallError` if fewer can: definite if nobody did what was asked,
+        indefinite if some may have. Do not wait for replies where requests are read.
+
+        ``timeout_s`` is above 0, or None for no limit; if no replies are wanted, it bounds only the
+        wait for room. Cancelling takes back a request that still waits to go out. Raises
+        :class:`BackPressureError` if too many calls are open, or nobody reads a full stream.
+        """
+        ([request], _) = checked([payload])
+        if type(order) is not Order:
+            self._local.config.settings.check(order, uniform=False)
+        return await self._local.calling.call(request, _wanted(replies), timeout_s, order)
+
+    def answer_calls(self, handler: Handler) -> None:
+        """Have ``handler`` answer the calls of others, where the stream's reader comes to them.
+
+        It is given who calls and what, and returns the answer; what it raises is told to the
+        caller. A plain function is faster than a coroutine. Without a handler, the reader finds
+        each call as a :class:`Request` in the stream.
+        """
+        check_handler(handler)
+        self._local.stream.on_request = partial(self._local.calling.answer, handler)
+        self._local.stream.is_answered_now = not iscoroutinefunction(handler)
+
+
+def _wanted(replies: str) -> Wanted:
+    try:
+        return _WANTED[replies]
+    except (KeyError, TypeError):
+        message = f"{replies!r} is no number of replies: ask for {', '.join(Wanted)}"
+        raise UsageError(message) from None

@@ -1,0 +1,1 @@
+"""The stream of a group: what an application reads, in order."""

@@ -1,0 +1,123 @@
+"""What an application reads from a group: messages, views, letters, and what was sent in vain."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from antiphon.core.ids import ProcessId
+from antiphon.core.views import View as AgreedView
+from antiphon.net.stream.request import Request
+
+
+class Message(NamedTuple):
+    """One delivered message.
+
+    - ``sender``: the name of the member that multicast it.
+    - ``number``: its number among the sender's messages in this view of the group, from 1.
+    - ``payload``: what was multicast.
+    """
+
+    sender: str
+    number: int
+    payload: bytes
+
+
+class Batch(NamedTuple):
+    """Consecutive delivered messages of one sender.
+
+    - ``sender``: the name of the member that multicast them.
+    - ``first``: the number of the first of them among the sender's messages in this view of the
+      group, from 1; the others have ``first + 1``, ``first + 2``, ...
+    - ``payloads``: what was multicast, in that order.
+    """
+
+    sender: str
+    first: int
+    payloads: list[bytes]
+
+
+class View(NamedTuple):
+    """Who is in the group, from here on in the stream.
+
+    - ``number``: views are numbered from 1; the same number is the same view at every member.
+    - ``members``: names in order of seniority; where the group is blocked (see ``primary``), those
+      that can still be reached.
+    - ``joined``, ``left``, ``failed``: who was not in the view before and is in this one, who was
+      and left, who was and is taken for dead.
+    - ``primary``: False if too few members can be reached to go on. Nothing is multicast until a
+      view, this or another one, is primary again. ``group.view`` also says False between two
+      incarnations and once this process is out of the group, whatever the others do: fit for a
+      health check.
+    - ``missing``: where the group is blocked, the names of the members of its last view that were
+      out of reach when it was blocked. It goes on when enough of them are reached again, as
+      the processes that they were: one that is started anew counts only once it has been taken in.
+    """
+
+    number: int
+    members: tuple[str, ...]
+    joined: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
+    failed: tuple[str, ...] = ()
+    primary: bool = True
+    missing: tuple[str, ...] = ()
+
+
+def as_event(view: AgreedView) -> View:
+    """Return a view as the application reads it: with names."""
+    return View(
+        view.number,
+        tuple(map(str, view.members)),
+        tuple(map(str, view.joined)),
+        tuple(map(str, view.left)),
+        tuple(map(str, view.failed)),
+    )
+
+
+def as_blocked(latest: AgreedView, number: int, reached: Sequence[ProcessId]) -> View:
+    """Return view ``number`` as one reads it that reaches only these members of the ``latest``."""
+    missing = [who for who in latest.members if who not in reached]
+    return View(
+        number, tuple(map(str, reached)), primary=False, missing=tuple(map(str, missing))
+    )  # fmt: skip
+
+
+def say_blocked(view: View) -> str:
+    """Say of a blocked view why the group cannot go on, and when it does."""
+    return (
+        f"of the group's last view it reaches only {', '.join(view.members)} and not "
+        f"{', '.join(view.missing)}, and the group goes on only with a majority of that view"
+    )
+
+
+class Letter(NamedTuple):
+    """A message to this process alone.
+
+    - ``sender``: the name of the member that sent it.
+    - ``payload``: what was sent.
+    """
+
+    sender: str
+    payload: bytes
+
+
+class Unsent(NamedTuple):
+    """What this process sent in an incarnation that has ended, and never went out.
+
+    Nobody has got it. It comes after everything that the ended incarnation delivered, before the
+    first view of the next one or the end of the stream. Send again what still makes sense.
+
+    - ``payloads``: the messages, in the order in which they were sent.
+    - ``to``: for each of them, the name of the member that a letter was for; "" for a multicast.
+    """
+
+    payloads: tuple[bytes, ...]
+    to: tuple[str, ...]
+
+
+class Beginning(NamedTuple):
+    """From here on the stream is of another incarnation, or at its end."""
+
+    incarnation: int
+
+
+Event = Message | View | Letter | Request | Unsent
+"""What a stream consists of."""
