@@ -18,8 +18,8 @@ too long while something waits to be sent is given up.
 Faults of other processes never raise here: who sends what no correct process sends is rejected
 (``RejectPeer``). Mistakes of the application raise :class:`UsageError`, and change nothing.
 
-One exception to ``step``: ``receive``, the short way of a plain run, which is most of all traffic.
-It does what ``step`` would do, for less; where it cannot, it does nothing and says so.
+One exception to ``step``: ``receive``, the short way of a plain run. It does what ``step`` would do,
+for less; where it cannot, it does nothing and says so.
 """
 
 from collections.abc import Callable
@@ -85,11 +85,8 @@ from antiphon.stack.settings import Settings
 ACKNOWLEDGE_US = 5_000
 """How long an acknowledgement may wait that nobody has asked for, to serve several letters."""
 
-TICKS_PER_VOTE = 20
-"""How often a coordinator looks at its watch while it waits for votes."""
-
-VOTE_TICK_US_MIN = 1_000
-"""Nobody looks more often, however short the time for votes."""
+TICKS_PER_VOTE, VOTE_TICK_US_MIN = 20, 1_000
+"""How often a coordinator looks at its watch while it waits for votes; and at most how often."""
 
 VIEWS_MAX = 64
 """Views whose members are remembered, for letters that come late."""
@@ -176,12 +173,15 @@ class Endpoint:
     @property
     def is_idle(self) -> bool:
         """Whether nothing is under way, so that a heartbeat need not be looked at."""
+        member = self.member
         is_sending = self.queue.waiting or self.flow.are_senders_waiting
-        return self.is_over or not (is_sending or self.flow.is_due or not self.member.is_idle)
+        has_news = member.announcer.has_news() or self.flow.is_due
+        is_quiet = member.is_open and member.membership.is_idle
+        return self.is_over or (is_quiet and not is_sending and not has_news)
 
     def cares_for(self, peer: ProcessId) -> bool:
         """Whether what ``peer`` said last may matter only now that it is heard again."""
-        return not self.is_over and self.member.cares_for(peer)
+        return not self.is_over and self.member.announcer.last_of(peer) is not None
 
     def forget(self) -> None:
         """The process is done with the group: watch nobody for it."""
@@ -215,17 +215,14 @@ class Endpoint:
         # What is for a tool has to be seen by it.
         return run.port == PORT_APPLICATION and self._receiver.receive_plain(peer, run)
 
-    def _multicast(self, asked: MulticastRequested) -> None:
-        if self.is_over:
+    def _send(self, asked: MulticastRequested | LetterRequested) -> None:
+        """The application multicasts a run, or sends a letter."""
+        if isinstance(asked, LetterRequested):
+            self._sender.send(asked)
+        elif self.is_over:
             self._sender.keep(asked)
         else:
             self._sender.multicast(asked)
-
-    def _send(self, asked: LetterRequested) -> None:
-        if asked.to == self.me:
-            message = "a letter goes to another member: a process has no need to send itself one"
-            raise UsageError(message)
-        self._sender.send(asked)
 
     def _ask_tools(self, asked: Input) -> None:
         """The application does something with one of the tools."""
@@ -247,13 +244,15 @@ class Endpoint:
                 message = f"{type(asked).__name__} is nothing that a tool is asked"
                 raise AssertionError(message)
 
-    def _give_state(self, saved: StateSaved) -> None:
-        self._agenda.work.extend(self.ports.give_state(saved.number, saved.state))
-
-    def _load_next(self, loaded: PieceLoaded) -> None:
-        self._agenda.work.extend(self.ports.load_next(loaded.number))
-        if self.ports.has_just_loaded:
-            self._agenda.work.extend(self.member.gain_state(self._agenda.now_us))
+    def _move_state(self, moved: StateSaved | PieceLoaded) -> None:
+        """The application has saved its state, or loaded a piece of the group's."""
+        work, ports = self._agenda.work, self.ports
+        if isinstance(moved, StateSaved):
+            work.extend(ports.give_state(moved.number, moved.state))
+            return
+        work.extend(ports.load_next(moved.number))
+        if ports.has_just_loaded:
+            work.extend(self.member.gain_state(self._agenda.now_us))
 
     def _change(self, changed: Input) -> None:
         """Something about the application, or about its wish to be a member, has changed."""
@@ -344,15 +343,15 @@ class Endpoint:
                 agenda.set_timer(CALLS, deadline_us)
 
     _TAKE: ClassVar[dict[type, Callable[["Endpoint", Any], None]]] = {
-        MulticastRequested: _multicast,
+        MulticastRequested: _send,
         LetterRequested: _send,
         CallRequested: _ask_tools,
         CallAbandoned: _ask_tools,
         RequestAnswered: _ask_tools,
         TransactionRequested: _ask_tools,
         VoteCast: _ask_tools,
-        StateSaved: _give_state,
-        PieceLoaded: _load_next,
+        StateSaved: _move_state,
+        PieceLoaded: _move_state,
         ReaderLagged: _change,
         SendersWaited: _change,
         ReaderAdvanced: _change,
@@ -394,7 +393,9 @@ class Endpoint:
         if not self.is_over:
             self._expect_peers()
             self._acknowledge_soon()
-            self._look_at_votes_soon()
+            commit, agenda = self.ports.commit, self._agenda
+            if commit is not None and commit.open_count and not agenda.is_set(VOTES):
+                agenda.set_timer(VOTES, agenda.now_us + self._vote_tick_us)
             self._sender.admit()
         return self._agenda.take()
 
@@ -489,11 +490,6 @@ class Endpoint:
             agenda.set_timer(ACKNOWLEDGE, agenda.now_us)
         elif letters.unacknowledged and (not withhold or any(letters.unacknowledged.values())):
             agenda.set_timer(ACKNOWLEDGE, agenda.now_us + ACKNOWLEDGE_US)
-
-    def _look_at_votes_soon(self) -> None:
-        commit, agenda = self.ports.commit, self._agenda
-        if commit is not None and commit.open_count and not agenda.is_set(VOTES):
-            agenda.set_timer(VOTES, agenda.now_us + self._vote_tick_us)
 
 
 def _is_alive(effect: Effect, to: tuple[ProcessId, ...]) -> bool:

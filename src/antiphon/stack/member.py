@@ -74,7 +74,7 @@ class Member:
             self._out, transition, settings.timing, FLUSHES[settings.flush], self.receiver, now_us,
             pulses,
         )  # fmt: skip
-        self._announcer = Announcer(self.membership, self.receiver, now_us)
+        self.announcer = Announcer(self.membership, self.receiver, now_us)
         if view is not None:
             self._begin(view)
             self._out.put(InstallView(view))
@@ -130,7 +130,7 @@ class Member:
         """Tell the others what was received."""
         if self.membership.latest is not None and not self.membership.is_over:
             everybody = self.membership.transition.everybody()
-            self._out.send_each(everybody, self._announcer.announce(now_us))
+            self._out.send_each(everybody, self.announcer.announce(now_us))
         return self._out.take()
 
     def take_effects(self) -> list[Effect]:
@@ -161,7 +161,7 @@ class Member:
         else:
             run = self.ordering.multicast(GROUP, payloads, order, byte_count, port)
             ready = [run]
-        receiver, announcer = self.receiver, self._announcer
+        receiver, announcer = self.receiver, self.announcer
         receiver.keep_own(run)
         alive = None
         if announcer.is_due_after(run.byte_count, now_us) and len(receiver.members) > 1:
@@ -231,24 +231,15 @@ class Member:
         if self.membership.is_over:
             return []
         self.membership.tick(now_us)
-        if self.membership.latest is not None and (is_due or self._announcer.has_news()):
+        if self.membership.latest is not None and (is_due or self.announcer.has_news()):
             everybody = self.membership.transition.everybody()
-            self._out.send_each(everybody, self._announcer.announce(now_us))
+            self._out.send_each(everybody, self.announcer.announce(now_us))
         return self._settled(now_us)
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether nothing is under way in the group, as far as this process knows."""
-        return self.is_open and not self._announcer.has_news() and self.membership.is_idle
-
-    def cares_for(self, peer: ProcessId) -> bool:
-        """Whether what ``peer`` said last may matter only now that it is heard again."""
-        return self._announcer.last_of(peer) is not None
 
     def hear_beat(self, peer: ProcessId, now_us: int) -> list[Effect]:
         """``peer`` has nothing to add: what it said last still holds, and may matter only now."""
         self.membership.hear(peer, now_us)
-        alive = self._announcer.last_of(peer)
+        alive = self.announcer.last_of(peer)
         if alive is None:
             return []
         self.membership.hear_alive(peer, alive, now_us)
@@ -289,7 +280,7 @@ class Member:
         if isinstance(message, Beat):
             return self.hear_beat(peer, now_us)
         if isinstance(message, Alive):
-            self._announcer.hear(peer, message)
+            self.announcer.hear(peer, message)
             self.membership.hear_alive(peer, message, now_us)
             self.receiver.take_alive(peer, message, self.membership.view_of)
         elif isinstance(message, Confirm):
@@ -347,5 +338,5 @@ class Member:
 
     def _begin(self, view: View) -> None:
         self.receiver.begin(view)
-        self._announcer.forget_strangers()
+        self.announcer.forget_strangers()
         self.is_open = self.membership.may_multicast

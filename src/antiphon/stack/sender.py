@@ -10,6 +10,7 @@ Invariant: nothing is sent that was not handed over, or twice, or out of order; 
 is sent, or returned to the application (``send_queue``), or was a letter to who is gone.
 """
 
+from antiphon.core.errors import UsageError
 from antiphon.core.ids import ProcessId
 from antiphon.core.runs import PORT_APPLICATION
 from antiphon.stack.agenda import Agenda
@@ -59,6 +60,9 @@ class Sender:
 
     def send(self, asked: LetterRequested) -> None:
         """Send a letter, now or in its turn."""
+        if asked.to == self._member.me:
+            message = "a letter goes to another member: a process has no need to send itself one"
+            raise UsageError(message)
         item = WaitingLetter(asked.to, asked.payload, PORT_APPLICATION)
         if self._is_void(asked.incarnation):
             self.queue.drop(item)
