@@ -22,7 +22,6 @@ FULL_ROOMS = {"src/antiphon/net"}
 """To be divided: 38 files, flat."""
 
 LARGE_CLASSES = {
-    "antiphon.membership.membership.Membership",
     "antiphon.net.life.Life",
     "antiphon.net.node.Node",
 }
@@ -40,8 +39,6 @@ KNOTTED = {
 DANGLING = {
     ("antiphon.bench.simulator", "kernel"),  # a word for a figure
     ("antiphon.bench.simulator", "simulation"),
-    ("antiphon.membership.all_to_all_flush", "receiving"),  # a module that is no more
-    ("antiphon.membership.view_atomic_flush", "receiving"),
     ("antiphon.net", "stack.py"),  # a folder by now
     ("antiphon.net.transport.link", "await"),  # Python's
     ("antiphon.net.session.peer", "full"),  # a word for a state
