@@ -5,7 +5,7 @@ from antiphon.ordering import vector
 
 def plant() -> None:
     """Break the machine of this process for good."""
-    vector.Clock.lack = lacks_nothing  # type: ignore[method-assign, assignment]
+    vector.VectorClock.lack = lacks_nothing  # type: ignore[method-assign, assignment]
 
 
 def lacks_nothing(_group: object, _run: object) -> None:

@@ -15,7 +15,7 @@ from antiphon.stack.inputs import ACKNOWLEDGE
 from antiphon.stack.member import Member
 from antiphon.stack.send_queue import Item, SendQueue, WaitingLetter, WaitingRun
 from antiphon.stack.sender import Sender
-from antiphon.stack.stalls import Debt, Stalls
+from antiphon.stack.stalls import Awaited, Stalls
 
 _RIGHT_PUT = SendQueue.put
 _RIGHT_END_INCARNATION = SendQueue.end_incarnation
@@ -134,7 +134,7 @@ def sender_is_admitted_while_the_view_is_left(self: Sender) -> None:
 
 @plant(Stalls, "look", "eviction", is_awaited=True)
 def member_that_moves_is_given_up_anyway(
-    self: Stalls, now_us: int, owing: Mapping[Debt, int]
+    self: Stalls, now_us: int, owing: Mapping[Awaited, int]
 ) -> list[tuple[ProcessId, str]]:
     """How far a debtor has come is not looked at."""
     return _RIGHT_LOOK(self, now_us, dict.fromkeys(owing, 0))

@@ -7,7 +7,7 @@ from tests.mutants.registry import plant
 
 from antiphon.core.ids import ProcessId
 from antiphon.membership.entrance import Search
-from antiphon.membership.membership import Membership
+from antiphon.membership.probing import Probing
 
 _RIGHT_MISS = Search.miss
 _RIGHT_END = Search.end
@@ -29,13 +29,16 @@ def exclusion_before_the_first_view_is_a_refusal(
     _RIGHT_END(self, why, next_life, now_us, dice, is_refused=is_refused or is_excluded)
 
 
-@plant(Membership, "_probe", "a group of two")
-def condemned_are_never_asked_again(_self: Membership, _now_us: int) -> None:
+@plant(Probing, "look", "a group of two")
+def condemned_are_never_asked_again(
+    _self: Probing, _members: object, _now_us: int, *, is_blocked: bool
+) -> None:
     """Who has given up the others never learns that they have gone on."""
 
 
-@plant(Membership, "_on_standing", "a group of two, kin")
+@plant(Probing, "hear", "a group of two, kin")
 def stalled_are_never_pardoned(
-    _self: Membership, _peer: ProcessId, _standing: object, _now_us: int
-) -> None:
+    _self: Probing, _peer: ProcessId, _standing: object, _now_us: int
+) -> bool:
     """Who was given up for a stall stays given up, though nothing can be decided without it."""
+    return False

@@ -13,7 +13,6 @@ from antiphon.core.ids import ProcessId
 from antiphon.core.views import View
 from antiphon.membership.changes import Changes
 from antiphon.membership.coordination import Coordination
-from antiphon.membership.membership import Membership
 from antiphon.toolkit.commit import Commit, Effect
 from antiphon.toolkit.commit_messages import Lack, State
 
@@ -68,6 +67,6 @@ def joiners_forget_what_they_saw(self: Commit, sender: ProcessId, lack: Lack) ->
     return self._learn(State(view.number, (), ()), 0)
 
 
-@plant(Membership, "_tell_last", "vote of the excluded")
-def excluded_process_keeps_its_knowledge(self: Membership, view: View) -> None:
+@plant(Coordination, "tell_last", "vote of the excluded")
+def excluded_process_keeps_its_knowledge(self: Coordination, view: View) -> None:
     """Who learns that it is out ends without a word, though its own vote may have decided that."""

@@ -8,7 +8,7 @@ from antiphon.core.runs import Run
 from antiphon.core.views import View
 from antiphon.membership.all_to_all_flush import AllToAllFlush
 from antiphon.membership.coordinator_flush import CoordinatorFlush
-from antiphon.membership.membership import Membership
+from antiphon.membership.roster import Roster
 from antiphon.sim.replica import Replica
 from antiphon.toolkit import state_transfer
 from antiphon.toolkit.state_transfer import ExpectState, StateTransfer
@@ -18,10 +18,10 @@ from antiphon.toolkit.state_transfer import ExpectState, StateTransfer
 _ALL = "all-to-all"
 
 
-@plant(Membership, "takes_from", "000-17 b", _ALL)
-def late_words_of_the_failed_count(self: Membership, peer: ProcessId, view_number: int) -> bool:
+@plant(Roster, "takes_from", "000-17 b", _ALL)
+def late_words_of_the_failed_count(self: Roster, peer: ProcessId, view_number: int) -> bool:
     """What arrives from a failed process is taken as if nothing had happened."""
-    return peer not in self._gone or view_number > self._gone[peer]
+    return peer not in self.gone or view_number > self.gone[peer]
 
 
 @plant(AllToAllFlush, "keeps_copies", "000-17 c", _ALL, is_property=True)

@@ -18,7 +18,7 @@ from antiphon.core.views import View
 from antiphon.ordering.gate import Arrived, Gate
 from antiphon.ordering.mixed import MixedDomain
 from antiphon.ordering.total import TotalOrder, Turn
-from antiphon.ordering.vector import Clock
+from antiphon.ordering.vector import VectorClock
 
 _RIGHT_RECEIVE = MixedDomain._receive_any
 _RIGHT_LEARN = TotalOrder.learn
@@ -31,7 +31,9 @@ _RIGHT_ADVANCE = MixedDomain.advance
 
 
 @plant(MixedDomain, "_receive_any", "000-5, 000-6")
-def list_counts_when_delivered(self: MixedDomain, group: Clock, gate: Gate, run: Run) -> list[Run]:
+def list_counts_when_delivered(
+    self: MixedDomain, group: VectorClock, gate: Gate, run: Run
+) -> list[Run]:
     """A sets-order list is an ordinary causal message: it counts when it is delivered."""
     total = gate.total
     if run.sets_order is None:

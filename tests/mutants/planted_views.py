@@ -10,8 +10,10 @@ from antiphon.core.ids import ProcessId
 from antiphon.core.runs import Run
 from antiphon.core.views import View
 from antiphon.membership.agreement import Agreement
+from antiphon.membership.coordination import Coordination
 from antiphon.membership.effects import DeliverRuns
 from antiphon.membership.membership import Membership
+from antiphon.membership.roster import Roster
 from antiphon.membership.transition import Transition
 from antiphon.membership.view_atomic_flush import ViewAtomicFlush
 from antiphon.ordering.stability import Stability
@@ -22,7 +24,7 @@ from antiphon.stack.receiver import GROUP, Receiver, ViewOf
 # View-atomic flush (Uniform 3.3).
 
 _RIGHT_REPORT = ViewAtomicFlush._report
-_RIGHT_TAKES_FROM = Membership.takes_from
+_RIGHT_TAKES_FROM = Roster.takes_from
 _RIGHT_ATOMIC_RECEIVE = ViewAtomicFlush.receive
 
 
@@ -58,10 +60,10 @@ def no_next_round_with_views_pending(self: ViewAtomicFlush) -> None:
     self._reports.clear()
 
 
-@plant(Membership, "takes_from", "003-3")
-def late_words_of_the_excluded_count(self: Membership, peer: ProcessId, view_number: int) -> bool:
+@plant(Roster, "takes_from", "003-3")
+def late_words_of_the_excluded_count(self: Roster, peer: ProcessId, view_number: int) -> bool:
     """What arrives from an excluded process is taken as if nothing had happened."""
-    return peer not in self._gone or view_number > self._gone[peer]
+    return peer not in self.gone or view_number > self.gone[peer]
 
 
 @plant(ViewAtomicFlush, "receive", "003-5")
@@ -75,15 +77,15 @@ def permission_is_not_passed_on(self: ViewAtomicFlush, peer: ProcessId, message:
     _RIGHT_ATOMIC_RECEIVE(self, peer, message)
 
 
-def _is_forgotten_or_failed(self: Membership, peer: ProcessId) -> bool:
-    return peer in self._left and peer not in self.transition.everybody()
+def _is_forgotten_or_failed(self: Roster, peer: ProcessId) -> bool:
+    return peer in self.left and peer not in self._transition.everybody()
 
 
 @plant(
     ViewAtomicFlush,
     "_note",
     "D, leavers",
-    also=((Membership, "_is_forgotten", _is_forgotten_or_failed),),
+    also=((Roster, "is_forgotten", _is_forgotten_or_failed),),
 )
 def leaver_goes_uncounted(self: ViewAtomicFlush, number: int, _: tuple[int, ...]) -> None:
     """A permission is one for everybody: a leaver that failed meanwhile is dismissed with it."""
@@ -298,11 +300,12 @@ def accepted_views_are_overruled(self: Agreement, peer: ProcessId, promise: Prom
     return [] if before or not self.latest.has_quorum(self._promises) else self._propose()
 
 
-@plant(Membership, "_forget_history", "kin of 003-2")
-def agreed_views_are_forgotten_too_soon(self: Membership) -> None:
+@plant(Coordination, "forget_history", "kin of 003-2")
+def agreed_views_are_forgotten_too_soon(self: Coordination) -> None:
     """All views but the last are dropped, whoever has not heard of them."""
-    if self.latest is not None:
-        self._agreement.forget_before(self.latest.number)
+    latest = self._agreement.latest
+    if latest is not None:
+        self._agreement.forget_before(latest.number)
 
 
 @plant(Agreement, "_on_propose", "Paxos, phase 2")

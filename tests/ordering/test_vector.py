@@ -7,7 +7,7 @@ from antiphon.core.ids import GroupName, GroupNumber, ProcessId, Rank, ViewNumbe
 from antiphon.core.runs import Order, Run
 from antiphon.core.views import View
 from antiphon.ordering.delay_queue import Lack
-from antiphon.ordering.vector import Clock, VectorDomain
+from antiphon.ordering.vector import VectorClock, VectorDomain
 
 GROUP = GroupNumber(1)
 
@@ -181,13 +181,13 @@ def test_held_run_delivered_in_part_meanwhile_is_cut() -> None:
 def looked_at(monkeypatch: pytest.MonkeyPatch) -> list[Run]:
     """Every run whose readiness is looked at from now on."""
     runs: list[Run] = []
-    right = Clock.lack
+    right = VectorClock.lack
 
-    def watched(group: Clock, run: Run) -> Lack | None:
+    def watched(group: VectorClock, run: Run) -> Lack | None:
         runs.append(run)
         return right(group, run)
 
-    monkeypatch.setattr(Clock, "lack", watched)
+    monkeypatch.setattr(VectorClock, "lack", watched)
     return runs
 
 

@@ -27,7 +27,7 @@ from antiphon.ordering.mixed import MixedDomain
 from antiphon.ordering.stability import Stability
 from antiphon.ordering.total import Fixed, TotalOrder
 from antiphon.ordering.uniform import Uniformity
-from antiphon.ordering.vector import Clock, VectorDomain
+from antiphon.ordering.vector import VectorClock, VectorDomain
 from antiphon.stack.announcer import Announcer
 from antiphon.stack.member import Member
 from antiphon.stack.receiver import GROUP, Receiver
@@ -61,19 +61,19 @@ def bug(name: str) -> Mutant:
 _VECTOR_RECEIVE = VectorDomain.receive
 _VECTOR_MULTICAST = VectorDomain.multicast
 _DRAIN = MixedDomain._drain
-_LACK = Clock.lack
+_LACK = VectorClock.lack
 
 
-@_wrong(Clock, "lack", "ISIS 5.1 step 2")
-def stamps_are_ignored(self: Clock, run: Run) -> Lack | None:
+@_wrong(VectorClock, "lack", "ISIS 5.1 step 2")
+def stamps_are_ignored(self: VectorClock, run: Run) -> Lack | None:
     """A message waits for the earlier ones of its sender only."""
     if run.first > self.delivered[run.sender] + 1:
         return run.group, run.sender, run.first - 1
     return None
 
 
-@_wrong(Clock, "take_stamp", "ISIS 5.4")
-def stamps_are_never_short(self: Clock) -> Stamp:
+@_wrong(VectorClock, "take_stamp", "ISIS 5.4")
+def stamps_are_never_short(self: VectorClock) -> Stamp:
     """A stamp has all counts that are not zero, changed or not."""
     counts = enumerate(self.delivered)
     return tuple((rank, count) for rank, count in counts if count and rank != self.rank)
@@ -88,13 +88,13 @@ def clock_becomes_that_of_the_message(self: VectorDomain, run: Run) -> list[Run]
     return ready
 
 
-def _exact_lack(self: Clock, run: Run) -> Lack | None:
+def _exact_lack(self: VectorClock, run: Run) -> Lack | None:
     if run.first != self.delivered[run.sender] + 1:
         return run.group, run.sender, run.first - 1
     return None
 
 
-@_wrong(VectorDomain, "receive", "000-1, first schedule", ((Clock, "lack", _exact_lack),))
+@_wrong(VectorDomain, "receive", "000-1, first schedule", ((VectorClock, "lack", _exact_lack),))
 def clock_takes_over_the_clock_of_the_sender(self: VectorDomain, run: Run) -> list[Run]:
     """A delivery counts one message more than was delivered: the sender has sent on."""
     ready = _VECTOR_RECEIVE(self, run)
@@ -102,11 +102,11 @@ def clock_takes_over_the_clock_of_the_sender(self: VectorDomain, run: Run) -> li
     return ready
 
 
-def _stamp_of_receipts(self: Clock) -> Stamp:
+def _stamp_of_receipts(self: VectorClock) -> Stamp:
     return tuple((rank, self.received[rank]) for rank in sorted(self.changed))
 
 
-@_wrong(VectorDomain, "receive", "000-3", ((Clock, "stamp", _stamp_of_receipts),))
+@_wrong(VectorDomain, "receive", "000-3", ((VectorClock, "stamp", _stamp_of_receipts),))
 def receipt_is_a_cause(self: VectorDomain, run: Run) -> list[Run]:
     """What was received and is held counts as the past of what is multicast next."""
     ready = _VECTOR_RECEIVE(self, run)
@@ -290,10 +290,10 @@ def every_member_proposes(self: Coordination, latest: View) -> ProcessId:
     return self._me
 
 
-@_wrong(Membership, "_announce", "ISIS 7.4")
-def joiner_is_not_told(self: Membership, view: View) -> None:
+@_wrong(Coordination, "announce", "ISIS 7.4")
+def joiner_is_not_told(self: Coordination, view: View) -> None:
     """Only those that were members before hear of the new view."""
-    to = dict.fromkeys([*self.transition.everybody(), *view.failed])
+    to = dict.fromkeys([*self._transition.everybody(), *view.failed])
     self._out.send_each([who for who in to if who not in view.joined], Decide((view,)))
 
 
@@ -326,8 +326,8 @@ def _pay_no_heed(self: Membership, number: int) -> None:
     """Do not mind that one is out."""
 
 
-@_wrong(Membership, "_announce", "003-8", ((Membership, "_on_out", _pay_no_heed),))
-def excluded_process_is_not_told(self: Membership, view: View) -> None:
+@_wrong(Coordination, "announce", "003-8", ((Membership, "_on_out", _pay_no_heed),))
+def excluded_process_is_not_told(self: Coordination, view: View) -> None:
     """Only those that are in the new view hear of it."""
     self._out.send_each(list(view.members), Decide((view,)))
 
@@ -363,8 +363,8 @@ def mark_is_not_told(self: Uniformity) -> bool:
     return False
 
 
-@_wrong(Clock, "lack", "003-7")
-def uniform_messages_have_no_past(self: Clock, run: Run) -> Lack | None:
+@_wrong(VectorClock, "lack", "003-7")
+def uniform_messages_have_no_past(self: VectorClock, run: Run) -> Lack | None:
     """A uniform message waits for its mark, and for nothing that it depends on."""
     return None if run.uniform else _LACK(self, run)
 

@@ -21,22 +21,22 @@ from antiphon.ordering.delay_queue import DelayQueue, Lack
 from antiphon.ordering.mixed import MixedDomain
 from antiphon.ordering.vector import VectorDomain
 
-_RIGHT_LACK = vector.Clock.lack
+_RIGHT_LACK = vector.VectorClock.lack
 _RIGHT_SHORT_WAY = MixedDomain.receive_plain
 
 
-def _lacks_nothing(_group: vector.Clock, _run: Run) -> Lack | None:
+def _lacks_nothing(_group: vector.VectorClock, _run: Run) -> Lack | None:
     """Deliver on receipt."""
     return None
 
 
-def _lacks_own_predecessor_only(group: vector.Clock, run: Run) -> Lack | None:
+def _lacks_own_predecessor_only(group: vector.VectorClock, run: Run) -> Lack | None:
     """Ignore the stamp: FIFO order in place of causal order."""
     lack = _RIGHT_LACK(group, run)
     return lack if lack is not None and lack[1] == run.sender else None
 
 
-def _lacks_all_but_the_last(group: vector.Clock, run: Run) -> Lack | None:
+def _lacks_all_but_the_last(group: vector.VectorClock, run: Run) -> Lack | None:
     """Wait for one message less than the stamp says."""
     lack = _RIGHT_LACK(group, run)
     if lack is None or lack[1] == run.sender:
@@ -44,7 +44,7 @@ def _lacks_all_but_the_last(group: vector.Clock, run: Run) -> Lack | None:
     return lack if group.delivered[lack[1]] < lack[2] - 1 else None
 
 
-def _lacks_first_entry_only(group: vector.Clock, run: Run) -> Lack | None:
+def _lacks_first_entry_only(group: vector.VectorClock, run: Run) -> Lack | None:
     """Look at the first entry of the stamp and never at the others."""
     short = Run(run.group, run.view, run.sender, run.first, run.order, run.stamp[:1], run.payloads)
     return _RIGHT_LACK(group, short)
@@ -331,7 +331,7 @@ class Planted(NamedTuple):
         return self.where != "unordered"
 
 
-_LACK = "antiphon.ordering.vector.Clock.lack"
+_LACK = "antiphon.ordering.vector.VectorClock.lack"
 _QUEUE = "antiphon.ordering.vector.DelayQueue"
 _CUT = "antiphon.ordering.vector._after"
 _MACHINE = "tests.properties.processes.VectorDomain"

@@ -1,4 +1,4 @@
-"""The endpoint, input by input: queue, acknowledgements, flow control, stalls, tools, the end."""
+"""The endpoint, input by input: queue, acknowledgements, flow control, stalls, faults, the end."""
 
 from typing import Any, TypeVar
 
@@ -8,22 +8,18 @@ from tests.membership.hands import A, B, C, run_of, view_of
 from antiphon.core.control import Alive, Decide, Install, LetterAsked, LetterTaken, StateTaken
 from antiphon.core.errors import DefiniteCallError, UsageError
 from antiphon.core.ids import ProcessId, Rank, ViewNumber
-from antiphon.core.runs import PORT_APPLICATION, PORT_CALLS, PORT_COMMIT, Letter, Order
+from antiphon.core.runs import PORT_APPLICATION, PORT_CALLS, Letter, Order
 from antiphon.core.views import View
 from antiphon.membership.failure_detector import Timing
 from antiphon.stack.effects import (
     AdmitSenders,
-    AskVote,
     ConcludeCall,
     DeliverRuns,
     Effect,
     ExpectPeers,
     GiveUpProcess,
-    HandRequest,
-    IgnoreMessage,
     InstallView,
     LeaveGroup,
-    NameTransaction,
     RejectPeer,
     ReturnUnsent,
     SendControl,
@@ -32,14 +28,10 @@ from antiphon.stack.effects import (
     SetTimer,
     SuspectProcess,
 )
-from antiphon.stack.endpoint import ACKNOWLEDGE_US, TICKS_PER_VOTE, Endpoint
+from antiphon.stack.endpoint import ACKNOWLEDGE_US, Endpoint
 from antiphon.stack.inputs import (
     ACKNOWLEDGE,
-    CALLS,
     HEARTBEAT,
-    VOTES,
-    CallAbandoned,
-    CallRequested,
     ControlReceived,
     LeaveRequested,
     LetterReceived,
@@ -50,18 +42,14 @@ from antiphon.stack.inputs import (
     PeerLost,
     ReaderAdvanced,
     ReaderLagged,
-    RequestAnswered,
     RunsReceived,
     SendersWaited,
     Stopped,
     TimerFired,
-    TransactionRequested,
 )
-from antiphon.stack.ports import CommitOptions
 from antiphon.stack.receiver import GROUP
 from antiphon.stack.send_queue import How, WaitingLetter
 from antiphon.stack.settings import Limits, Settings
-from antiphon.toolkit.calls import Wanted
 
 T = TypeVar("T")
 THREE = view_of(A, B, C)
@@ -341,72 +329,6 @@ def test_member_that_confirms_nothing_is_given_up_when_senders_wait() -> None:
     machine.step(ControlReceived(B, Alive(1, ((0, 1),), 0, 1)), 2)
     out = _beats(machine, 1, 8)
     assert of(GiveUpProcess, out)[0] == GiveUpProcess(C, "it has taken nothing for 0.5 s")
-
-
-# Tools.
-
-
-def _call(number: int, deadline_us: int | None = None) -> CallRequested:
-    return CallRequested(number, b"?", Wanted.ALL, deadline_us, Order.CAUSAL)
-
-
-def test_call_is_answered_by_all_others() -> None:
-    """The request goes out, is handed over, answered by letter, and the call ends."""
-    caller, one, two = endpoint(A), endpoint(B), endpoint(C)
-    (sent,) = of(SendRun, caller.step(_call(1, 10**9), 1))
-    ended: list[ConcludeCall] = []
-    for machine, me in ((one, B), (two, C)):
-        out = machine.step(RunsReceived(A, [sent.run]), 2)
-        (asked,) = of(HandRequest, out)
-        assert (asked.caller, asked.payload) == (A, b"?")
-        (reply,) = of(SendLetter, machine.step(RequestAnswered(A, asked.number, b"!"), 3))
-        ended += of(ConcludeCall, caller.step(LetterReceived(me, reply.letter), 4))
-    assert [(end.number, end.error) for end in ended] == [(1, None)]
-    assert set(ended[0].replies.answers.values()) == {b"!"}
-
-
-def test_call_ends_at_its_deadline_and_is_withdrawn_if_it_never_went_out() -> None:
-    """The machine sets a timer; a request that still waits has been done by nobody."""
-    machine = endpoint(A)
-    machine.step(LetterRequested(C, b"blocks"), 1)
-    out = machine.step(_call(1, 500), 1)
-    assert timers(out)["calls"] == 500
-    assert machine.queue.waiting
-    (end,) = of(ConcludeCall, machine.step(TimerFired(CALLS), 500))
-    assert isinstance(end.error, DefiniteCallError)
-    assert not machine.queue.waiting
-    machine.step(_call(2), 600)
-    machine.step(CallAbandoned(2), 601)
-    assert not machine.queue.waiting
-
-
-def test_answer_that_nobody_waits_for_is_a_mistake() -> None:
-    """Of a process to itself, or to a call that wants none."""
-    machine = endpoint()
-    for answered in (RequestAnswered(B, 1, b""), RequestAnswered(A, 0, b"")):
-        with pytest.raises(UsageError):
-            machine.step(answered, 1)
-    assert not machine.queue.waiting
-
-
-def test_votes_are_waited_for_by_a_timer() -> None:
-    """While a transaction is open its coordinator looks at the time, and no longer."""
-    machine = endpoint(A, view_of(A), commit=CommitOptions(20_000))
-    out = machine.step(TransactionRequested(5, b"body", ()), 1)
-    assert of(NameTransaction, out)[0].number == 5
-    assert of(AskVote, out)
-    assert timers(out)["votes"] == 1 + 20_000 // TICKS_PER_VOTE
-    out = machine.step(TimerFired(VOTES), 1_001)
-    assert timers(out)["votes"] == 1_001 + 20_000 // TICKS_PER_VOTE
-
-
-def test_word_on_a_transaction_that_comes_by_letter_is_ignored() -> None:
-    """It must come to all members, or one could be told what the others never hear."""
-    machine = endpoint(commit=CommitOptions(20_000))
-    out = machine.step(LetterReceived(A, letter(0, b"x", PORT_COMMIT)), 1)
-    (ignored,) = of(IgnoreMessage, out)
-    assert ignored.sender == A
-    assert "one alone" in ignored.why
 
 
 # Faults of others, and the end.

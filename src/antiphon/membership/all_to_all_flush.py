@@ -10,7 +10,7 @@ agreement with a process that installed the view and crashed then (000-17 a); fo
 ``view_atomic_flush``.
 
 Corrections. What arrives from a failed process is dropped (000-17 b). Copies of a view are kept
-after it has been left, until every member is known to have left it (000-17 c; ``receiving``).
+after it has been left, until every member is known to have left it (000-17 c; ``stack.past``).
 A voluntary leaver takes part in every round until the end (000-17 f). A view is installed by any
 later round that completes, not only by its own (000-19).
 

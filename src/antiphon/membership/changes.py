@@ -198,7 +198,7 @@ class Changes:
 def _past(
     latest: View, gone: tuple[ProcessId, ...], members: tuple[ProcessId, ...]
 ) -> tuple[tuple[str, int], ...]:
-    """Return the last lives of all names that nobody bears."""
+    """Return the last incarnations of all names that nobody bears."""
     past = dict(latest.past)
     for process in gone:
         past.pop(process.name, None)

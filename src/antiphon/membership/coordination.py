@@ -146,3 +146,25 @@ class Coordination:
         left = {process: None for view in history for process in view.left}
         failed = {process for view in history for process in view.failed}
         return [process for process in left if process not in failed]
+
+    # Telling what was decided.
+
+    def announce(self, view: View) -> None:
+        """Tell everybody whom it concerns, also those that failed: they may only seem so."""
+        to = dict.fromkeys([*self._transition.everybody(), *view.members, *view.failed])
+        self._out.send_each(list(to), Decide((view,)))
+
+    def tell_last(self, view: View) -> None:
+        """Tell the members of the view in which this process is out: maybe nobody else alive can.
+
+        Its own vote may have decided the view, and who decided it have died since.
+        """
+        self._out.send_each(view.members, Decide(tuple(self._agreement.history)))
+
+    def forget_history(self) -> None:
+        """Drop the views that everybody has installed: nobody can want them any more."""
+        if len(self._agreement.history) < 2:
+            return
+        others = [who for who in self._transition.everybody() if who != self._me]
+        views = [self._view_of(who) for who in others]
+        self._agreement.forget_before(min([*views, self._transition.number]))

@@ -8,14 +8,14 @@ a member says that its name is taken, or whoever answers anywhere is something e
 one place does ends the search: not silence, a refused connection, a hang-up in place of an answer,
 an answer of one that is itself out, blocked or founding, nor a contact that is lost or slow. Nor
 does being taken in and excluded before the first view could be installed: that is bad luck, and
-the next life tries again.
+the next incarnation tries again.
 
 Of those that answer as members that can go on, the one that knows the highest view is asked to take
 the process in; likewise one that has done so already, and may be blocked without it. One that was
 tried in vain comes after those that were not. An answer names places of members, so whoever knew
 only the dead finds the living through anybody who is heard.
 
-Lives are numbered upwards: a number is never used again by the process that lived it.
+Incarnations are numbered upwards: a number is never used again by the process that had it.
 
 Time is told, and so are dice: pauses are doubled up to a bound and spread, so that several that
 come back together do not do so in step. Patience follows from the group's timing.
@@ -43,7 +43,7 @@ class Inquire:
 @final
 @dataclass(slots=True)
 class Knock:
-    """Ask ``contact`` to be taken in, as the life of this number."""
+    """Ask ``contact`` to be taken in, as the incarnation of this number."""
 
     contact: ProcessId
     number: int
@@ -69,7 +69,7 @@ class Found:
     standing: Standing | None
     """None: it is in no view."""
     next_life: int = 0
-    """The number that the next life of the asker's name may have, as far as it knows."""
+    """The number that the next incarnation of the asker may have, as far as it knows."""
 
     @property
     def can_help(self) -> bool:
@@ -239,7 +239,7 @@ class Search:
             self._drop_contact(now_us, dice)
 
     def end(self, why: str, next_life: int, now_us: int, dice: float, *, is_refused: bool) -> None:
-        """The life that asked to be taken in has ended.
+        """The incarnation that asked to be taken in has ended.
 
         Refused for good, or asked to come with another number, or excluded again.
         """

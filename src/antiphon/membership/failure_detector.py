@@ -19,9 +19,9 @@ that the others could go on with (``changes`` says who goes).
 A process that was itself stopped (SIGSTOP, a suspended machine) finds everybody silent for as
 long as it slept. It notices by its own late timer, and forgives everybody that time.
 
-Some evidence is certain: nobody listens any more where the process was, or another life of the
-same name does. Such a process is condemned, and never trusted again. One that was given up because
-it takes nothing is condemned too, but may be pardoned (``probing``).
+Some evidence is certain: nobody listens any more where the process was, or another incarnation of
+it does. Such a process is condemned, and never trusted again. One that was given up because it
+takes nothing is condemned too, but may be pardoned (``probing``).
 
 Fault model: asynchronous; clocks need only run forward. Cost: no message of its own.
 """

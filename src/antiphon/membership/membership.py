@@ -6,12 +6,13 @@
     Flush             may it be installed?               -> InstallView
     Coordination      who leads, and is it blocked?
     Probing           is it out, if it is blocked?
+    Admission         who may join?
+    Roster            who is gone, and how far are the others?
 
 Law: views are installed in the order agreed on, one by one. A process that learns that it failed
-in the eyes of the others stops at once; it can come back as a new life.
+in the eyes of the others stops at once; it can come back as a new incarnation.
 """
 
-from collections import deque
 from collections.abc import Callable
 
 from antiphon.core.control import (
@@ -33,32 +34,30 @@ from antiphon.core.control import (
 from antiphon.core.control import Flush as FlushMessage
 from antiphon.core.errors import PeerError
 from antiphon.core.ids import ProcessId
-from antiphon.core.views import NUMBER_MAX, View
+from antiphon.core.views import View
+from antiphon.membership.admission import Admission
 from antiphon.membership.agreement import AGREEMENT_MESSAGES, Agreement
 from antiphon.membership.changes import Changes
 from antiphon.membership.coordination import Coordination
 from antiphon.membership.effects import (
     LeaveGroup,
     Outbox,
-    ProbeProcess,
-    RestoreProcess,
     SuspectProcess,
 )
 from antiphon.membership.failure_detector import BLOCKED, DEAF, FailureDetector, Timing
+from antiphon.membership.flush_inbox import FlushInbox
 from antiphon.membership.probing import Probing
 from antiphon.membership.pulses import Pulses
+from antiphon.membership.roster import Roster
 from antiphon.membership.transition import Copies, Flush, Transition
 
 FlushMaker = Callable[[Outbox, Transition, Copies], Flush]
 
-EARLY_MAX = 4096
-"""Flush messages kept of processes that are in no view known here, the latest ones."""
-
-GONE_MAX = 1024
-"""Former members that are remembered, to tell them so when they speak."""
-
 PLACES_SAID = 16
 """Members whose places are told to who asks."""
+
+LEAVE_TIMEOUTS = 20
+"""Timeouts for which a leaver waits for a flush that may go on without it."""
 
 
 class Membership:
@@ -83,17 +82,17 @@ class Membership:
         self._agreement = Agreement(outbox, view)
         self._changes = Changes(outbox.me)
         self._detector = FailureDetector(timing, now_us, pulses)
-        self._probing = Probing(timing)
+        self._probing = Probing(outbox, timing, self._detector)
         self._copies = copies
-        self._flush = make_flush(outbox, self.transition, copies)
-        self._gone: dict[ProcessId, int] = {}
-        self._left: dict[ProcessId, int] = {}
-        self._early: deque[tuple[ProcessId, FlushMessage | Report | Install]]
-        self._early = deque(maxlen=EARLY_MAX)
-        self._in_view: dict[ProcessId, int] = {}
+        self.flush = make_flush(outbox, transition, copies)
+        """The flush, for runs that arrive while it goes on."""
+        self.roster = Roster(transition)
+        """Who is gone, and how far the others are."""
+        self._flush_inbox = FlushInbox(self.flush, transition, self.roster)
+        self._admission = Admission(outbox, self._agreement, self._changes, self._detector)
         self._coordination = Coordination(
-            outbox, timing, self._agreement, self._changes, self._detector, self.transition,
-            self.view_of,
+            outbox, timing, self._agreement, self._changes, self._detector, transition,
+            self.roster.view_of,
         )  # fmt: skip
         self._left_us: int | None = None
         self.is_over = False
@@ -159,12 +158,6 @@ class Membership:
         """Watch nobody any more: this process is done with the group."""
         self._detector.watch([], now_us)
 
-    def takes_from(self, peer: ProcessId, view_number: int) -> bool:
-        """Whether messages of a view that come from ``peer`` still count (003-3, 000-17 b)."""
-        return peer not in self._gone and not any(
-            peer in view.failed for view in self.transition.pending if view.number > view_number
-        )
-
     # What happens.
 
     def hear(self, peer: ProcessId, now_us: int) -> None:
@@ -175,30 +168,20 @@ class Membership:
         """``peer`` says which view it is in, and which it knows last: catch up, or tell it."""
         self._detector.hear(peer, now_us)
         self._detector.note(peer, BLOCKED, now_us, is_so=alive.is_blocked)
-        if peer in self.transition.everybody():
-            self._in_view[peer] = max(alive.number, self.view_of(peer))
+        self.roster.note_view(peer, alive.number)
         if self.is_over:
             return
-        if peer in self._gone:
-            self._out.send(peer, Out(self._gone[peer]))
+        if peer in self.roster.gone:
+            self._out.send(peer, Out(self.roster.gone[peer]))
         elif self.latest is not None and alive.agreed > self.latest.number:
             self._out.send(peer, Want(self.latest.number))
         if alive.number >= self.transition.lingering.get(peer, alive.number + 1):
             self._forget_leaver(peer, now_us)
-        elif self._is_forgotten(peer):
+        elif self.roster.is_forgotten(peer):
             # A leaver that was forgotten too soon: it waits to hear that it may go.
             number = self.transition.number
             self._out.send(peer, Alive(number, (), 0, number))
-            self._flush.dismiss(peer, self._left[peer])
-
-    def _is_forgotten(self, peer: ProcessId) -> bool:
-        """Whether a process left, is waited for no longer, and has failed in no view."""
-        is_out = peer in self._gone or peer in self.transition.failed_until(NUMBER_MAX)
-        return peer in self._left and not is_out and peer not in self.transition.everybody()
-
-    def view_of(self, peer: ProcessId) -> int:
-        """Return the last view that ``peer`` is known to have installed."""
-        return self._in_view.get(peer, 0)
+            self.flush.dismiss(peer, self.roster.left[peer])
 
     def _forget_leaver(self, process: ProcessId, now_us: int) -> None:
         if self.transition.forget(process):
@@ -209,30 +192,13 @@ class Membership:
         for process in self._detector.check(now_us):
             self._out.put(SuspectProcess(process))
             self._forget_leaver(process, now_us)
-        self._forget_history()
-        if self._left_us is not None and now_us - self._left_us > self._patience_us():
+        self._coordination.forget_history()
+        patience_us = LEAVE_TIMEOUTS * self._timing.timeout_us
+        if self._left_us is not None and now_us - self._left_us > patience_us:
             self._end("it left, but could not learn what the others delivered last")
         self._coordinate(now_us)
-        self._probe(now_us)
-
-    def _probe(self, now_us: int) -> None:
-        """Ask those that are not heard how they stand, while blocked or given up for long."""
-        members = self.latest.members if self.latest is not None and not self.is_over else ()
-        suspects = [process for process in self._detector.suspected if process in members]
-        for process in self._probing.look(suspects, now_us, is_blocked=self.is_blocked):
-            self._out.put(ProbeProcess(process))
-
-    def _forget_history(self) -> None:
-        """Drop the views that everybody has installed: nobody can want them any more."""
-        if len(self._agreement.history) < 2:
-            return
-        everybody = [who for who in self.transition.everybody() if who != self._me]
-        views = [self.view_of(who) for who in everybody]
-        self._agreement.forget_before(min([*views, self.transition.number]))
-
-    def _patience_us(self) -> int:
-        """Return how long a leaver waits for a flush that may go on without it."""
-        return 20 * self._timing.timeout_us
+        if self.latest is not None and not self.is_over:
+            self._probing.look(self.latest.members, now_us, is_blocked=self.is_blocked)
 
     def lose(self, peer: ProcessId, now_us: int, *, is_certain: bool = True) -> None:
         """``peer`` is dead; or, if that is not certain, is given up because it takes nothing."""
@@ -266,7 +232,8 @@ class Membership:
         if self.is_over:
             return
         if isinstance(message, Standing):
-            self._on_standing(peer, message, now_us)
+            if self._probing.hear(peer, message, now_us):
+                self._coordinate(now_us)
             return
         self._detector.hear(peer, now_us)
         match message:
@@ -276,8 +243,8 @@ class Membership:
                 self._on_refused(why, next_life)
             case Out(number):
                 self._on_out(number)
-            case _ if peer in self._gone:
-                self._out.send(peer, Out(self._gone[peer]))
+            case _ if peer in self.roster.gone:
+                self._out.send(peer, Out(self.roster.gone[peer]))
             case _:
                 self._take_from_member(peer, message, now_us)
         self._coordinate(now_us)
@@ -290,7 +257,7 @@ class Membership:
                     self._detector.note(peer, DEAF, now_us, is_so=self._me in suspected)
                     self._changes.take(peer, message)
             case FlushMessage() | Report() | Install():
-                self._take_flush(peer, message)
+                self._flush_inbox.take(peer, message)
             case _ if isinstance(message, AGREEMENT_MESSAGES):
                 if isinstance(message, Promise | Accept | Reject):
                     self._coordination.hear_vote(now_us)
@@ -300,48 +267,6 @@ class Membership:
                 unexpected = f"{type(message).__name__} is no message of the membership"
                 raise PeerError(unexpected)
 
-    def _take_flush(self, peer: ProcessId, message: FlushMessage | Report | Install) -> None:
-        """Take a message of the flush; of a process that is not known yet, when it is.
-
-        It may be a member of a view that has not been heard of here, or a stranger.
-        """
-        if peer not in self.transition.everybody() and peer not in self._left:
-            self._early.append((peer, message))
-        elif self.takes_from(peer, self.transition.number):
-            self._flush.receive(peer, message)
-
-    def _take_early(self) -> None:
-        """Take what came from processes before a view made them known."""
-        early, self._early = self._early, deque(maxlen=EARLY_MAX)
-        for peer, message in early:
-            self._take_flush(peer, message)
-
-    def _on_join_request(self, peer: ProcessId, process: ProcessId, now_us: int) -> None:
-        latest = self.latest
-        if latest is None or peer != process:
-            return  # not yet a member: the joiner asks again, or somebody else
-        if process in latest.members:
-            self._out.send(process, Decide(tuple(self._agreement.history)))
-            return
-        namesake = next((who for who in latest.members if who.name == process.name), None)
-        is_same_place = namesake is not None and namesake.address == process.address
-        if namesake is not None and not is_same_place and namesake not in self._detector.suspected:
-            why = f"the name {process.name} is taken by a member at {namesake.address}"
-            self._out.send(process, JoinRefused(why, 0))
-            return
-        last_life = latest.last_life_of(process.name)
-        if process.incarnation <= last_life:
-            why = f"{process.name} has lived {last_life} times already"
-            self._out.send(process, JoinRefused(why, last_life + 1))
-            return
-        self._changes.joining[process] = None
-        if namesake is not None and is_same_place:
-            self.lose(namesake, now_us)  # nobody else can listen where it did
-
-    def has_left(self, process: ProcessId) -> bool:
-        """Whether ``process`` went of its own will."""
-        return process in self._left
-
     def answer(
         self, process: ProcessId, view_number: int, *, has_channel: bool
     ) -> Out | Standing | None:
@@ -349,22 +274,18 @@ class Membership:
         latest = self.latest
         if latest is None or self.is_over:
             return None
-        views = [view.number for view in self.transition.pending if process in view.failed]
-        if process in self._gone or views:
-            return Out(self._gone.get(process) or views[0])
+        if excluded := self.roster.excluded_in(process):
+            return Out(excluded)
         is_known = process in latest.members
         if 0 < view_number <= latest.number and not is_known and not has_channel:
             return Out(latest.number)
         places = tuple(who.place for who in latest.members if who != process)
         return Standing(latest.number, self.is_blocked, is_known, places[:PLACES_SAID])
 
-    def _on_standing(self, peer: ProcessId, standing: Standing, now_us: int) -> None:
-        """``peer`` has answered; it counts as heard only when its channel carries something."""
-        if standing.is_known and self._probing.may_pardon(peer, now_us):
-            self._probing.forget(peer)
-            self._detector.pardon(peer, now_us)
-            self._out.put(RestoreProcess(peer))
-            self._coordinate(now_us)
+    def _on_join_request(self, peer: ProcessId, process: ProcessId, now_us: int) -> None:
+        dead = self._admission.take(process) if peer == process else None
+        if dead is not None:
+            self.lose(dead, now_us)
 
     def _on_refused(self, why: str, next_life: int) -> None:
         if self.latest is None:
@@ -384,11 +305,11 @@ class Membership:
     def _learn(self, views: list[View], now_us: int, *, is_decider: bool) -> None:
         for view in views:
             if is_decider:
-                self._announce(view)
+                self._coordination.announce(view)
             self._coordination.learn(view)
             self._changes.learn(view)
             if self._me in view.failed:
-                self._tell_last(view)
+                self._coordination.tell_last(view)
                 self._end(f"the others have gone on without this process since view {view.number}")
                 return
             if self._me in view.left:
@@ -397,30 +318,18 @@ class Membership:
                 self._copies.say_last_words()  # ahead of anything the flush sends (000-10)
             self.transition.learn(view)
             self._watch(now_us)
-            self._flush.learn()
-            self._take_early()
-
-    def _tell_last(self, view: View) -> None:
-        """Tell the members of the view in which this process is out: maybe nobody else alive can.
-
-        Its own vote may have decided the view, and who decided it have died since.
-        """
-        self._out.send_each(view.members, Decide(tuple(self._agreement.history)))
-
-    def _announce(self, view: View) -> None:
-        """Tell everybody whom it concerns, also those that failed: they may only seem so."""
-        to = dict.fromkeys([*self.transition.everybody(), *view.members, *view.failed])
-        self._out.send_each(list(to), Decide((view,)))
+            self.flush.learn()
+            self._flush_inbox.take_early()
 
     def next_installable(self) -> View | None:
         """Return the next view if the flush permits it."""
         pending = self.transition.pending
-        if self.is_over or not pending or pending[0].number > self._flush.installable:
+        if self.is_over or not pending or pending[0].number > self.flush.installable:
             return None
-        if self._flush.keeps_copies and self._me not in pending[0].members:
+        if self.flush.keeps_copies and self._me not in pending[0].members:
             # A leaver holds copies that others may need: it goes last (000-17 f).
             staying = [who for who in self.transition.participants() if who in pending[-1].members]
-            if any(self.view_of(who) < pending[0].number for who in staying):
+            if any(self.roster.view_of(who) < pending[0].number for who in staying):
                 return None
         return pending[0]
 
@@ -428,11 +337,7 @@ class Membership:
         """The next view becomes the current one."""
         view = self.transition.enter()
         self.transition.forget(self._me)
-        self._in_view = {who: self.view_of(who) for who in self.transition.everybody()}
-        for known, news in ((self._gone, view.failed), (self._left, view.left)):
-            known.update(dict.fromkeys(news, view.number))
-            while len(known) > GONE_MAX:
-                known.pop(next(iter(known)))
+        self.roster.enter(view)
 
     def settle(self, now_us: int) -> None:
         """Everything received of the current view has been taken: look what follows."""
@@ -441,13 +346,8 @@ class Membership:
             self._end("")
             return
         self._watch(now_us)
-        self._flush.installed()
+        self.flush.installed()
         self._coordinate(now_us)
-
-    @property
-    def flush(self) -> Flush:
-        """The flush, for runs that arrive while it goes on."""
-        return self._flush
 
     def _watch(self, now_us: int) -> None:
         everybody = self.transition.everybody()

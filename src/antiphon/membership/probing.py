@@ -2,7 +2,7 @@
 
 Law: while too few members are unsuspected to decide anything, every member that is suspected is
 asked how it stands, condemned ones too, again and again: with a question of its own, which needs no
-channel between the two. If the answer is that this process is out, its life ends. So nobody stays
+channel between the two. If the answer is that this process is out, it ends. So nobody stays
 blocked for good while anybody who knows better listens where a member of its view was.
 
 A member that was given up for a stall (it lives, but takes nothing) may be pardoned: if it has not
@@ -12,8 +12,12 @@ a group of the living without any quorum for ever. What was condemned on certain
 pardoned.
 """
 
+from collections.abc import Container
+
+from antiphon.core.control import Standing
 from antiphon.core.ids import ProcessId
-from antiphon.membership.failure_detector import Timing
+from antiphon.membership.effects import Outbox, ProbeProcess, RestoreProcess
+from antiphon.membership.failure_detector import FailureDetector, Timing
 
 _GIVEN_UP_MAX = 4096
 
@@ -21,25 +25,44 @@ _GIVEN_UP_MAX = 4096
 class Probing:
     """Whom to ask and when, and whom to pardon."""
 
-    def __init__(self, timing: Timing) -> None:
+    def __init__(self, outbox: Outbox, timing: Timing, detector: FailureDetector) -> None:
         """Nobody was given up."""
+        self._out = outbox
+        self._detector = detector
         self._timing = timing
         self._given_up: dict[ProcessId, int] = {}
         self._due_us = 0
         self._pause_us = 0
 
-    def look(self, suspects: list[ProcessId], now_us: int, *, is_blocked: bool) -> list[ProcessId]:
-        """Return whom to ask now; called every heartbeat."""
-        wanted = [who for who in suspects if is_blocked or self.may_pardon(who, now_us)]
+    def look(self, members: Container[ProcessId], now_us: int, *, is_blocked: bool) -> None:
+        """Ask the suspected members, if it is time; called every heartbeat."""
+        wanted = [
+            who
+            for who in self._detector.suspected
+            if who in members and (is_blocked or self.may_pardon(who, now_us))
+        ]
         if not wanted:
             self._pause_us = 0
-            return []
+            return
         if self._pause_us and now_us < self._due_us:
-            return []
+            return
         pause_us = max(2 * self._pause_us, self._timing.heartbeat_us)
         self._pause_us = min(pause_us, self._timing.timeout_us)
         self._due_us = now_us + self._pause_us
-        return wanted
+        for process in wanted:
+            self._out.put(ProbeProcess(process))
+
+    def hear(self, peer: ProcessId, standing: Standing, now_us: int) -> bool:
+        """``peer`` has answered: return whether it is pardoned.
+
+        It counts as heard only when its channel carries something.
+        """
+        is_pardoned = standing.is_known and self.may_pardon(peer, now_us)
+        if is_pardoned:
+            self.forget(peer)
+            self._detector.pardon(peer, now_us)
+            self._out.put(RestoreProcess(peer))
+        return is_pardoned
 
     def give_up(self, process: ProcessId, now_us: int) -> None:
         """``process`` takes nothing."""

@@ -13,8 +13,8 @@ the report that excludes it; so equal counts stay equal, also for who reports ag
 coordinator.
 
 Corrections. Exclusion has a bit of its own (003-1). A view installed with others pending starts
-the next round at once (003-2). What comes from an excluded process is dropped (003-3; by
-``receiving``). Counts are of received messages (003-8).
+the next round at once (003-2). What comes from an excluded process is dropped (003-3;
+``roster``). Counts are of received messages (003-8).
 
 Who may install. A permission counts for those whose reports it was given by, and for joiners: it
 names the members of the view before that it left out, and a process among those does not install.

@@ -26,7 +26,7 @@ from antiphon.core.runs import PORT_APPLICATION, PORT_ORDER, Letter, Order, Run
 from antiphon.core.views import View
 from antiphon.ordering.gate import Arrived, Gate
 from antiphon.ordering.total import POLICIES
-from antiphon.ordering.vector import Clock, VectorDomain
+from antiphon.ordering.vector import VectorClock, VectorDomain
 
 _FIFO, _TOTAL = Order.FIFO, Order.TOTAL
 
@@ -218,7 +218,7 @@ class MixedDomain(VectorDomain):
             return VectorDomain.receive(self, run)  # every plain run: super() would cost more
         return self._receive_any(self._groups[run.group], gate, run)
 
-    def _receive_any(self, group: Clock, gate: Gate, run: Run) -> list[Run]:
+    def _receive_any(self, group: VectorClock, gate: Gate, run: Run) -> list[Run]:
         if run.view != group.view_number or run.sender >= group.size or run.sender == group.rank:
             raise PeerError(self._say_misplaced(run))
         if run.first != group.received[run.sender] + 1:
@@ -273,7 +273,7 @@ class MixedDomain(VectorDomain):
 
     # Inside.
 
-    def _settle(self, group: Clock, gate: Gate, run: Run) -> None:
+    def _settle(self, group: VectorClock, gate: Gate, run: Run) -> None:
         """Note a run's receipt for the sake of uniform ones, once there are any."""
         uniform = gate.uniform
         if run.uniform and not uniform.is_active:

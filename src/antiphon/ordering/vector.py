@@ -35,7 +35,7 @@ from antiphon.ordering.delay_queue import DelayQueue, Lack
 NO_TOTAL_ORDER = "CBCAST alone gives no total order: multicast in causal or fifo order"
 
 
-class Clock:
+class VectorClock:
     """What a process has sent, received and delivered in one of its groups, in one view."""
 
     __slots__ = ("changed", "delivered", "rank", "received", "sent", "size", "view", "view_number")
@@ -86,7 +86,7 @@ class Clock:
         """Refuse a stamp that names what nobody in the view can have multicast.
 
         Asked of every run before it is held: once it is, its faults would come to light while
-        another, honest peer's run is being received, and that peer would pay for them.
+        another, honest peer's run is being received, and that peer would be blamed for them.
         """
         for rank, count in stamp:
             if rank >= self.size:
@@ -105,7 +105,7 @@ class VectorDomain:
     def __init__(self, *, fifo_channels: bool = True) -> None:
         """Start in no group."""
         self._fifo_channels = fifo_channels
-        self._groups: dict[int, Clock] = {}
+        self._groups: dict[int, VectorClock] = {}
         self._queue = DelayQueue()
 
     @property
@@ -124,7 +124,7 @@ class VectorDomain:
                 "across groups is not available yet: give each group a domain of its own"
             )
             raise UsageError(message)
-        self._groups[group] = Clock(view, rank)
+        self._groups[group] = VectorClock(view, rank)
 
     def advance(self, group: GroupNumber, view: View, rank: Rank) -> list[Run]:
         """Enter the next view of a group, with all counts at zero; return what is discarded.
@@ -133,7 +133,7 @@ class VectorDomain:
         (ISIS 5.5 (3)). They are the same everywhere.
         """
         orphans = self._queue.drop(group)
-        self._groups[group] = Clock(view, rank)
+        self._groups[group] = VectorClock(view, rank)
         return orphans
 
     def received(self, group: GroupNumber) -> list[int]:

@@ -93,7 +93,7 @@ class Probes:
 
 def _reply_of(driver: Driver, place: str, probe: Probe) -> ProbeReply:
     membership, asker = driver.machine.membership, probe.asker
-    has_channel = asker in membership.transition.everybody() or membership.has_left(asker)
+    has_channel = asker in membership.transition.everybody() or asker in membership.roster.left
     said = membership.answer(asker, probe.view_number, has_channel=has_channel)
     standing = said if isinstance(said, Standing) else None
     latest = membership.latest

@@ -141,7 +141,7 @@ class Endpoint:
         self._known: dict[ProcessId, None] = {}
 
     def start(self) -> list[Effect]:
-        """Return what is to be done first; to be called once, before any input is given."""
+        """Return what is to be done first; to be called once."""
         agenda = self._agenda
         if self._beats:
             agenda.set_timer(HEARTBEAT, agenda.now_us + self._timing.heartbeat_us)

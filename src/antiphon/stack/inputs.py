@@ -1,8 +1,8 @@
-"""What happens to a process: the inputs of its machine (``process``).
+"""What happens to a process: the inputs of its machine (``endpoint``).
 
 Law: an input says everything the machine needs to know of what happened; the machine knows nothing
 else of the world, and of time only what it is told along with an input. ``docs/machine.md`` says
-which inputs a driver owes the machine, and when.
+which inputs a driver must give, and when.
 """
 
 from collections.abc import Iterable, Sequence

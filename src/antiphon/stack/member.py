@@ -263,7 +263,7 @@ class Member:
             message = f"another process claims to be {peer}"
             raise PeerError(message)
         membership.hear(peer, now_us)
-        if membership.is_over or not membership.takes_from(peer, run.view):
+        if membership.is_over or not membership.roster.takes_from(peer, run.view):
             return []
         if relayed:
             membership.flush.take_copies(peer, [run])
@@ -282,7 +282,7 @@ class Member:
         if isinstance(message, Alive):
             self.announcer.hear(peer, message)
             self.membership.hear_alive(peer, message, now_us)
-            self.receiver.take_alive(peer, message, self.membership.view_of)
+            self.receiver.take_alive(peer, message, self.membership.roster.view_of)
         elif isinstance(message, Confirm):
             self.membership.hear(peer, now_us)
             self.receiver.take_confirm(peer, message)
@@ -303,7 +303,7 @@ class Member:
             message = f"{peer} sends a letter that cannot be for this process"
             raise PeerError(message)
         membership.hear(peer, now_us)
-        if membership.is_over or not membership.takes_from(peer, letter.view):
+        if membership.is_over or not membership.roster.takes_from(peer, letter.view):
             return []
         self.receiver.take_letter(peer, letter)
         self.letters.receive(peer, is_reply=letter.port == PORT_CALLS)
@@ -330,7 +330,7 @@ class Member:
         self._out.put(InstallView(view))
         if self.me in view.members:
             self._begin(view)
-            self.receiver.take_early(view, membership.view_of)
+            self.receiver.take_early(view, membership.roster.view_of)
         else:  # the last word of a leaver: it needs nothing more
             farewell = Alive(view.number, (), 0, view.number)
             self._out.send_each(membership.transition.everybody(), farewell)

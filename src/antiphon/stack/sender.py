@@ -19,7 +19,7 @@ from antiphon.stack.flow_control import FlowControl
 from antiphon.stack.inputs import LetterRequested, MulticastRequested
 from antiphon.stack.member import Member
 from antiphon.stack.send_queue import SendQueue, WaitingLetter, WaitingRun
-from antiphon.stack.stalls import Debt, Stalls
+from antiphon.stack.stalls import Awaited, Stalls
 
 
 class Sender:
@@ -135,7 +135,7 @@ class Sender:
         if not self.queue.waiting and not self._flow.are_senders_waiting:
             self._stalls.forget()
             return
-        for who, why in self._stalls.look(self._agenda.now_us, self._debts()):
+        for who, why in self._stalls.look(self._agenda.now_us, self._awaited()):
             self.give_up(who, why)
 
     def give_up(self, who: ProcessId, why: str) -> None:
@@ -148,12 +148,12 @@ class Sender:
         """A member that was given up is there after all."""
         self._stalls.restore(who)
 
-    def _debts(self) -> dict[Debt, int]:
+    def _awaited(self) -> dict[Awaited, int]:
         """Return who holds senders up, and how far each has come."""
         member, flow = self._member, self._flow
         if not member.is_open:
             return {}
-        found: dict[Debt, int] = {}
+        found: dict[Awaited, int] = {}
         awaited = member.letters.waiting_for
         if awaited is not None:
             found[awaited, "letter"] = member.letters.acknowledged_by(awaited)

@@ -18,7 +18,7 @@ from antiphon.core.ids import ProcessId
 FACTOR_MAX = 64
 """How many times the time allowed is borne at most, of who was given up wrongly again and again."""
 
-Debt = tuple[ProcessId, Literal["letter", "messages"]]
+Awaited = tuple[ProcessId, Literal["letter", "messages"]]
 
 _WHY = {
     "letter": "it has not acknowledged a letter for {:g} s",
@@ -35,19 +35,19 @@ class Stalls:
         """Nobody has been waited for; a member may hold senders up for ``stall_us``."""
         self._stall_us = stall_us
         self._factor: dict[ProcessId, int] = {}
-        self._since: dict[Debt, tuple[int, int]] = {}
+        self._since: dict[Awaited, tuple[int, int]] = {}
 
     def forget(self) -> None:
         """Nothing waits."""
         self._since.clear()
 
-    def look(self, now_us: int, owing: Mapping[Debt, int]) -> list[tuple[ProcessId, str]]:
-        """Return whom to give up, and why, given how far each debtor has come."""
-        since: dict[Debt, tuple[int, int]] = {}
-        for debt, progress in owing.items():
-            before = self._since.get(debt)
+    def look(self, now_us: int, awaited: Mapping[Awaited, int]) -> list[tuple[ProcessId, str]]:
+        """Return whom to give up, and why, given how far each that is waited for has come."""
+        since: dict[Awaited, tuple[int, int]] = {}
+        for item, progress in awaited.items():
+            before = self._since.get(item)
             is_stuck = before is not None and before[0] == progress
-            since[debt] = before if before is not None and is_stuck else (progress, now_us)
+            since[item] = before if before is not None and is_stuck else (progress, now_us)
         self._since = since
         return [
             (who, _WHY[kind].format(self._bears_us(who) / 1e6))

@@ -168,7 +168,7 @@ class Commit:
     def begin(self, body: bytes, needs: Iterable[str] = ()) -> tuple[Transaction, list[Effect]]:
         """Begin a transaction; all members are asked whether they can do ``body``.
 
-        It is aborted unless all whom it ``needs``, by name or as one life, are among them.
+        It is aborted unless all whom it ``needs``, by name or as one incarnation, are among them.
         """
         names = check_names(needs)
         if self._begun - self._ended >= OPEN_MAX:

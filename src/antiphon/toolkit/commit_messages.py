@@ -19,12 +19,12 @@ WHY_LENGTH_MAX = 500
 """Characters of a reason; longer ones are cut."""
 
 NAME_LENGTH_MAX = 80
-"""Characters of the name of a life, as ``alice~2``."""
+"""Characters of the name of an incarnation, as ``alice~2``."""
 
 PARTS_MAX = 65_536
 """Parts in which joiners are told the past: more than any state takes."""
 
-_LATER_LIFE = re.compile(r"[2-9]|[1-9][0-9]{1,9}")
+_LATER_INCARNATION = re.compile(r"[2-9]|[1-9][0-9]{1,9}")
 
 Number = Annotated[int, Meta(ge=0, le=2**62)]
 Name = Annotated[str, Meta(max_length=NAME_LENGTH_MAX)]
@@ -32,7 +32,7 @@ Why = Annotated[str, Meta(max_length=WHY_LENGTH_MAX)]
 
 
 class Transaction(Struct, frozen=True, array_like=True):
-    """The name of a transaction: who began it, and the how many-th of this life's it is."""
+    """The name of a transaction: who began it, and the how many-th of this incarnation's it is."""
 
     initiator: Name
     number: Number
@@ -55,18 +55,18 @@ def parse_transaction(text: str) -> Transaction:
 
 
 def check_names(names: Iterable[str]) -> tuple[str, ...]:
-    """Return names of processes, or of single lives of theirs (``alice~2``); complain of others."""
+    """Return names of processes, or of incarnations (``alice~2``); complain of others."""
     advice = "give the names of members, as they joined"
     if isinstance(names, str) or not isinstance(names, Iterable):
         message = f"needs={names!r:.100} is no list: give a list of names, such as ['ben']"
         raise UsageError(message)
     found: list[str] = []
     for one in names:
-        name, tilde, life = one.partition("~") if isinstance(one, str) else ("", "", "")
-        if (tilde and not _LATER_LIFE.fullmatch(life)) or not _is_name(name):
+        name, tilde, number = one.partition("~") if isinstance(one, str) else ("", "", "")
+        if (tilde and not _LATER_INCARNATION.fullmatch(number)) or not _is_name(name):
             message = f"{one!r:.100} names nobody: {advice}"
             raise UsageError(message)
-        found.append(name + tilde + life)  # plain text, whatever kind of str it was
+        found.append(name + tilde + number)  # plain text, whatever kind of str it was
     return tuple(found)
 
 
