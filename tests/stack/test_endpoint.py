@@ -32,6 +32,7 @@ from antiphon.stack.endpoint import ACKNOWLEDGE_US, Endpoint
 from antiphon.stack.inputs import (
     ACKNOWLEDGE,
     HEARTBEAT,
+    CallRequested,
     ControlReceived,
     LeaveRequested,
     LetterReceived,
@@ -50,11 +51,16 @@ from antiphon.stack.inputs import (
 from antiphon.stack.receiver import GROUP
 from antiphon.stack.send_queue import How, WaitingLetter
 from antiphon.stack.settings import Limits, Settings
+from antiphon.toolkit.calls import Wanted
 
 T = TypeVar("T")
 THREE = view_of(A, B, C)
 CAUSAL = How(Order.CAUSAL)
 BEAT = Timing().heartbeat_us
+
+
+def _call(number: int, deadline_us: int | None = None) -> CallRequested:
+    return CallRequested(number, b"?", Wanted.ALL, deadline_us, Order.CAUSAL)
 
 
 def endpoint(

@@ -148,8 +148,7 @@ class Endpoint:
         agenda.work.extend(self.member.take_effects())
         return self._finish()
 
-    # What others ask, to look into.
-
+    # To look into.
     @property
     def view(self) -> View | None:
         """The current view."""
@@ -180,7 +179,7 @@ class Endpoint:
         return self.is_over or (is_quiet and not is_sending and not has_news)
 
     def cares_for(self, peer: ProcessId) -> bool:
-        """Whether what ``peer`` said last may matter only now that it is heard again."""
+        """Whether what ``peer`` said last may matter now that it is heard again."""
         return not self.is_over and self.member.announcer.last_of(peer) is not None
 
     def forget(self) -> None:
