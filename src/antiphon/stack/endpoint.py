@@ -18,7 +18,7 @@ too long while something waits to be sent is given up.
 Faults of other processes never raise here: who sends what no correct process sends is rejected
 (``RejectPeer``). Mistakes of the application raise :class:`UsageError`, and change nothing.
 
-One exception to ``step``: ``receive``, the short way of a plain run. It does what ``step`` would do,
+One exception to ``step``: ``receive``, the short way of a plain run. It does what ``step`` would,
 for less; where it cannot, it does nothing and says so.
 """
 
