@@ -21,7 +21,7 @@ from functools import partial
 from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Self
 
-from antiphon.core.errors import UsageError
+from antiphon.core.errors import ExcludedError, UsageError
 from antiphon.core.runs import Order
 from antiphon.net.application.buffers import Payload
 from antiphon.net.application.checking import check_handler
@@ -31,7 +31,7 @@ from antiphon.net.group.local_group import LocalGroup
 from antiphon.net.group.sending import CAUSAL, HOW
 from antiphon.net.stream.events import Batch, Event, Letter, Message, Unsent, View
 from antiphon.net.stream.request import Request
-from antiphon.stack.inputs import LetterRequested
+from antiphon.stack.inputs import LetterRequested, MulticastRequested
 from antiphon.stack.send_queue import RUN_BYTES_MAX, RUN_MESSAGES_MAX, How
 from antiphon.toolkit.calls import Replies, Wanted
 
@@ -164,9 +164,28 @@ class Group:
         """Multicast messages in causal order, as runs: much faster for many small ones."""
         await self.multicast_many(payloads)
 
-    async def abcast(self, payload: Payload) -> None:
-        """Multicast one message in total order, which extends causal order (ISIS 5.2)."""
-        await self.multicast(payload, Order.TOTAL)
+    async def abcast(self, payload: Payload, *, until_delivered: bool = False) -> Message | None:
+        """Multicast one message in total order, which extends causal order (ISIS 5.2).
+
+        With ``until_delivered`` return it when it has been delivered here: its place in the order
+        is known then, and it is in this process's stream. Do not wait for that where the stream is
+        read. Raises :class:`ExcludedError` if this process drops out of the group before.
+        """
+        if not until_delivered:
+            await self.multicast(payload, Order.TOTAL)
+            return None
+        ([said], byte_count) = checked([payload])
+        self._admission.expect_flush()
+        reading = self._sending.reading
+        if self._admission.must_wait():
+            await self._admission.flush_and_wait()
+            self._local.raise_error()
+        if self._sending.is_void(reading):
+            message = f"{self.me} dropped out of group {self.name} before the message went out"
+            raise ExcludedError(message)
+        awaited, delivered = self._local.awaiting.expect(said)
+        self._sending.send(MulticastRequested([awaited], HOW[Order.TOTAL, False], byte_count))
+        return await delivered
 
     async def abcast_many(self, payloads: Iterable[Payload]) -> None:
         """Multicast messages in total order, as runs."""

@@ -11,7 +11,7 @@ import logging
 from contextlib import suppress
 from typing import Protocol
 
-from antiphon.core.errors import AntiphonError, StateError, UsageError
+from antiphon.core.errors import AntiphonError, ExcludedError, StateError, UsageError
 from antiphon.core.ids import ProcessId
 from antiphon.core.runs import PORT_APPLICATION, Letter, Run
 from antiphon.core.views import View as AgreedView
@@ -19,6 +19,7 @@ from antiphon.net.application.config import Config
 from antiphon.net.driver.driver import Driver
 from antiphon.net.group.admission import Admission
 from antiphon.net.group.application_state import ApplicationState
+from antiphon.net.group.awaiting import Awaiting
 from antiphon.net.group.calling import Calling
 from antiphon.net.group.sending import Sending
 from antiphon.net.stream.events import Letter as StreamLetter
@@ -118,6 +119,8 @@ class LocalGroup:
         """Who may send, and who has to wait."""
         self.calling = Calling(self)
         """What is called, and answered."""
+        self.awaiting = Awaiting()
+        """Own messages that somebody waits for until they are delivered."""
         self._committer: CommitTool | None = None
         self._state: ApplicationState | None = None
 
@@ -206,6 +209,9 @@ class LocalGroup:
         self.admission.close()
         self.flush()  # it belongs to what has ended
         self.sending.end_incarnation()
+        if self.awaiting:
+            left = ExcludedError(f"{self.name} has left before the message was delivered here")
+            self.awaiting.end(error or left)
         if self._committer is not None:
             self._committer.on_end(error)
 
@@ -278,6 +284,8 @@ class LocalGroup:
                     stream.append_event(StreamLetter(str(sender), run.payloads[0]))
                 else:
                     stream.append(run)
+                    if self.awaiting and self.driver.sender_of(run) == self.driver.process:
+                        self.awaiting.look(run, self.name)
         if stream.is_full:
             self.admission.note_full()
 
