@@ -11,13 +11,10 @@ from antiphon.core.errors import UsageError
 from antiphon.core.ids import GroupNumber, ProcessId
 from antiphon.sim.random_groups import examine_groups
 from antiphon.sim.several_groups import TIMING, SeveralGroups
+from antiphon.stack.effects import LeaveGroup
 from antiphon.stack.inputs import PeerLost
 from antiphon.stack.process import InGroup, Process
 from antiphon.stack.settings import Settings
-
-
-def nothing(*_: Any) -> None:
-    """Do nothing, whatever it is."""
 
 
 def nobody_is_expected(_: Process) -> tuple[ProcessId, ...]:
@@ -25,10 +22,13 @@ def nobody_is_expected(_: Process) -> tuple[ProcessId, ...]:
     return ()
 
 
-WRONG_RULES = {
-    "_lose_elsewhere": nothing,  # who failed in one group is not dead in the others
-    "_everybody": nobody_is_expected,  # nobody is beaten to
-}
+def only_one_group_ends(self: Process, group: GroupNumber, end: LeaveGroup) -> None:
+    """Go on in the other groups."""
+    self._done.append(InGroup(group, end))
+
+
+WRONG_RULES: dict[str, Any] = {"_everybody": nobody_is_expected, "_end": only_one_group_ends}
+"""Nobody is beaten to; who failed in one group goes on in the others."""
 
 BEATS_PER_S = 1_000_000 // TIMING.heartbeat_us
 

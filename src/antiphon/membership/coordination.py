@@ -52,6 +52,19 @@ class Coordination:
         self._reached: Sequence[ProcessId] = ()
         self.is_blocked = False
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether nobody wants to change anything, and nobody is suspected or waited for."""
+        latest = self._agreement.latest
+        if latest is None or latest.stateless or self._agreement.is_proposing:
+            return False
+        is_quiet = not self._detector.suspected and not self._transition.lingering
+        return is_quiet and self._changes.is_quiet and len(self._agreement.history) < 2
+
+    def end(self, now_us: int) -> None:
+        """This process is done with the group: watch nobody any more."""
+        self._detector.watch([], now_us)
+
     def hear_vote(self, now_us: int) -> None:
         """Somebody has answered a ballot."""
         self._patience.hear(now_us)

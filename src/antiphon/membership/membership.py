@@ -90,7 +90,7 @@ class Membership:
         """Who is gone, and how far the others are."""
         self._flush_inbox = FlushInbox(self.flush, transition, self.roster)
         self._admission = Admission(outbox, self._agreement, self._changes, self._detector)
-        self._coordination = Coordination(
+        self.coordination = Coordination(
             outbox, timing, self._agreement, self._changes, self._detector, transition,
             self.roster.view_of,
         )  # fmt: skip
@@ -106,7 +106,7 @@ class Membership:
     @property
     def is_blocked(self) -> bool:
         """Whether too few members can be reached to decide anything."""
-        return self._coordination.is_blocked
+        return self.coordination.is_blocked
 
     @property
     def latest(self) -> View | None:
@@ -145,19 +145,6 @@ class Membership:
         """Whom this process suspects now."""
         return list(self._detector.suspected)
 
-    @property
-    def is_idle(self) -> bool:
-        """Whether nobody wants to change anything, and nobody is suspected or waited for."""
-        latest = self.latest
-        if latest is None or latest.stateless or self._agreement.is_proposing:
-            return False
-        is_quiet = not self._detector.suspected and not self.transition.lingering
-        return is_quiet and self._changes.is_quiet and len(self._agreement.history) < 2
-
-    def forget_everybody(self, now_us: int) -> None:
-        """Watch nobody any more: this process is done with the group."""
-        self._detector.watch([], now_us)
-
     # What happens.
 
     def hear(self, peer: ProcessId, now_us: int) -> None:
@@ -192,7 +179,7 @@ class Membership:
         for process in self._detector.check(now_us):
             self._out.put(SuspectProcess(process))
             self._forget_leaver(process, now_us)
-        self._coordination.forget_history()
+        self.coordination.forget_history()
         patience_us = LEAVE_TIMEOUTS * self._timing.timeout_us
         if self._left_us is not None and now_us - self._left_us > patience_us:
             self._end("it left, but could not learn what the others delivered last")
@@ -260,7 +247,7 @@ class Membership:
                 self._flush_inbox.take(peer, message)
             case _ if isinstance(message, AGREEMENT_MESSAGES):
                 if isinstance(message, Promise | Accept | Reject):
-                    self._coordination.hear_vote(now_us)
+                    self.coordination.hear_vote(now_us)
                 views = self._agreement.receive(peer, message)
                 self._learn(views, now_us, is_decider=not isinstance(message, Decide))
             case _:
@@ -305,11 +292,11 @@ class Membership:
     def _learn(self, views: list[View], now_us: int, *, is_decider: bool) -> None:
         for view in views:
             if is_decider:
-                self._coordination.announce(view)
-            self._coordination.learn(view)
+                self.coordination.announce(view)
+            self.coordination.learn(view)
             self._changes.learn(view)
             if self._me in view.failed:
-                self._coordination.tell_last(view)
+                self.coordination.tell_last(view)
                 self._end(f"the others have gone on without this process since view {view.number}")
                 return
             if self._me in view.left:
@@ -359,9 +346,9 @@ class Membership:
         latest = self.latest
         if latest is None or self.is_over or self._me not in latest.members:
             return
-        self._coordination.look(latest, now_us)
+        self.coordination.look(latest, now_us)
         if not self._dissolve(latest):
-            self._learn(self._coordination.go_on(latest, now_us), now_us, is_decider=True)
+            self._learn(self.coordination.go_on(latest, now_us), now_us, is_decider=True)
 
     def _dissolve(self, latest: View) -> bool:
         """The last member may leave at once: there is nobody to agree with."""

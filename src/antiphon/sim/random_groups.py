@@ -14,6 +14,11 @@ from antiphon.sim.several_groups import SeveralGroups
 
 _SETTLE_US = 4_000_000
 
+_CALM = 0.3
+"""How many worlds have no faults: nobody may be excluded there."""
+
+_FAULTS = 0.16
+
 
 def examine_groups(seed: int) -> str:
     """Live through the world of ``seed``; say what went wrong, if anything did."""
@@ -38,6 +43,7 @@ class _Author:
         }
         self.world.start(self.names, self.groups)
         self.crashed = ""
+        self._is_calm = random.random() < _CALM
         self.crashes_max = (min(map(len, self.groups.values())) - 1) // 2
 
     def live(self) -> str:
@@ -47,21 +53,33 @@ class _Author:
             self._act()
         self.world.cut("")
         self.world.run(_SETTLE_US)
-        said = [self._stuck(number) for number in self.groups] + self.world.judge()
+        said = [self._stuck(number) for number in self.groups]
+        said += [self._excluded(), *self.world.judge()]
         return next((text for text in said if text), "")
+
+    def _excluded(self) -> str:
+        """Say who was excluded where nothing went wrong, or only from some of its groups."""
+        for node in self.world.nodes.values():
+            failed = [group for group, why in node.ends.items() if why]
+            going = [group for group in node.views if group not in node.ends]
+            if failed and self._is_calm:
+                return f"{node.me} is excluded from group {failed[0]}, and nothing had happened"
+            if failed and going and node.is_up:
+                return f"{node.me} failed in group {failed[0]}, and goes on in group {going[0]}"
+        return ""
 
     def _act(self) -> None:
         random, world = self.random, self.world
         number = random.choice(list(self.groups))
         name = random.choice(self.groups[number])
-        kind = random.random()
+        kind = random.uniform(_FAULTS if self._is_calm else 0.0, 1.0)
         if kind < 0.06:
             if name not in self.crashed and len(self.crashed) < self.crashes_max:
                 world.crash(name)
                 self.crashed += name
         elif kind < 0.1:
             world.cut("".join(who for who in self.names if random.random() < 0.3))
-        elif kind < 0.16:
+        elif kind < _FAULTS:
             world.cut("")
         elif kind < 0.22:
             world.leave(name, number)

@@ -175,7 +175,7 @@ class Endpoint:
         member = self.member
         is_sending = self.queue.waiting or self.flow.are_senders_waiting
         has_news = member.announcer.has_news() or self.flow.is_due
-        is_quiet = member.is_open and member.membership.is_idle
+        is_quiet = member.is_open and member.membership.coordination.is_idle
         return self.is_over or (is_quiet and not is_sending and not has_news)
 
     def cares_for(self, peer: ProcessId) -> bool:
@@ -184,7 +184,7 @@ class Endpoint:
 
     def forget(self) -> None:
         """The process is done with the group: watch nobody for it."""
-        self.member.membership.forget_everybody(self._agenda.now_us)
+        self.member.membership.coordination.end(self._agenda.now_us)
 
     def sender_of(self, run: Run) -> ProcessId:
         """Return who sent something that is being delivered; a letter may be of a past view."""
