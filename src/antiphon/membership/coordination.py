@@ -62,7 +62,7 @@ class Coordination:
         return is_quiet and self._changes.is_quiet and len(self._agreement.history) < 2
 
     def end(self, now_us: int) -> None:
-        """This process is done with the group: watch nobody any more."""
+        """Watch nobody any more: the process is done with the group."""
         self._detector.watch([], now_us)
 
     def hear_vote(self, now_us: int) -> None:
