@@ -38,10 +38,12 @@ bench: setup  ## measure against a raw mesh, FIFO and SimPy; ARGS="--json" for m
 soak: setup  ## the long random campaigns, with many more examples (an hour or more)
 	@HYPOTHESIS_PROFILE=soak $(VENV)/python -m pytest $(PARALLEL) -o faulthandler_timeout=7200 $(ARGS)
 
-explore: setup  ## 100,000 random worlds on the default stack, 10,000 on each other flush (half an hour)
+explore: setup  ## 100,000 random worlds on the default stack, 10,000 of each other kind (an hour)
 	@$(VENV)/antiphon explore --seeds 0..99999 $(ARGS)
 	@$(VENV)/antiphon explore --seeds 0..9999 --flush coordinator $(ARGS)
 	@$(VENV)/antiphon explore --seeds 0..9999 --flush all-to-all $(ARGS)
+	@$(VENV)/antiphon explore --seeds 0..9999 --drivers $(ARGS)
+	@$(VENV)/antiphon explore --seeds 0..9999 --groups $(ARGS)
 
 mutants: setup  ## plant every known bug and see exploration find it; writes docs/mutants.md
 	@PYTHONPATH=. $(VENV)/python -m tests.mutants.campaign --out docs/mutants.md
