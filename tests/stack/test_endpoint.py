@@ -32,6 +32,7 @@ from antiphon.stack.endpoint import ACKNOWLEDGE_US, Endpoint
 from antiphon.stack.inputs import (
     ACKNOWLEDGE,
     HEARTBEAT,
+    CallRequested,
     ControlReceived,
     LeaveRequested,
     LetterReceived,
@@ -50,6 +51,7 @@ from antiphon.stack.inputs import (
 from antiphon.stack.receiver import GROUP
 from antiphon.stack.send_queue import How, WaitingLetter
 from antiphon.stack.settings import Limits, Settings
+from antiphon.toolkit.calls import Wanted
 
 T = TypeVar("T")
 THREE = view_of(A, B, C)
@@ -81,6 +83,11 @@ def letter(sender: int, payload: bytes = b"", port: int = PORT_APPLICATION) -> L
     return Letter(
         GROUP, ViewNumber(1), Rank(sender), 1, Order.CAUSAL, (), [payload], len(payload), port=port
     )  # fmt: skip
+
+
+def call(number: int, deadline_us: int | None = None) -> CallRequested:
+    """Return the wish to call all others."""
+    return CallRequested(number, b"?", Wanted.ALL, deadline_us, Order.CAUSAL)
 
 
 def timers(effects: list[Effect]) -> dict[str, int]:
@@ -362,12 +369,12 @@ def test_after_the_end_only_the_queue_goes_on() -> None:
     machine = endpoint()
     machine.step(LetterRequested(A, b"out"), 1)
     machine.step(said(b"waits"), 1)
-    machine.step(_call(1), 1)
+    machine.step(call(1), 1)
     out = machine.step(Stopped("killed"), 2)
     (end,) = of(ConcludeCall, out)
     assert isinstance(end.error, DefiniteCallError), "it never went out"
     for happened in (
-        RunsReceived(A, [run_of(0, 1)]), TimerFired(HEARTBEAT), PeerLost(A), _call(2),
+        RunsReceived(A, [run_of(0, 1)]), TimerFired(HEARTBEAT), PeerLost(A), call(2),
         ControlReceived(A, LetterTaken(1)), said(b"too late"),
     ):  # fmt: skip
         assert machine.step(happened, 3) == []
