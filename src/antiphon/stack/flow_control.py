@@ -73,6 +73,7 @@ class FlowControl:
         if withhold:
             return replace(alive, received=())
         said = tuple(sorted(self._withheld.items()))
+        assert said, "something was withheld"
         self._withheld.clear()
         return replace(alive, received=said)
 
@@ -94,12 +95,14 @@ class FlowControl:
 
     def has_room(self, kept_bytes: int, members: tuple[ProcessId, ...]) -> bool:
         """Whether little enough is on its way for more to follow."""
+        assert kept_bytes >= 0, "nothing is dropped twice"
         if self.full and any(who in self.full for who in members):
             return False
         return kept_bytes <= self._limits.unstable_bytes
 
     def enter(self, view: View) -> None:
         """A view begins: everything said and held before is void."""
+        assert view.number > self._number, "views are entered in order"
         self._number = view.number
         self._withheld.clear()
         self.confirmed.clear()
