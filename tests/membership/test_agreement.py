@@ -357,3 +357,13 @@ def test_votes_for_no_ballot_count_for_nothing(message: AnyMessage, has_given_up
     for peer in (B, C):
         assert machine.receive(peer, message) == []
     assert machine.latest == THREE
+
+
+def test_decision_with_a_view_at_fault_is_refused_whole() -> None:
+    """A right view before a wrong one, in one message, is not learned: it would be lost."""
+    machine = Agreement(outbox(B), THREE)
+    wrong = view_of(A, C, number=3, failed=(B,))
+    with pytest.raises(PeerError):
+        machine.receive(A, Decide((WITHOUT_C, wrong)))
+    assert machine.latest == THREE
+    assert machine.receive(A, Decide((WITHOUT_C,))) == [WITHOUT_C]

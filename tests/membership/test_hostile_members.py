@@ -11,7 +11,7 @@ from hypothesis import settings
 from tests.membership.hands import A, B, C, X, member, run_of, view_of
 from tests.membership.hostile import PEOPLE, Liar
 
-from antiphon.core.control import Alive, Report, encode_message
+from antiphon.core.control import Alive, Decide, Report, encode_message
 from antiphon.core.errors import PeerError
 from antiphon.core.runs import Order
 from antiphon.membership.effects import DeliverRuns, Effect, InstallView, SendControl
@@ -134,3 +134,12 @@ def test_stranger_cannot_talk_a_member_out_of_its_view() -> None:
         machine.tick(1)
         assert machine.membership.latest == view_of(A, B, C)
         assert machine.view == view_of(A, B, C)
+
+
+def test_early_nonsense_of_a_stranger_does_not_spoil_a_decision() -> None:
+    """What was kept is looked at when a view names its sender; its faults are not the decider's."""
+    machine = member(B, view_of(A, B, C), "all-to-all")
+    machine.take_control(X, Report(1, (0, 0, 0), ()), 0)
+    with_x = view_of(A, B, C, X, number=2, joined=(X,))
+    machine.take_control(A, Decide((with_x,)), 0)
+    assert machine.membership.transition.newest == with_x

@@ -89,6 +89,11 @@ def letter(sender: int, payload: bytes = b"", port: int = PORT_APPLICATION) -> L
     )  # fmt: skip
 
 
+def call(number: int, deadline_us: int | None = None) -> CallRequested:
+    """Return the wish to call all others."""
+    return CallRequested(number, b"?", Wanted.ALL, deadline_us, Order.CAUSAL)
+
+
 def timers(effects: list[Effect]) -> dict[str, int]:
     """Return which timers are set, and to when."""
     return {effect.timer.kind: effect.time_us for effect in of(SetTimer, effects)}
@@ -368,12 +373,12 @@ def test_after_the_end_only_the_queue_goes_on() -> None:
     machine = endpoint()
     machine.step(LetterRequested(A, b"out"), 1)
     machine.step(said(b"waits"), 1)
-    machine.step(_call(1), 1)
+    machine.step(call(1), 1)
     out = machine.step(Stopped("killed"), 2)
     (end,) = of(ConcludeCall, out)
     assert isinstance(end.error, DefiniteCallError), "it never went out"
     for happened in (
-        RunsReceived(A, [run_of(0, 1)]), TimerFired(HEARTBEAT), PeerLost(A), _call(2),
+        RunsReceived(A, [run_of(0, 1)]), TimerFired(HEARTBEAT), PeerLost(A), call(2),
         ControlReceived(A, LetterTaken(1)), said(b"too late"),
     ):  # fmt: skip
         assert machine.step(happened, 3) == []

@@ -81,6 +81,7 @@ class Agreement:
     def propose(self, view: View) -> list[View]:
         """Begin a ballot, higher than any seen, to have ``view`` decided; return what is."""
         assert self.latest is not None, "a process proposes only as a member"
+        assert view.number == self.latest.number + 1, "views are decided one after the other"
         members = self.latest.members
         self._ballot = self._next_ballot()
         self._proposal = view
@@ -205,7 +206,9 @@ class Agreement:
         is_again = asked.ballot == self._promised and self._proposer(asked.ballot) == peer
         if asked.ballot <= self._promised and not is_again:
             return self._reply(peer, Reject(asked.number, self._promised))
+        assert asked.ballot >= self._promised, "a promised ballot never decreases"
         self._promised = asked.ballot
+        assert self._accepted_ballot <= self._promised, "what was accepted was promised"
         return self._reply(
             peer, Promise(asked.number, asked.ballot, self._accepted_ballot, self._accepted)
         )
@@ -215,23 +218,16 @@ class Agreement:
         self._check(proposed.view, number)
         if proposed.ballot < self._promised:
             return self._reply(peer, Reject(number, self._promised))
+        assert proposed.ballot >= self._accepted_ballot, "an accepted ballot never decreases"
         self._promised = self._accepted_ballot = proposed.ballot
         self._accepted = proposed.view
         return self._reply(peer, Accept(number, proposed.ballot))
 
     def _check(self, view: View, number: int) -> None:
-        """Refuse a view that no correct member proposes after the latest one."""
+        """Refuse a proposal for view ``number``, the next one, that no correct member makes."""
         assert self.latest is not None, "checked by the caller"
-        stayed = view.members[: len(view.members) - len(view.joined)]
-        gone = {*view.left, *view.failed}
-        expected = tuple(member for member in self.latest.members if member not in gone)
-        if (
-            (view.group, view.number) != (self.latest.group, number)
-            or stayed != expected
-            or view.members[len(stayed) :] != view.joined
-        ):
-            message = f"a proposal for view {view.number} does not follow from the view before"
-            raise PeerError(message)
+        assert number == self.latest.number + 1, "checked by the caller"
+        _check_next(view, self.latest)
 
     # Counting.
 
@@ -269,15 +265,17 @@ class Agreement:
     # Learning.
 
     def _on_decide(self, peer: ProcessId, views: tuple[View, ...]) -> list[View]:
-        learned: list[View] = []
-        for view in views:
-            if self.latest is None:
+        news: list[View] = []
+        latest = self.latest
+        for view in views:  # all are checked before any is learned: refusing changes nothing
+            if latest is None:
                 if self._me in view.joined:
                     _check_first(view, self._me)
-                    learned += self._learn(view)
-            elif view.number == self.latest.number + 1:
-                self._check(view, view.number)
-                learned += self._learn(view)
+                    news.append(latest := view)
+            elif view.number == latest.number + 1:
+                _check_next(view, latest)
+                news.append(latest := view)
+        learned = [decided for view in news for decided in self._learn(view)]
         last = views[-1].number if views else 0
         if self.latest is None:
             if any(self._me in view.members for view in views):
@@ -287,6 +285,8 @@ class Agreement:
         return learned
 
     def _learn(self, view: View) -> list[View]:
+        is_next = self.latest is None or view.number == self.latest.number + 1
+        assert is_next, "views are decided one after the other"
         self.latest = view
         self.history.append(view)
         self._begin()
@@ -294,6 +294,7 @@ class Agreement:
 
     def forget_before(self, number: int) -> None:
         """Drop the views before ``number``: every member knows them."""
+        assert self.latest is self.history[-1], "the last view is never forgotten"
         while len(self.history) > 1 and self.history[0].number < number:
             self.history.pop(0)
 
@@ -308,4 +309,18 @@ def _check_first(view: View, me: ProcessId) -> None:
         or any(member in gone for member in view.members)
     ):
         message = f"view {view.number} contradicts itself"
+        raise PeerError(message)
+
+
+def _check_next(view: View, before: View) -> None:
+    """Refuse a view that no correct member proposes after ``before``."""
+    stayed = view.members[: len(view.members) - len(view.joined)]
+    gone = {*view.left, *view.failed}
+    expected = tuple(member for member in before.members if member not in gone)
+    if (
+        (view.group, view.number) != (before.group, before.number + 1)
+        or stayed != expected
+        or view.members[len(stayed) :] != view.joined
+    ):
+        message = f"a proposal for view {view.number} does not follow from the view before"
         raise PeerError(message)

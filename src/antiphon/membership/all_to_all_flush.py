@@ -44,6 +44,7 @@ class AllToAllFlush:
     def learn(self) -> None:
         """A newer view has been agreed on: forward, then flush."""
         transition = self._transition
+        assert transition.pending, "a newer view is known"
         newest = transition.pending[-1]
         everybody = transition.everybody()
         self._forward(everybody)
@@ -73,6 +74,7 @@ class AllToAllFlush:
 
     def installed(self) -> None:
         """Look whether the next view may follow."""
+        assert self.installable >= self._transition.number, "what was installed was permitted"
         self._check()
 
     def dismiss(self, laggard: ProcessId, number: int) -> None:

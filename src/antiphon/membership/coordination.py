@@ -93,6 +93,7 @@ class Coordination:
 
     def go_on(self, latest: View, now_us: int) -> list[View]:
         """Ask whoever leads for what is to change, or lead; return what that decides."""
+        assert self._me in latest.members, "only members lead or ask"
         suspected = self._detector.suspected
         coordinator = self._coordinator(latest)
         for process, ask in self._changes.news(

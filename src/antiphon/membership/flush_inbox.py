@@ -6,9 +6,11 @@ kept, the latest ones, and looked at again with every view that is agreed on.
 """
 
 from collections import deque
+from contextlib import suppress
 
 from antiphon.core.control import Flush as FlushMessage
 from antiphon.core.control import Install, Report
+from antiphon.core.errors import PeerError
 from antiphon.core.ids import ProcessId
 from antiphon.membership.roster import Roster
 from antiphon.membership.transition import Flush, Transition
@@ -42,5 +44,7 @@ class FlushInbox:
         """Take what came from processes before a view made them known."""
         early, self._early = self._early, deque(maxlen=EARLY_MAX)
         for peer, message in early:
-            self.take(peer, message)
+            # Whoever sent nonsense earlier must not spoil what others do right.
+            with suppress(PeerError):
+                self.take(peer, message)
         assert len(self._early) <= len(early), "nothing came meanwhile"

@@ -322,6 +322,7 @@ class Membership:
 
     def enter(self) -> None:
         """The next view becomes the current one."""
+        assert self.flush.installable >= self.transition.pending[0].number, "the flush permits it"
         view = self.transition.enter()
         self.transition.forget(self._me)
         self.roster.enter(view)

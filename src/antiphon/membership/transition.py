@@ -33,6 +33,9 @@ class Transition:
 
     def learn(self, view: View) -> None:
         """A newer view has been agreed on."""
+        newest = self.newest
+        is_next = newest is None or view.number == newest.number + 1
+        assert is_next, "views are agreed on one after the other"
         self.pending.append(view)
         for process in view.failed:
             self.lingering.pop(process, None)
@@ -40,7 +43,10 @@ class Transition:
 
     def enter(self) -> View:
         """The first pending view becomes the current one."""
-        self.current = view = self.pending.pop(0)
+        before, view = self.current, self.pending.pop(0)
+        is_next = before is None or view.number == before.number + 1
+        assert is_next, "views are installed one by one"
+        self.current = view
         failed = self.failed_until(NUMBER_MAX)
         self.lingering |= {who: view.number for who in view.left if who not in failed}
         self._everybody = None

@@ -72,6 +72,7 @@ class ViewAtomicFlush:
 
     def learn(self) -> None:
         """A newer view has been agreed on: relay, report."""
+        assert self._transition.pending, "a newer view is known"
         self._permit_orphans()
         self._relay_failed()
         self._repeat_permission()
@@ -130,6 +131,8 @@ class ViewAtomicFlush:
 
     def _permit(self, number: int) -> None:
         """Let everybody whom it concerns install view ``number``."""
+        assert number == self._transition.number + 1, "views are permitted one by one"
+        assert self._coordinator() == self._me, "the coordinator permits"
         uncounted = tuple(self._transition.excluded_ranks())
         self._note(number, uncounted)
         self._said = number

@@ -59,6 +59,7 @@ class DelayQueue:
 
     def hold_again(self, arrival: int, run: Run, lack: Lack) -> None:
         """File a run that was woken and still lacks something; its place of receipt stays."""
+        assert arrival <= self._arrivals, "it has been received"
         self.depth += 1
         self._file(arrival, run, lack)
 
@@ -80,10 +81,13 @@ class DelayQueue:
         if not waiting:
             del self.waiting_for[group, rank]
         self.depth -= len(woken)
+        assert self.depth >= 0, "no more is taken out than was put in"
+        assert self.held_bytes >= 0, "no more bytes are taken out than were put in"
         return woken
 
     def put_ready(self, arrival: int, run: Run) -> None:
         """Queue a woken run that lacks nothing any more."""
+        assert arrival <= self._arrivals, "it has been received"
         self.depth += 1
         heappush(self._ready, (arrival, run))
 
@@ -101,6 +105,8 @@ class DelayQueue:
         for key in [key for key in self.waiting_for if key[0] == group]:
             self.depth -= len(self.waiting_for.pop(key))
         self.held_bytes -= sum(run.byte_count for run in dropped)
+        assert self.depth >= 0, "no more is taken out than was put in"
+        assert self.held_bytes >= 0, "no more bytes are taken out than were put in"
         return dropped
 
     def waiting(self) -> list[tuple[Run, Lack]]:

@@ -58,6 +58,7 @@ class Gate:
             self.total.give_turn(run.sender, run.last)
         if self._is_open(run):
             return [(arrival, run)]
+        assert run.sender not in self._waiting, "a sender's next has its last in its past"
         self._waiting[run.sender] = arrival, run
         return []
 
@@ -90,6 +91,7 @@ class Gate:
 
     def take_left_over(self) -> Arrived | None:
         """While the view is left: take out the run that comes next in the total order."""
+        assert self.is_left, "while it is not, runs wait for their turns"
         if not self._waiting:
             return None
         return self._waiting.pop(self.total.choose_left_over(self.waiting()).sender)

@@ -64,6 +64,9 @@ class Letters:
         if self.waiting_for is None or self._has_asked:
             return None
         self._has_asked = True
+        assert self._acknowledged.get(self.waiting_for, 0) < self._sent[self.waiting_for], (
+            "an acknowledgement is awaited"
+        )
         return self.waiting_for
 
     def hear_request(self, peer: ProcessId) -> None:
@@ -107,6 +110,7 @@ class Letters:
             message = f"{peer} acknowledges a letter that was never sent"
             raise PeerError(message)
         self._acknowledged[peer] = max(count, self._acknowledged.get(peer, 0))
+        assert self._acknowledged[peer] <= self._sent[peer], "only what was sent is acknowledged"
         is_free = peer == self.waiting_for and self._acknowledged[peer] == self._sent[peer]
         if is_free:
             self.waiting_for = None
@@ -131,6 +135,7 @@ class Letters:
 
         Not how much came from whom: a letter may be of a view that is still to begin here.
         """
+        assert view.number not in self._members_of, "a view is entered once"
         members = self._members_of[view.number] = view.members
         if len(self._members_of) > VIEWS_MAX:
             del self._members_of[next(iter(self._members_of))]

@@ -117,6 +117,7 @@ class MixedDomain(VectorDomain):
         while (arrived := gate.take_left_over()) is not None:
             self._put([arrived])
             self._drain(ready)
+        assert not gate.depth, "nothing waits for a turn or a mark any more"
         return ready
 
     # Sending.
@@ -227,6 +228,7 @@ class MixedDomain(VectorDomain):
         if run.sets_order is not None:
             gate.total.check(run)
         group.received[run.sender] = run.last
+        assert group.delivered[run.sender] < run.last, "it was received once"
         self._settle(group, gate, run)
         if run.sets_order is not None:
             gate.total.learn(run)  # on receipt, before its own past (000-5, 000-6)
@@ -305,6 +307,8 @@ class MixedDomain(VectorDomain):
             group, gate = self._groups[run.group], self._gates[run.group]
             assert run.first == group.delivered[run.sender] + 1, "channels are FIFO: no copies"
             group.delivered[run.sender] = run.last
+            is_here = run.sender == group.rank or run.last <= group.received[run.sender]
+            assert is_here, "what is delivered was received"
             if run.sender != group.rank:
                 group.changed[run.sender] = None
             ready.append(run)

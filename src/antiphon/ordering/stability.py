@@ -17,6 +17,7 @@ heartbeat, fewer with traffic to ride on; copies are dropped two such messages a
 """
 
 from collections import defaultdict, deque
+from operator import le
 
 from antiphon.core.control import Alive
 from antiphon.core.runs import Run
@@ -46,6 +47,7 @@ class Stability:
 
     def release_alone(self) -> None:
         """In a view of one, what is multicast is stable."""
+        assert self._size == 1, "nobody else could lack it"
         self.copies[self.rank].clear()
         self.kept_bytes = 0
 
@@ -54,12 +56,14 @@ class Stability:
     ) -> Alive:
         """Return what to tell the others: what has been received since the last time."""
         said = self._said
+        assert all(map(le, said, received)), "receipts never decrease"
         news = tuple((rank, count) for rank, count in enumerate(received) if count != said[rank])
         self._said = received
         return Alive(number, news, self._stable[self.rank], agreed, is_blocked)
 
     def learn(self, peer: int, alive: Alive, sent: int) -> bool:
         """Take what member ``peer`` says; False if no correct member would say it."""
+        assert peer != self.rank, "a process tells itself nothing"
         for rank, count in alive.received:
             if rank == self.rank:
                 if count > sent:
@@ -71,6 +75,7 @@ class Stability:
 
     def reach(self, sent: int) -> None:
         """Work out how far own messages have reached everybody; drop what is stable."""
+        assert sent >= self._reached[self.rank], "nothing sent is taken back"
         self._reached[self.rank] = sent
         self._note_stable(self.rank, min(self._reached))
 
@@ -81,6 +86,7 @@ class Stability:
         copies = self.copies[rank]
         while copies and copies[0].last <= number:
             self.kept_bytes -= copies.popleft().byte_count
+        assert self.kept_bytes >= 0, "no copy is dropped twice"
 
     def stable(self, rank: int) -> int:
         """Return how many messages of a member are known to have reached everybody."""

@@ -205,6 +205,7 @@ class TotalOrder:
 
     def take_token(self, order: SetsOrder) -> None:
         """The list that names this process as holder has been delivered."""
+        assert order.successor == self.rank, "it names this process"
         self.is_holder = not self._is_stopped
         self._next_given = order.number + len(order.turns)
 
@@ -230,6 +231,8 @@ class TotalOrder:
     def choose_left_over(self, runs: Iterable[Run]) -> Run:
         """Return which of these, all that can be delivered, comes first when a view is left."""
         by_turn: dict[int, Run] = {run.sender: run for run in runs}
+        assert by_turn, "something is left over"
+        assert not self.is_holder, "no turns are given any more"
         for place in sorted(self.turns):
             run = by_turn.get(self.turns[place].rank)
             if run is not None and run.first <= self.turns[place].last:

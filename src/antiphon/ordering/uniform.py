@@ -59,6 +59,7 @@ class Uniformity:
 
         What was multicast here counts as received, and is settled: its past was delivered here.
         """
+        assert not self.is_active, "there is one first uniform message in a view"
         self.is_active = True
         self.settled[:] = delivered
         self.settled[self._rank] = received[self._rank]
@@ -112,6 +113,7 @@ class Uniformity:
         """Work out how far own messages are settled everywhere; tell whether that is news."""
         others = [count for rank, count in enumerate(self._confirmed) if rank != self._rank]
         marked = min(others, default=sent)
+        assert marked <= sent, "nobody confirms what was not sent"
         if marked <= self.marked[self._rank]:
             return False
         self.marked[self._rank] = marked
@@ -137,6 +139,7 @@ class Uniformity:
         """Return what to tell which members, in view ``number``."""
         is_mark_due = self._is_mark_due()
         marked = self.marked[self._rank]
+        assert marked >= self._marked_said, "a mark is never taken back"
         confirms: list[tuple[int, Confirm]] = []
         for rank in self._ranks():
             if rank != self._rank and (is_mark_due or self._is_due_to(rank)):
@@ -147,5 +150,6 @@ class Uniformity:
 
     def learn(self, rank: int, confirm: Confirm) -> None:
         """Take what a member says; that it is possible has been checked."""
+        assert rank != self._rank, "a process confirms nothing to itself"
         self._confirmed[rank] = max(self._confirmed[rank], confirm.settled)
         self.marked[rank] = max(self.marked[rank], confirm.marked)

@@ -132,6 +132,9 @@ class VectorDomain:
         After a flush only orphans are still held: a message in their past died with its sender
         (ISIS 5.5 (3)). They are the same everywhere.
         """
+        before = self._groups.get(group)
+        is_next = before is None or view.number > before.view_number
+        assert is_next, "views are entered in order"
         orphans = self._queue.drop(group)
         self._groups[group] = VectorClock(view, rank)
         return orphans
@@ -173,6 +176,7 @@ class VectorDomain:
             message = f"this process is in no group with number {group}: join it first"
             raise UsageError(message)
         stamp = mine.take_stamp() if mine.changed and order is not Order.FIFO else ()
+        assert mine.delivered[mine.rank] == mine.sent, "own messages are delivered in order"
         first = mine.sent + 1
         mine.sent += len(payloads)
         mine.delivered[mine.rank] = mine.sent

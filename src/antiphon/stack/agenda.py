@@ -42,5 +42,6 @@ class Agenda:
 
     def take(self) -> list[Effect]:
         """Hand over what the driver is to do."""
+        assert not self.work, "everything that came up has been looked at"
         done, self.done = self.done, []
         return done

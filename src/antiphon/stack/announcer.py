@@ -87,15 +87,19 @@ class Announcer:
         Nothing is, if it is a member of the same view, as is everybody.
         """
         alive = self._heard.get(peer)
-        return None if alive is None or self._is_settled(peer, alive) else alive
-
-    def _is_settled(self, peer: ProcessId, alive: Alive) -> bool:
         membership = self._membership
         transition, latest = membership.transition, membership.latest
-        if latest is None or transition.pending or membership.is_blocked or alive.is_blocked:
-            return False
+        if (
+            alive is None
+            or latest is None
+            or transition.pending
+            or membership.is_blocked
+            or alive.is_blocked
+        ):
+            return alive
         is_same = alive.number == alive.agreed == transition.number == latest.number
-        return is_same and peer in self._receiver.ranks and not transition.lingering
+        is_settled = is_same and peer in self._receiver.ranks and not transition.lingering
+        return None if is_settled else alive
 
     def forget_strangers(self) -> None:
         """A view begins: forget what was said by whom it does not concern."""

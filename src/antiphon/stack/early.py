@@ -46,6 +46,7 @@ class Early:
         if kept > EARLY_BYTES_MAX:
             message = f"{peer} sends ever more of a view that is not installed here"
             raise PeerError(message)
+        assert kept > 0, "what is kept weighs something"
         self._bytes[peer] = kept
         self.runs.append(EarlyRun(peer, run, relayed))
 

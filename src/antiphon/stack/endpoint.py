@@ -143,6 +143,7 @@ class Endpoint:
     def start(self) -> list[Effect]:
         """Return what is to be done first; to be called once."""
         agenda = self._agenda
+        assert not agenda.is_set(HEARTBEAT), "an endpoint is started once"
         if self._beats:
             agenda.set_timer(HEARTBEAT, agenda.now_us + self._timing.heartbeat_us)
         agenda.work.extend(self.member.take_effects())
@@ -460,6 +461,7 @@ class Endpoint:
             done.append(DeliverRuns(part))
 
     def _install(self, view: View) -> None:
+        assert view.number not in self._views, "a view is installed once"
         self._views[view.number] = view
         if len(self._views) > VIEWS_MAX:
             del self._views[next(iter(self._views))]
@@ -473,6 +475,7 @@ class Endpoint:
 
     def _end(self, why: str) -> None:
         """The process is out: what waits to be sent, and its calls, end with it."""
+        assert not self.is_over, "a process ends once"
         self.is_over = True
         queue = self.queue
         dropped = queue.end_incarnation() if self.has_been_member else queue.end_tools()

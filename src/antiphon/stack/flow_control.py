@@ -73,6 +73,7 @@ class FlowControl:
         if withhold:
             return replace(alive, received=())
         said = tuple(sorted(self._withheld.items()))
+        assert said, "something was withheld"
         self._withheld.clear()
         return replace(alive, received=said)
 
@@ -100,6 +101,7 @@ class FlowControl:
 
     def enter(self, view: View) -> None:
         """A view begins: everything said and held before is void."""
+        assert view.number > self._number, "views are entered in order"
         self._number = view.number
         self._withheld.clear()
         self.confirmed.clear()

@@ -32,6 +32,7 @@ class Past:
 
     def keep(self, view: View, copies: Stability) -> None:
         """A view has been left."""
+        assert not self._views or view.number > self._views[-1][0].number, "views are left in order"
         self._views.append((view, copies))
 
     def runs(self, staying: Container[ProcessId]) -> Iterator[Run]:

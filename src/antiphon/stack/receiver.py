@@ -115,6 +115,7 @@ class Receiver:
 
     def keep_own(self, run: Run) -> None:
         """Keep a copy of a run of this process."""
+        assert run.sender == self.stability.rank, "it is a run of this process"
         self.stability.keep(run)
         self.has_news = True
         if len(self.members) == 1:
@@ -176,6 +177,8 @@ class Receiver:
         self.stability.keep(fresh)
         self.received_bytes += fresh.byte_count
         self.has_news = True
+        count = self._ordering.received_of(GROUP, fresh.sender)
+        assert count == fresh.last, "what is taken is counted once"
         self.deliver(ready)
         return fresh
 
@@ -222,12 +225,14 @@ class Receiver:
 
     def end(self, view: View, *, keeps_copies: bool) -> None:
         """The current view is left: deliver what may still be; perhaps keep its copies."""
+        assert view is self._transition.current, "it has not been left yet"
         self.deliver(self._ordering.finish(GROUP))
         if keeps_copies:
             self._past.keep(view, self.stability)
 
     def begin(self, view: View) -> None:
         """A view begins."""
+        assert view is self._transition.current, "it has been entered"
         rank = view.rank_of(self._out.me)
         is_last = not self._transition.pending
         self._ordering.advance(GROUP, view, rank, has_holder=is_last)
@@ -239,6 +244,7 @@ class Receiver:
 
     def take_early(self, view: View, view_of: ViewOf) -> None:
         """Take what came too early for this view, in the order in which it came."""
+        assert view is self._transition.current, "it has been entered"
         for peer, run, relayed in self._early.take_runs():
             if run.view > view.number:
                 self._early.keep(peer, run, relayed=relayed)

@@ -117,6 +117,7 @@ class SendQueue:
 
     def drop(self, item: Item) -> None:
         """Do not send something of the application, but tell it."""
+        assert _port(item) == PORT_APPLICATION, "tools learn by other ways what was not sent"
         self._unsent.append(item)
         self.unsent_bytes += _weight(item)
 
@@ -133,12 +134,15 @@ class SendQueue:
         """Take out what is to be sent next."""
         item = self.waiting.popleft()
         self._count(item, -1)
+        assert self.waiting or not self._byte_count, "an empty queue weighs nothing"
         return item
 
     def _count(self, item: Item, sign: int) -> None:
         self._byte_count += sign * _weight(item)
         if isinstance(item, WaitingLetter) and item.port == PORT_APPLICATION:
             self._letter_count += sign
+        assert self._byte_count >= 0, "no more is taken out than was put in"
+        assert self._letter_count >= 0, "no more letters are taken out than were put in"
 
     # Incarnations.
 
@@ -154,6 +158,7 @@ class SendQueue:
             if _port(item) == PORT_APPLICATION:
                 self.drop(item)
         self.incarnation += 1
+        assert self.is_void, "the application has still to come to the next incarnation"
         return dropped
 
     def end_tools(self) -> list[Item]:
@@ -170,9 +175,11 @@ class SendQueue:
     def come_to(self, incarnation: int) -> None:
         """The application has read everything of the incarnations before this one."""
         self.read = max(incarnation, self.read)
+        assert self.read <= self.incarnation, "nobody reads what has not begun"
 
     def tell(self) -> list[Item]:
         """Hand over what the application has sent in vain, once, in order."""
+        assert self._unsent or not self.unsent_bytes, "what weighs something is there"
         unsent, self._unsent, self.unsent_bytes = self._unsent, [], 0
         return unsent
 

@@ -78,6 +78,7 @@ class Sender:
     def send_next(self) -> bool:
         """Send the first thing that waits, or drop it; return whether it may go out now."""
         queue, member = self.queue, self._member
+        assert queue.waiting, "something is to be sent"
         item = queue.waiting[0]
         if isinstance(item, WaitingRun):
             if not member.may_multicast:

@@ -58,6 +58,7 @@ class Ballot:
             for place, who in enumerate(self.participants)
             if (vote := self.votes.get(who)) is not None
         )
+        assert len(votes) == len(self.votes), "only participants vote"
         return Open(transaction, self.participants, votes, self.lacks)
 
 

@@ -192,6 +192,7 @@ class _Call:
 
     def ask(self, members: Iterable[ProcessId]) -> None:
         """Note who is asked; who replied already and is not among them does not count."""
+        assert self.asked is None, "a request is delivered once"
         self.asked = tuple(members)
         count = len(self.asked)
         needed = {Wanted.FIRST: 1, Wanted.MAJORITY: count // 2 + 1, Wanted.ALL: count}
@@ -206,6 +207,7 @@ class _Call:
         if who not in self.endings:
             self.endings[who] = ending
             self.answered_count += isinstance(ending, Answered)
+        assert self.answered_count <= len(self.endings), "who answered has ended"
 
 
 class Calls:
@@ -260,6 +262,8 @@ class Calls:
 
     def enter(self, view: View) -> list[Effect]:
         """A view begins: who is not in it will not answer any more."""
+        is_next = self._view is None or view.number > self._view.number
+        assert is_next, "views are entered in order"
         self._view = view
         for call in self._open.values():
             for who in call.asked or ():

@@ -194,6 +194,7 @@ class Commit:
         if ballot.has_voted or self._me not in ballot.participants:
             message = f"{self._me} has voted on {transaction} already, or was not asked: vote once"
             raise UsageError(message)
+        assert transaction not in self._decided, "what is open is not decided"
         ballot.has_voted = True
         said = why[:WHY_LENGTH_MAX].encode(errors="replace").decode()
         return [Multicast(encode(Vote(transaction, is_yes, said)))]
@@ -221,6 +222,8 @@ class Commit:
         """A view begins."""
         if self._me not in view.members:
             return []  # the last one, of a process that has left
+        is_next = self._view is None or view.number > self._view.number
+        assert is_next, "views are entered in order"
         if self._view is None and view.number > 1:
             self._early = []
         self._view = view
@@ -368,6 +371,7 @@ class Commit:
             message = f"{sender} commits {transaction}, on which not all have voted yes"
             raise PeerError(message)
         del self._open[transaction]
+        assert self._open_of[transaction.initiator] > 0, "who began it has one open"
         self._open_of[transaction.initiator] -= 1
         if not self._open_of[transaction.initiator]:
             del self._open_of[transaction.initiator]

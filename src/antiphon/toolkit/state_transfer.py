@@ -118,6 +118,7 @@ class StateTransfer:
     def enter(self, view: View) -> list[Effect]:
         """A view begins."""
         donor = donor_of(view)
+        assert view.number > self._entered, "views are entered in order"
         self._entered = view.number
         if not self.has_state:
             return self._expect(view, donor)
@@ -172,6 +173,8 @@ class StateTransfer:
             effects.append(SendState(who, chunk))
             if data is None:
                 transfer.chunks = None
+        ahead = transfer.sent - transfer.taken
+        assert 0 <= ahead <= AHEAD_MAX, "little is on its way, and only what was sent is taken"
         return effects
 
     # Taking.
@@ -204,6 +207,7 @@ class StateTransfer:
             return []  # it was of a transfer that has been started again
         done = self._arrived.popleft()
         place = self._place - len(self._arrived)
+        assert place > 0, "pieces are counted from one"
         if done.is_last:
             self.has_state = True
             place = DONE
