@@ -1,122 +1,55 @@
-"""The endpoint, input by input: queue, acknowledgements, flow control, stalls, tools, the end."""
+"""The endpoint, input by input: its beginning, queue, acknowledgements, faults, its end."""
 
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
 from tests.membership.hands import A, B, C, run_of, view_of
-from tests.stack.memory_driver import MemoryDriver
+from tests.stack.endpoint_by_hand import (
+    BEAT,
+    THREE,
+    call,
+    endpoint,
+    letter,
+    of,
+    said,
+    sent_words,
+    timers,
+)
 
 from antiphon.core.control import Alive, Decide, Install, LetterAsked, LetterTaken, StateTaken
 from antiphon.core.errors import DefiniteCallError, UsageError
-from antiphon.core.ids import ProcessId, Rank, ViewNumber
-from antiphon.core.runs import PORT_APPLICATION, PORT_CALLS, PORT_COMMIT, Letter, Order
-from antiphon.core.views import View
-from antiphon.membership.failure_detector import Timing
+from antiphon.core.ids import ProcessId
+from antiphon.core.runs import PORT_CALLS, Order
 from antiphon.stack.effects import (
     AdmitSenders,
-    AskVote,
     ConcludeCall,
     DeliverRuns,
     Effect,
     ExpectPeers,
-    ExpectState,
-    GiveUpProcess,
-    HandRequest,
-    IgnoreMessage,
     InstallView,
     LeaveGroup,
-    LoadChunk,
-    NameTransaction,
     RejectPeer,
     ReturnUnsent,
-    SaveState,
     SendControl,
-    SendLetter,
     SendRun,
-    SetTimer,
-    SuspectProcess,
 )
-from antiphon.stack.endpoint import ACKNOWLEDGE_US, TICKS_PER_VOTE, Endpoint
+from antiphon.stack.endpoint import ACKNOWLEDGE_US, Endpoint
 from antiphon.stack.inputs import (
     ACKNOWLEDGE,
-    CALLS,
     HEARTBEAT,
-    VOTES,
-    CallAbandoned,
-    CallRequested,
     ControlReceived,
-    JoinRequested,
     LeaveRequested,
     LetterReceived,
     LetterRequested,
-    MulticastRequested,
-    PeerFilled,
-    PeerHeard,
     PeerLost,
-    PieceLoaded,
     ReaderAdvanced,
     ReaderLagged,
-    RequestAnswered,
     RunsReceived,
-    SendersWaited,
-    StateSaved,
     Stopped,
     TimerFired,
-    TransactionRequested,
 )
-from antiphon.stack.member import GROUP
-from antiphon.stack.ports import CommitOptions
-from antiphon.stack.send_queue import How, WaitingLetter
-from antiphon.stack.settings import Limits, Settings
-from antiphon.toolkit.calls import Wanted
-
-T = TypeVar("T")
-THREE = view_of(A, B, C)
-CAUSAL = How(Order.CAUSAL)
-BEAT = Timing().heartbeat_us
-
-
-def endpoint(
-    me: ProcessId = B, view: View | None = THREE, settings: Settings | None = None, **options: Any
-) -> Endpoint:
-    """Return an endpoint that has begun, at time 0."""
-    machine = Endpoint(me, view, settings or Settings(), 0, **options)
-    machine.start()
-    return machine
-
-
-def of(kind: type[T], effects: list[Effect]) -> list[T]:
-    """Return the effects of one kind."""
-    return [effect for effect in effects if isinstance(effect, kind)]
-
-
-def said(payload: bytes, how: How = CAUSAL) -> MulticastRequested:
-    """Return the wish to multicast a message."""
-    return MulticastRequested([payload], how, len(payload))
-
-
-def letter(sender: int, payload: bytes = b"", port: int = PORT_APPLICATION) -> Letter:
-    """Return a letter of a member of the first view."""
-    return Letter(
-        GROUP, ViewNumber(1), Rank(sender), 1, Order.CAUSAL, (), [payload], len(payload), port=port
-    )  # fmt: skip
-
-
-def timers(effects: list[Effect]) -> dict[str, int]:
-    """Return which timers are set, and to when."""
-    return {effect.timer.kind: effect.time_us for effect in of(SetTimer, effects)}
-
-
-def sent_words(effects: list[Effect]) -> list[bytes]:
-    """Return what goes out, in order: runs and letters."""
-    words: list[bytes] = []
-    for effect in effects:
-        if isinstance(effect, SendRun):
-            words += effect.run.payloads
-        elif isinstance(effect, SendLetter):
-            words += effect.letter.payloads
-    return words
-
+from antiphon.stack.send_queue import How
+from antiphon.stack.settings import Settings
 
 # Beginning.
 
@@ -252,204 +185,6 @@ def test_list_of_the_token_holder_is_said_when_others_wait_for_it() -> None:
     assert b"x" in [payload for one in delivered for run in one.runs for payload in run.payloads]
 
 
-# Flow control.
-
-
-def test_senders_wait_while_too_much_has_not_reached_everybody() -> None:
-    """They are admitted again when the others confirm."""
-    machine = endpoint(settings=Settings(limits=Limits(unstable_bytes=10)))
-    assert of(AdmitSenders, machine.step(said(bytes(10)), 1)) == []
-    out = machine.step(said(b"x"), 1)
-    assert of(AdmitSenders, out) == [AdmitSenders(messages=False, letters=False)]
-    assert of(AdmitSenders, machine.step(ControlReceived(A, Alive(1, ((1, 2),), 0, 1)), 2)) == []
-    out = machine.step(ControlReceived(C, Alive(1, ((1, 2),), 0, 1)), 3)
-    assert of(AdmitSenders, out) == [AdmitSenders(messages=True, letters=True)]
-
-
-@pytest.mark.parametrize("end", [PeerFilled(C, is_full=False), PeerLost(C)])
-def test_senders_wait_while_a_channel_is_full(end: PeerFilled | PeerLost) -> None:
-    """Until it takes more, or its process is dead; other traffic goes on meanwhile."""
-    machine = endpoint(A, view_of(A, B, C))
-    out = machine.step(PeerFilled(C, is_full=True), 1)
-    assert of(AdmitSenders, out) == [AdmitSenders(messages=False, letters=False)]
-    machine.step(end, 2)
-    assert not machine.flow.full
-
-
-def test_reader_that_lags_confirms_nothing_until_it_reads_or_somebody_waits_to_send() -> None:
-    """What was withheld is said at the next heartbeat; two that wait must not wait for ever."""
-    machine = endpoint()
-    machine.step(RunsReceived(A, [run_of(0, 1)]), 1)
-    machine.step(ReaderLagged(is_behind=True), 1)
-    assert _confirmed(machine.step(TimerFired(HEARTBEAT), BEAT)) == {()}
-    machine.step(SendersWaited(is_waiting=True), BEAT)
-    assert _confirmed(machine.step(TimerFired(HEARTBEAT), 2 * BEAT)) == {((0, 1),)}
-
-
-def _confirmed(effects: list[Effect]) -> set[object]:
-    words = [effect.message for effect in of(SendControl, effects)]
-    return {word.received for word in words if isinstance(word, Alive)}
-
-
-# Stalls.
-
-PATIENCE = Settings(timing=Timing(stall_us=5 * BEAT, timeout_us=10**9, timeout_us_max=10**9))
-
-
-def _beats(machine: Endpoint, first: int, last: int) -> list[Effect]:
-    effects: list[Effect] = []
-    for beat in range(first, last):
-        effects += machine.step(PeerHeard(A), beat * BEAT)
-        effects += machine.step(PeerHeard(C), beat * BEAT)
-        effects += machine.step(TimerFired(HEARTBEAT), beat * BEAT)
-    return effects
-
-
-def test_member_that_takes_nothing_while_something_waits_is_given_up() -> None:
-    """Its channel is of no use, and the view is to go on without it."""
-    machine = endpoint(A, settings=PATIENCE)
-    machine.step(LetterRequested(C, b"?"), 1)
-    machine.step(said(b"waits"), 1)
-    assert of(GiveUpProcess, _beats(machine, 1, 6)) == []
-    out = _beats(machine, 6, 8)
-    assert of(GiveUpProcess, out)[0] == GiveUpProcess(
-        C, "it has not acknowledged a letter for 0.5 s"
-    )
-    assert of(SuspectProcess, out)[0].process == C
-    asked = [one.message for one in of(SendControl, out) if B in one.to]
-    assert any(not isinstance(message, Alive) for message in asked), "for a view without c"
-
-
-def test_member_that_holds_up_nobody_is_not_given_up() -> None:
-    """A letter that is not acknowledged, with nothing behind it, harms nobody."""
-    machine = endpoint(A, settings=PATIENCE)
-    machine.step(LetterRequested(C, b"?"), 1)
-    assert of(GiveUpProcess, _beats(machine, 1, 30)) == []
-
-
-def test_member_that_moves_however_slowly_is_not_given_up() -> None:
-    """Each acknowledgement begins its time anew."""
-    machine = endpoint(A, settings=PATIENCE)
-    for count in range(12):
-        machine.queue.put(WaitingLetter(C, b"?", PORT_CALLS))
-        machine.queue.put(WaitingLetter(C, b"!", PORT_CALLS))
-        machine.step(PeerHeard(C), 4 * count * BEAT)
-        machine.step(said(b"waits"), 4 * count * BEAT)
-        assert of(GiveUpProcess, _beats(machine, 4 * count, 4 * count + 4)) == []
-        machine.step(ControlReceived(C, LetterTaken(count + 1)), (4 * count + 4) * BEAT - 1)
-
-
-def test_member_that_confirms_nothing_is_given_up_when_senders_wait() -> None:
-    """Whoever waits to be admitted is held up as well; the one that confirms stays."""
-    settings = Settings(timing=PATIENCE.timing, limits=Limits(unstable_bytes=1))
-    machine = endpoint(A, settings=settings)
-    machine.step(said(b"too much"), 1)
-    machine.step(SendersWaited(is_waiting=True), 1)
-    machine.step(ControlReceived(B, Alive(1, ((0, 1),), 0, 1)), 2)
-    out = _beats(machine, 1, 8)
-    assert of(GiveUpProcess, out)[0] == GiveUpProcess(C, "it has taken nothing for 0.5 s")
-
-
-# Tools.
-
-
-def _call(number: int, deadline_us: int | None = None) -> CallRequested:
-    return CallRequested(number, b"?", Wanted.ALL, deadline_us, Order.CAUSAL)
-
-
-def test_call_is_answered_by_all_others() -> None:
-    """The request goes out, is handed over, answered by letter, and the call ends."""
-    caller, one, two = endpoint(A), endpoint(B), endpoint(C)
-    (sent,) = of(SendRun, caller.step(_call(1, 10**9), 1))
-    ended: list[ConcludeCall] = []
-    for machine, me in ((one, B), (two, C)):
-        out = machine.step(RunsReceived(A, [sent.run]), 2)
-        (asked,) = of(HandRequest, out)
-        assert (asked.caller, asked.payload) == (A, b"?")
-        (reply,) = of(SendLetter, machine.step(RequestAnswered(A, asked.number, b"!"), 3))
-        ended += of(ConcludeCall, caller.step(LetterReceived(me, reply.letter), 4))
-    assert [(end.number, end.error) for end in ended] == [(1, None)]
-    assert set(ended[0].replies.answers.values()) == {b"!"}
-
-
-def test_call_ends_at_its_deadline_and_is_withdrawn_if_it_never_went_out() -> None:
-    """The machine sets a timer; a request that still waits has been done by nobody."""
-    machine = endpoint(A)
-    machine.step(LetterRequested(C, b"blocks"), 1)
-    out = machine.step(_call(1, 500), 1)
-    assert timers(out)["calls"] == 500
-    assert machine.queue.waiting
-    (end,) = of(ConcludeCall, machine.step(TimerFired(CALLS), 500))
-    assert isinstance(end.error, DefiniteCallError)
-    assert not machine.queue.waiting
-    machine.step(_call(2), 600)
-    machine.step(CallAbandoned(2), 601)
-    assert not machine.queue.waiting
-
-
-def test_answer_that_nobody_waits_for_is_a_mistake() -> None:
-    """Of a process to itself, or to a call that wants none."""
-    machine = endpoint()
-    for answered in (RequestAnswered(B, 1, b""), RequestAnswered(A, 0, b"")):
-        with pytest.raises(UsageError):
-            machine.step(answered, 1)
-    assert not machine.queue.waiting
-
-
-def test_votes_are_waited_for_by_a_timer() -> None:
-    """While a transaction is open its coordinator looks at the time, and no longer."""
-    machine = endpoint(A, view_of(A), commit=CommitOptions(20_000))
-    out = machine.step(TransactionRequested(5, b"body", ()), 1)
-    assert of(NameTransaction, out)[0].number == 5
-    assert of(AskVote, out)
-    assert timers(out)["votes"] == 1 + 20_000 // TICKS_PER_VOTE
-    out = machine.step(TimerFired(VOTES), 1_001)
-    assert timers(out)["votes"] == 1_001 + 20_000 // TICKS_PER_VOTE
-
-
-def test_word_on_a_transaction_that_comes_by_letter_is_ignored() -> None:
-    """It must come to all members, or one could be told what the others never hear."""
-    machine = endpoint(commit=CommitOptions(20_000))
-    out = machine.step(LetterReceived(A, letter(0, b"x", PORT_COMMIT)), 1)
-    (ignored,) = of(IgnoreMessage, out)
-    assert ignored.sender == A
-    assert "one alone" in ignored.why
-
-
-def test_state_is_given_to_a_joiner() -> None:
-    """It is saved where the view begins, sent in pieces as they are loaded, and then complete."""
-    x = ProcessId("x", address="at x")
-    loaded: list[bytes] = []
-    expected: list[ExpectState] = []
-
-    def see(who: ProcessId, effect: Effect) -> None:
-        match effect:
-            case SaveState(number):
-                driver.give(who, StateSaved(number, [b"all ", b"that ", b"was"]))
-            case ExpectState():
-                expected.append(effect)
-            case LoadChunk(number, data):
-                loaded.append(data)
-                driver.give(who, PieceLoaded(number))
-            case _:
-                pass
-
-    driver = MemoryDriver(see)
-    for me, view in ((A, view_of(A, B)), (B, view_of(A, B)), (x, None)):
-        driver.endpoints[me] = Endpoint(me, view, Settings(), 0, with_state=True)
-        driver._do_all(me, driver.endpoints[me].start())
-    driver.give(x, JoinRequested(B))
-    driver.run(5_000_000)
-    assert b"".join(loaded) == b"all that was"
-    assert len(expected) == 1
-    transfer = driver.endpoints[x].ports.transfer
-    assert transfer is not None
-    assert transfer.has_state
-    latest = driver.endpoints[A].latest
-    assert latest is not None
-    assert latest.members == (A, B, x)
-
-
 # Faults of others, and the end.
 
 
@@ -481,12 +216,12 @@ def test_after_the_end_only_the_queue_goes_on() -> None:
     machine = endpoint()
     machine.step(LetterRequested(A, b"out"), 1)
     machine.step(said(b"waits"), 1)
-    machine.step(_call(1), 1)
+    machine.step(call(1), 1)
     out = machine.step(Stopped("killed"), 2)
     (end,) = of(ConcludeCall, out)
     assert isinstance(end.error, DefiniteCallError), "it never went out"
     for happened in (
-        RunsReceived(A, [run_of(0, 1)]), TimerFired(HEARTBEAT), PeerLost(A), _call(2),
+        RunsReceived(A, [run_of(0, 1)]), TimerFired(HEARTBEAT), PeerLost(A), call(2),
         ControlReceived(A, LetterTaken(1)), said(b"too late"),
     ):  # fmt: skip
         assert machine.step(happened, 3) == []

@@ -9,7 +9,8 @@ an answer in fifo order is not held to it; who was in no view with the question 
 
 from collections.abc import Iterable
 
-from antiphon.sim.application import Heard
+from antiphon.core.runs import Order
+from antiphon.sim.application import Heard, read_word
 from antiphon.sim.life import Life, name_of
 
 
@@ -24,7 +25,8 @@ def find_unasked_answer(lives: Iterable[Life]) -> str:
 def _find(process: str, entered: set[int], heard: list[Heard]) -> str:
     seen: set[bytes] = set()
     for item in heard:
-        for question in () if item.is_fifo else item.payloads:
+        is_fifo = item.how is not None and item.how.order is Order.FIFO
+        for question, _ in () if is_fifo else map(read_word, item.payloads):
             if question and question not in seen and _view_of(question) in entered:
                 return (
                     f"{process} delivers an answer of {item.sender} to {question.decode()}, which "

@@ -14,7 +14,7 @@ from random import Random
 
 from antiphon.core.control import AnyMessage
 from antiphon.core.ids import GroupName, ProcessId
-from antiphon.core.runs import PORT_CALLS, PORT_COMMIT, Letter, Order, Run
+from antiphon.core.runs import PORT_APPLICATION, PORT_COMMIT, Letter, Run
 from antiphon.core.views import View
 from antiphon.sim.application import Application, Heard
 from antiphon.sim.calling import Calling
@@ -78,7 +78,7 @@ from antiphon.trace.schema import LEFT, Event
 GROUP = GroupName("g")
 _THOUGHT_US = 2_000
 _LOAD_US = 4_000
-_TURN_US = 600
+TURN_US = 600
 """A timer whose time has come fires up to so much later: when what has arrived is taken."""
 
 _LETTERS = 0.15
@@ -92,6 +92,9 @@ _TRANSACTIONS = 0.15
 
 _AWKWARD = 0.5
 """How often an awkward application says something at an awkward moment."""
+
+_WRITTEN = ("to", "anybody")
+"""The count of all letters sent."""
 
 Item = RunsReceived | LetterReceived | ControlReceived
 """What travels: what it is to whom it arrives at."""
@@ -163,6 +166,11 @@ class Life:
         return transfer is None or transfer.has_state
 
     @property
+    def admits(self) -> bool:
+        """Whether its application may hand over more."""
+        return self._admits.messages and self._admits.letters
+
+    @property
     def is_sending(self) -> bool:
         """Whether something waits to be sent, or to be admitted."""
         return bool(self.endpoint.queue.waiting or self._wanting)
@@ -199,7 +207,7 @@ class Life:
             # Not in step with each other: timers that fire together hide races.
             delay_us = 1 + int(self.random.random() * delay_us)
         elif timer == ACKNOWLEDGE and delay_us <= 0:
-            delay_us = int(self.random.random() * _TURN_US)
+            delay_us = int(self.random.random() * TURN_US)
         delay_us = self._clock.lasts_us(max(0, delay_us))
         self._later(delay_us, partial(self._fire, timer, number))
 
@@ -230,16 +238,17 @@ class Life:
         self.pace.go_on()
 
     def say(self, count: int, how: How | None = None, answering: bytes = b"") -> None:
-        """Multicast ``count`` messages."""
+        """Multicast ``count`` messages; if it is paused, when it goes on."""
+        if self.is_up and self.is_paused:
+            self.pace.do(partial(self.say, count, how, answering))
+            return
         count = min(count, self._around.messages_left)
         self._around.messages_left -= count
         chosen = how if how is not None else self._choose()
         if count:
-            self._hand_over(
-                MulticastRequested(
-                    [answering] * count, chosen, len(answering) * count, self._reading
-                )
-            )
+            words = [self.application.word(chosen, answering) for _ in range(count)]
+            size = sum(map(len, words))
+            self._hand_over(MulticastRequested(words, chosen, size, self._reading))
 
     @property
     def _reading(self) -> int:
@@ -267,12 +276,16 @@ class Life:
             self.act(partial(self.calls.call, orders))
 
     def write(self, name: str, answering: bytes = b"") -> None:
-        """Send a letter to a member, if there is one of that name."""
+        """Send a letter to a member, if there is one of that name; likewise."""
+        if self.is_up and self.is_paused:
+            self.pace.do(partial(self.write, name, answering))
+            return
         members = self.view.members if self.view is not None else ()
         to = next((member for member in members if member.name == name), self.me)
         if self._around.messages_left and to != self.me:
             self._around.messages_left -= 1
-            self._hand_over(LetterRequested(to, answering, self._reading))
+            word = self.application.word(None, answering)
+            self._hand_over(LetterRequested(to, word, self._reading))
 
     def _hand_over(self, asked: MulticastRequested | LetterRequested) -> None:
         """Hand something to the machine, or wait until it is admitted."""
@@ -314,8 +327,23 @@ class Life:
             return  # what the machine has returned is done first
         self._is_working = True
         while self._inputs:
-            self._do_all(self.endpoint.step(self._inputs.popleft(), self.now_us))
+            happened = self._inputs.popleft()
+            is_admitted = self._is_admitted(happened)
+            effects = self.endpoint.step(happened, self.now_us)
+            if is_admitted and not any(type(effect) is SendRun for effect in effects):
+                self._around.complain(f"{self.me} was admitted, and what it sends has to wait")
+            self._do_all(effects)
         self._is_working = False
+
+    def _is_admitted(self, happened: Input) -> bool:
+        """Whether this has to go out at once: admitted, and no letter or queue is before it."""
+        return (
+            type(happened) is MulticastRequested
+            and self._admits.messages
+            and not self._letters[_WRITTEN]
+            and not self.endpoint.queue.waiting
+            and happened.incarnation == self._reading == self.endpoint.queue.incarnation
+        )
 
     def _take(self, source: ProcessId, item: Item) -> None:
         if not self.is_up:
@@ -361,6 +389,8 @@ class Life:
     def _send_run(self, effect: SendRun) -> None:
         self.rows.run(self.now_us, "multicast", effect.run, 0)
         self._around.mark("uniform" if effect.run.uniform else "multicast")
+        if effect.run.port == PORT_APPLICATION:
+            self.application.note_gone(effect.run.payloads)
         assert self.view is not None, "only members multicast"
         others = tuple(member for member in self.view.members if member != self.me)
         if effect.alive is not None:
@@ -388,10 +418,10 @@ class Life:
 
     def _hear(self, sender: str, run: Run) -> None:
         """Note what an application sees of a run or a letter."""
-        is_fifo = run.order is Order.FIFO
-        said = tuple(run.payloads) if run.port not in {PORT_COMMIT, PORT_CALLS} else ()
-        view = 0 if isinstance(run, Letter) else run.view
-        self.heard.append(Heard(sender, view, run.first, run.last, is_fifo, said))
+        said = tuple(run.payloads) if run.port == PORT_APPLICATION else ()
+        is_letter = isinstance(run, Letter)
+        view, how = (0, None) if is_letter else (run.view, How(run.order, run.uniform))
+        self.heard.append(Heard(sender, view, run.first, run.last, how, said))
 
     def _answer(self, sender: str, question: bytes) -> None:
         around, read = self._around, self.application.read
@@ -443,8 +473,11 @@ class Life:
         match effect:
             case SendLetter(to, letter):
                 self._letters["to", str(to)] += 1
+                self._letters[_WRITTEN] += 1
                 self.rows.send_letter(self.now_us, str(to), self._letters["to", str(to)])
                 self._send((to,), LetterReceived(self.me, letter))
+                if letter.port == PORT_APPLICATION:
+                    self.application.note_gone(letter.payloads)
                 self._around.mark("letter")
             case SuspectProcess(process):
                 self.rows.suspect(self.now_us, str(process), "")
@@ -474,8 +507,9 @@ class Life:
                 self._around.on_probe(self, process)
             case RestoreProcess(process):
                 self._around.channels.restore(self.me, process)
-            case GiveUpProcess(process):
+            case GiveUpProcess(process, why):
                 self._around.mark("condemn")
+                self._around.on_give_up(self, process, why)
                 self._around.channels.sever(self.me, process)
             case RejectPeer(peer, why) | IgnoreMessage(peer, why):
                 self._around.complain(f"{self.me} finds fault with {peer}: {why}")

@@ -55,6 +55,8 @@ def _restless(life: Life, *, has_state: bool) -> str:
         (life.view is None or life.machine.membership.transition.pending, "waits for a view"),
         (life.machine.ordering.queue_depth, "holds messages back"),
         (life.is_sending or not life.machine.may_multicast, "cannot multicast"),
+        (not life.admits, "admits no senders"),
+        (life.machine.kept_bytes, "keeps copies of what has reached everybody"),
         (life.application.has_unread, "has not read everything"),
         (has_state and not life.has_state, "has not got the state"),
         (life.transactions.open_count, "has not decided a transaction"),

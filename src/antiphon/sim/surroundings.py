@@ -63,6 +63,8 @@ class Surroundings:
         """The views installed, by number."""
         self.on_end: Callable[[Any, LeaveGroup], None] = lambda _life, _effect: None
         """Called with a life that is out, and why."""
+        self.on_give_up: Callable[[Any, ProcessId, str], None] = lambda _life, _process, _why: None
+        """Called with a life that gives another process up, and why."""
         self.on_probe: Callable[[Any, ProcessId], None] = lambda _life, _process: None
         """Called with a life that asks how another process stands."""
         self.complain: Callable[[str], None] = lambda _what: None
