@@ -13,7 +13,7 @@ from antiphon.sim.scenario import Scenario, Step
 
 _PROMPT = 0.5
 _PROMPT_US, _PROMPT_COUNT = 80_000, 30
-_STREAM_COUNT, _STREAM_GAP_US = 130, 1_000
+_STREAM_COUNT, _STREAM_GAP_US = 120, 2_000
 
 
 def calm_scenario(seed: int, flush: str) -> Scenario:
@@ -45,13 +45,13 @@ def _prompt(random: Random, seed: int, flush: str) -> Scenario:
 
 def _stream(random: Random, seed: int, flush: str) -> Scenario:
     founders = random.choice([2, 3, 4])
-    senders = [f"p{number}" for number in range(1, founders + 1)][:2]
+    senders = [f"p{number}" for number in range(1, founders + 1)][: random.choice([1, 1, 2])]
     steps = [
         Step(at * _STREAM_GAP_US, "multicast", (random.choice(senders),), 1)
         for at in range(_STREAM_COUNT)
     ]
     return Scenario(
         seed=seed, founders=founders, flush=flush, messages=_STREAM_COUNT, answers=0.0,
-        delay_us=100, limits="tight", steps=tuple(steps),
+        delay_us=random.choice([1_000, 2_000]), limits="tight", steps=tuple(steps),
         orders="mixed" if flush == "view-atomic" and random.random() < 0.5 else "causal",
     )  # fmt: skip

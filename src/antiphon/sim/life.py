@@ -138,6 +138,7 @@ class Life:
         self._admits = AdmitSenders(messages=False, letters=False)
         self._wanting: deque[Input] = deque()
         """What a patient application has to send, and waits to."""
+        self._is_waiting = False
         # Letters sent and taken, by whom they are to or from.
         self._letters: Counter[tuple[str, str]] = Counter()
         self.view: View | None = None
@@ -291,20 +292,9 @@ class Life:
         """Hand something to the machine, or wait until it is admitted."""
         if self.application.is_patient and self.is_up:
             self._wanting.append(asked)
-            self._try_wanting()
+            self._work()
         else:
             self.advance(asked)
-
-    def _try_wanting(self) -> None:
-        was_waiting = bool(self._wanting)
-        while self._wanting and self.is_up:
-            is_letter = isinstance(self._wanting[0], LetterRequested)
-            if not (self._admits.letters if is_letter else self._admits.messages):
-                break
-            # One at a time: each may be the last for which there is room.
-            self.advance(self._wanting.popleft())
-        if was_waiting:
-            self.give(SendersWaited(is_waiting=bool(self._wanting)))
 
     def advance(self, happened: Input) -> None:
         """Take what its application does, be it between two incarnations."""
@@ -326,14 +316,28 @@ class Life:
         if self._is_working:
             return  # what the machine has returned is done first
         self._is_working = True
-        while self._inputs:
-            happened = self._inputs.popleft()
+        while happened := self._next_input():
             is_admitted = self._is_admitted(happened)
             effects = self.endpoint.step(happened, self.now_us)
             if is_admitted and not any(type(effect) is SendRun for effect in effects):
                 self._around.complain(f"{self.me} was admitted, and what it sends has to wait")
             self._do_all(effects)
         self._is_working = False
+
+    def _next_input(self) -> Input | None:
+        """Return what is to be given next; what its application is admitted to send comes last."""
+        if self._inputs:
+            return self._inputs.popleft()
+        wanting = self._wanting
+        if wanting and self.is_up:
+            is_letter = isinstance(wanting[0], LetterRequested)
+            # One at a time: each may be the last for which there is room.
+            if self._admits.letters if is_letter else self._admits.messages:
+                return wanting.popleft()
+        if bool(wanting) != self._is_waiting and self.is_up:
+            self._is_waiting = bool(wanting)
+            return SendersWaited(self._is_waiting)
+        return None
 
     def _is_admitted(self, happened: Input) -> bool:
         """Whether this has to go out at once: admitted, and no letter or queue is before it."""
@@ -498,7 +502,6 @@ class Life:
         match effect:
             case AdmitSenders():
                 self._admits = effect
-                self._try_wanting()
             case AskVote() | Decided() | NameTransaction():
                 self.transactions.do(effect)
             case HandRequest() | ConcludeCall():
