@@ -1,13 +1,13 @@
-"""The endpoint and its tools, input by input: calls, transactions, the state for a joiner."""
+"""The endpoint, input by input: calls, commit and state transfer."""
 
 import pytest
 from tests.membership.hands import A, B, C, view_of
+from tests.stack.endpoint_by_hand import call, endpoint, letter, of, timers
 from tests.stack.memory_driver import MemoryDriver
-from tests.stack.test_endpoint import endpoint, letter, of, timers
 
 from antiphon.core.errors import DefiniteCallError, UsageError
 from antiphon.core.ids import ProcessId
-from antiphon.core.runs import PORT_COMMIT, Order
+from antiphon.core.runs import PORT_COMMIT
 from antiphon.stack.effects import (
     AskVote,
     ConcludeCall,
@@ -26,7 +26,6 @@ from antiphon.stack.inputs import (
     CALLS,
     VOTES,
     CallAbandoned,
-    CallRequested,
     JoinRequested,
     LetterReceived,
     LetterRequested,
@@ -39,19 +38,14 @@ from antiphon.stack.inputs import (
 )
 from antiphon.stack.ports import CommitOptions
 from antiphon.stack.settings import Settings
-from antiphon.toolkit.calls import Wanted
 
 # Tools.
-
-
-def _call(number: int, deadline_us: int | None = None) -> CallRequested:
-    return CallRequested(number, b"?", Wanted.ALL, deadline_us, Order.CAUSAL)
 
 
 def test_call_is_answered_by_all_others() -> None:
     """The request goes out, is handed over, answered by letter, and the call ends."""
     caller, one, two = endpoint(A), endpoint(B), endpoint(C)
-    (sent,) = of(SendRun, caller.step(_call(1, 10**9), 1))
+    (sent,) = of(SendRun, caller.step(call(1, 10**9), 1))
     ended: list[ConcludeCall] = []
     for machine, me in ((one, B), (two, C)):
         out = machine.step(RunsReceived(A, [sent.run]), 2)
@@ -67,13 +61,13 @@ def test_call_ends_at_its_deadline_and_is_withdrawn_if_it_never_went_out() -> No
     """The machine sets a timer; a request that still waits has been done by nobody."""
     machine = endpoint(A)
     machine.step(LetterRequested(C, b"blocks"), 1)
-    out = machine.step(_call(1, 500), 1)
+    out = machine.step(call(1, 500), 1)
     assert timers(out)["calls"] == 500
     assert machine.queue.waiting
     (end,) = of(ConcludeCall, machine.step(TimerFired(CALLS), 500))
     assert isinstance(end.error, DefiniteCallError)
     assert not machine.queue.waiting
-    machine.step(_call(2), 600)
+    machine.step(call(2), 600)
     machine.step(CallAbandoned(2), 601)
     assert not machine.queue.waiting
 
