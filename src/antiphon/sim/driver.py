@@ -203,17 +203,14 @@ class Driver:
         if self._is_working:
             return  # what the machine has returned is done first
         self._is_working = True
-        while happened := self._next_input():
+        # What the application is admitted to send comes last.
+        while happened := self._inputs.popleft() if self._inputs else self.speaker.next_input():
             is_admitted = self._is_admitted(happened)
             effects = self.endpoint.step(happened, self.now_us)
             if is_admitted and not any(type(effect) is SendRun for effect in effects):
                 self._around.complain(f"{self.me} was admitted, and what it sends has to wait")
             self._do_all(effects)
         self._is_working = False
-
-    def _next_input(self) -> Input | None:
-        """Return what is to be given next; what its application is admitted to send comes last."""
-        return self._inputs.popleft() if self._inputs else self.speaker.next_input()
 
     def _is_admitted(self, happened: Input) -> bool:
         """Whether this has to go out at once: admitted, and no letter or queue is before it."""
