@@ -126,6 +126,7 @@ CATCHES = {
     "letters/addressee_dies": "letter to the dead is waited for",
     "letters/erratum_000_24_letters_wait_too": "letter to another does not wait",
     "letters/letter_of_the_next_view": "early letter is not acknowledged",
+    "letters/letters_of_the_application_go_one_by_one": "acknowledgement is never asked for",
     "letters/letter_waits_for_its_past": "letter overtakes the multicasts of its sender",
     "total/erratum_000_10_last_list_before_the_flush": "last list is not said",
     "total/erratum_000_10_no_turn_during_the_flush": "holder gives turns during the flush",

@@ -26,7 +26,7 @@ _RIGHT_SEND_NEXT = Sender.send_next
 # The send queue.
 
 
-@plant(SendQueue, "put", "send queue: program order", is_awaited=True)
+@plant(SendQueue, "put", "send queue: program order")
 def queued_letter_overtakes_a_queued_run(self: SendQueue, item: Item) -> None:
     """A letter goes before all that waits."""
     _RIGHT_PUT(self, item)
@@ -34,7 +34,7 @@ def queued_letter_overtakes_a_queued_run(self: SendQueue, item: Item) -> None:
         self.waiting.rotate(1)
 
 
-@plant(SendQueue, "put", "send queue: program order", is_awaited=True)
+@plant(SendQueue, "put", "send queue: program order")
 def runs_of_different_orders_are_merged_in_the_queue(self: SendQueue, item: Item) -> None:
     """Whatever the application multicasts next joins the run that waits."""
     last = self.waiting[-1] if self.waiting else None
@@ -87,14 +87,14 @@ def timer_is_not_set_when_an_own_list_is_due(self: Endpoint) -> None:
         self._agenda.set_timer(ACKNOWLEDGE, self._agenda.now_us + ACKNOWLEDGE_US)
 
 
-@plant(Endpoint, "_acknowledge_soon", "acknowledgements: replies", is_awaited=True)
+@plant(Endpoint, "_acknowledge_soon", "acknowledgements: replies")
 def acknowledgement_that_nobody_asked_for_is_never_sent(self: Endpoint) -> None:
     """Whoever replied and sends nothing else is never set free."""
     if self.member.is_due or self.member.letters.may_acknowledge(withhold=self.flow.is_behind):
         self._agenda.set_timer(ACKNOWLEDGE, self._agenda.now_us)
 
 
-@plant(Member, "request_acknowledgement", "acknowledgements: replies", is_awaited=True)
+@plant(Member, "request_acknowledgement", "acknowledgements: replies")
 def acknowledgement_is_never_asked_for(self: Member) -> list[Effect]:
     """Who waits for an acknowledgement does not ask for it."""
     return []
@@ -103,21 +103,21 @@ def acknowledgement_is_never_asked_for(self: Member) -> list[Effect]:
 # Flow control, and eviction.
 
 
-@plant(FlowControl, "say", "flow control: confirmations", is_awaited=True)
+@plant(FlowControl, "say", "flow control: confirmations")
 def withheld_receipts_are_never_said_later(self: FlowControl, alive: Alive) -> Alive:
     """What was not confirmed in its time is forgotten."""
     is_withheld = alive.number == self._number and self.is_behind
     return with_fields(alive, received=()) if is_withheld else alive
 
 
-@plant(FlowControl, "fill", "flow control: channels", is_awaited=True)
+@plant(FlowControl, "fill", "flow control: channels")
 def full_channel_is_never_forgotten(self: FlowControl, peer: ProcessId, *, is_full: bool) -> None:
     """Once full, always full."""
     if is_full:
         self.full[peer] = None
 
 
-@plant(Sender, "admit", "flow control: views", is_awaited=True)
+@plant(Sender, "admit", "flow control: views")
 def sender_is_admitted_while_the_view_is_left(self: Sender) -> None:
     """Whether the view is open is not asked."""
     member = self._member
@@ -132,7 +132,7 @@ def sender_is_admitted_while_the_view_is_left(self: Sender) -> None:
         self._agenda.done.append(AdmitSenders(*admits))
 
 
-@plant(Stalls, "look", "eviction", is_awaited=True)
+@plant(Stalls, "look", "eviction")
 def member_that_moves_is_given_up_anyway(
     self: Stalls, now_us: int, owing: Mapping[Awaited, int]
 ) -> list[tuple[ProcessId, str]]:

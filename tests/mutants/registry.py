@@ -35,10 +35,6 @@ UNMET: list[Mutant] = []
 """Mistakes that do harm only where more comes together than random worlds bring about."""
 
 
-AWAITED: list[Mutant] = []
-"""Mistakes that no world meets or judges yet, but tests of the machine do (tests/stack)."""
-
-
 def plant(
     target: type,
     method: str,
@@ -48,14 +44,13 @@ def plant(
     is_property: bool = False,
     also: tuple[Patch, ...] = (),
     is_met: bool = True,
-    is_awaited: bool = False,
 ) -> Callable[[Any], Any]:
     """Register a wrong method, or property, under the name of the function that is it."""
 
     def register(wrong: Any) -> Any:
         name = wrong.__name__.replace("_", " ")
         planted = property(wrong) if is_property else wrong
-        kept = AWAITED if is_awaited else MUTANTS if is_met else UNMET
+        kept = MUTANTS if is_met else UNMET
         kept.append(Mutant(name, flush, source, target, method, planted, also))
         return wrong
 

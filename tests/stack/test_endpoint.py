@@ -1,114 +1,55 @@
-"""The endpoint, input by input: queue, acknowledgements, flow control, stalls, faults, the end."""
+"""The endpoint, input by input: its beginning, queue, acknowledgements, faults, its end."""
 
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
 from tests.membership.hands import A, B, C, run_of, view_of
+from tests.stack.endpoint_by_hand import (
+    BEAT,
+    THREE,
+    call,
+    endpoint,
+    letter,
+    of,
+    said,
+    sent_words,
+    timers,
+)
 
 from antiphon.core.control import Alive, Decide, Install, LetterAsked, LetterTaken, StateTaken
 from antiphon.core.errors import DefiniteCallError, UsageError
-from antiphon.core.ids import ProcessId, Rank, ViewNumber
-from antiphon.core.runs import PORT_APPLICATION, PORT_CALLS, Letter, Order
-from antiphon.core.views import View
-from antiphon.membership.failure_detector import Timing
+from antiphon.core.ids import ProcessId
+from antiphon.core.runs import PORT_CALLS, Order
 from antiphon.stack.effects import (
     AdmitSenders,
     ConcludeCall,
     DeliverRuns,
     Effect,
     ExpectPeers,
-    GiveUpProcess,
     InstallView,
     LeaveGroup,
     RejectPeer,
     ReturnUnsent,
     SendControl,
-    SendLetter,
     SendRun,
-    SetTimer,
-    SuspectProcess,
 )
 from antiphon.stack.endpoint import ACKNOWLEDGE_US, Endpoint
 from antiphon.stack.inputs import (
     ACKNOWLEDGE,
     HEARTBEAT,
-    CallRequested,
     ControlReceived,
     LeaveRequested,
     LetterReceived,
     LetterRequested,
-    MulticastRequested,
-    PeerFilled,
-    PeerHeard,
     PeerLost,
     ReaderAdvanced,
     ReaderLagged,
     RunsReceived,
-    SendersWaited,
     Stopped,
     TimerFired,
 )
-from antiphon.stack.receiver import GROUP
-from antiphon.stack.send_queue import How, WaitingLetter
-from antiphon.stack.settings import Limits, Settings
-from antiphon.toolkit.calls import Wanted
-
-T = TypeVar("T")
-THREE = view_of(A, B, C)
-CAUSAL = How(Order.CAUSAL)
-BEAT = Timing().heartbeat_us
-
-
-def _call(number: int, deadline_us: int | None = None) -> CallRequested:
-    return CallRequested(number, b"?", Wanted.ALL, deadline_us, Order.CAUSAL)
-
-
-def endpoint(
-    me: ProcessId = B, view: View | None = THREE, settings: Settings | None = None, **options: Any
-) -> Endpoint:
-    """Return an endpoint that has begun, at time 0."""
-    machine = Endpoint(me, view, settings or Settings(), 0, **options)
-    machine.start()
-    return machine
-
-
-def of(kind: type[T], effects: list[Effect]) -> list[T]:
-    """Return the effects of one kind."""
-    return [effect for effect in effects if isinstance(effect, kind)]
-
-
-def said(payload: bytes, how: How = CAUSAL) -> MulticastRequested:
-    """Return the wish to multicast a message."""
-    return MulticastRequested([payload], how, len(payload))
-
-
-def letter(sender: int, payload: bytes = b"", port: int = PORT_APPLICATION) -> Letter:
-    """Return a letter of a member of the first view."""
-    return Letter(
-        GROUP, ViewNumber(1), Rank(sender), 1, Order.CAUSAL, (), [payload], len(payload), port=port
-    )  # fmt: skip
-
-
-def call(number: int, deadline_us: int | None = None) -> CallRequested:
-    """Return the wish to call all others."""
-    return CallRequested(number, b"?", Wanted.ALL, deadline_us, Order.CAUSAL)
-
-
-def timers(effects: list[Effect]) -> dict[str, int]:
-    """Return which timers are set, and to when."""
-    return {effect.timer.kind: effect.time_us for effect in of(SetTimer, effects)}
-
-
-def sent_words(effects: list[Effect]) -> list[bytes]:
-    """Return what goes out, in order: runs and letters."""
-    words: list[bytes] = []
-    for effect in effects:
-        if isinstance(effect, SendRun):
-            words += effect.run.payloads
-        elif isinstance(effect, SendLetter):
-            words += effect.letter.payloads
-    return words
-
+from antiphon.stack.send_queue import How
+from antiphon.stack.settings import Settings
 
 # Beginning.
 
@@ -242,104 +183,6 @@ def test_list_of_the_token_holder_is_said_when_others_wait_for_it() -> None:
     (order,) = (effect.run for effect in of(SendRun, out))
     delivered = of(DeliverRuns, asker.step(RunsReceived(A, [order]), 7))
     assert b"x" in [payload for one in delivered for run in one.runs for payload in run.payloads]
-
-
-# Flow control.
-
-
-def test_senders_wait_while_too_much_has_not_reached_everybody() -> None:
-    """They are admitted again when the others confirm."""
-    machine = endpoint(settings=Settings(limits=Limits(unstable_bytes=10)))
-    assert of(AdmitSenders, machine.step(said(bytes(10)), 1)) == []
-    out = machine.step(said(b"x"), 1)
-    assert of(AdmitSenders, out) == [AdmitSenders(messages=False, letters=False)]
-    assert of(AdmitSenders, machine.step(ControlReceived(A, Alive(1, ((1, 2),), 0, 1)), 2)) == []
-    out = machine.step(ControlReceived(C, Alive(1, ((1, 2),), 0, 1)), 3)
-    assert of(AdmitSenders, out) == [AdmitSenders(messages=True, letters=True)]
-
-
-@pytest.mark.parametrize("end", [PeerFilled(C, is_full=False), PeerLost(C)])
-def test_senders_wait_while_a_channel_is_full(end: PeerFilled | PeerLost) -> None:
-    """Until it takes more, or its process is dead; other traffic goes on meanwhile."""
-    machine = endpoint(A, view_of(A, B, C))
-    out = machine.step(PeerFilled(C, is_full=True), 1)
-    assert of(AdmitSenders, out) == [AdmitSenders(messages=False, letters=False)]
-    machine.step(end, 2)
-    assert not machine.flow.full
-
-
-def test_reader_that_lags_confirms_nothing_until_it_reads_or_somebody_waits_to_send() -> None:
-    """What was withheld is said at the next heartbeat; two that wait must not wait for ever."""
-    machine = endpoint()
-    machine.step(RunsReceived(A, [run_of(0, 1)]), 1)
-    machine.step(ReaderLagged(is_behind=True), 1)
-    assert _confirmed(machine.step(TimerFired(HEARTBEAT), BEAT)) == {()}
-    machine.step(SendersWaited(is_waiting=True), BEAT)
-    assert _confirmed(machine.step(TimerFired(HEARTBEAT), 2 * BEAT)) == {((0, 1),)}
-
-
-def _confirmed(effects: list[Effect]) -> set[object]:
-    words = [effect.message for effect in of(SendControl, effects)]
-    return {word.received for word in words if isinstance(word, Alive)}
-
-
-# Stalls.
-
-PATIENCE = Settings(timing=Timing(stall_us=5 * BEAT, timeout_us=10**9, timeout_us_max=10**9))
-
-
-def _beats(machine: Endpoint, first: int, last: int) -> list[Effect]:
-    effects: list[Effect] = []
-    for beat in range(first, last):
-        effects += machine.step(PeerHeard(A), beat * BEAT)
-        effects += machine.step(PeerHeard(C), beat * BEAT)
-        effects += machine.step(TimerFired(HEARTBEAT), beat * BEAT)
-    return effects
-
-
-def test_member_that_takes_nothing_while_something_waits_is_given_up() -> None:
-    """Its channel is of no use, and the view is to go on without it."""
-    machine = endpoint(A, settings=PATIENCE)
-    machine.step(LetterRequested(C, b"?"), 1)
-    machine.step(said(b"waits"), 1)
-    assert of(GiveUpProcess, _beats(machine, 1, 6)) == []
-    out = _beats(machine, 6, 8)
-    assert of(GiveUpProcess, out)[0] == GiveUpProcess(
-        C, "it has not acknowledged a letter for 0.5 s"
-    )
-    assert of(SuspectProcess, out)[0].process == C
-    asked = [one.message for one in of(SendControl, out) if B in one.to]
-    assert any(not isinstance(message, Alive) for message in asked), "for a view without c"
-
-
-def test_member_that_holds_up_nobody_is_not_given_up() -> None:
-    """A letter that is not acknowledged, with nothing behind it, harms nobody."""
-    machine = endpoint(A, settings=PATIENCE)
-    machine.step(LetterRequested(C, b"?"), 1)
-    assert of(GiveUpProcess, _beats(machine, 1, 30)) == []
-
-
-def test_member_that_moves_however_slowly_is_not_given_up() -> None:
-    """Each acknowledgement begins its time anew."""
-    machine = endpoint(A, settings=PATIENCE)
-    for count in range(12):
-        machine.queue.put(WaitingLetter(C, b"?", PORT_CALLS))
-        machine.queue.put(WaitingLetter(C, b"!", PORT_CALLS))
-        machine.step(PeerHeard(C), 4 * count * BEAT)
-        machine.step(said(b"waits"), 4 * count * BEAT)
-        assert of(GiveUpProcess, _beats(machine, 4 * count, 4 * count + 4)) == []
-        machine.step(ControlReceived(C, LetterTaken(count + 1)), (4 * count + 4) * BEAT - 1)
-
-
-def test_member_that_confirms_nothing_is_given_up_when_senders_wait() -> None:
-    """Whoever waits to be admitted is held up as well; the one that confirms stays."""
-    settings = Settings(timing=PATIENCE.timing, limits=Limits(unstable_bytes=1))
-    machine = endpoint(A, settings=settings)
-    machine.step(said(b"too much"), 1)
-    machine.step(SendersWaited(is_waiting=True), 1)
-    machine.step(ControlReceived(B, Alive(1, ((0, 1),), 0, 1)), 2)
-    out = _beats(machine, 1, 8)
-    assert of(GiveUpProcess, out)[0] == GiveUpProcess(C, "it has taken nothing for 0.5 s")
 
 
 # Faults of others, and the end.

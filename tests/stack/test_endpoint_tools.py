@@ -1,9 +1,9 @@
-"""The endpoint and its tools, input by input: calls, transactions, the state for a joiner."""
+"""The endpoint, input by input: calls, commit and state transfer."""
 
 import pytest
 from tests.membership.hands import A, B, C, view_of
+from tests.stack.endpoint_by_hand import call, endpoint, letter, of, timers
 from tests.stack.memory_driver import MemoryDriver
-from tests.stack.test_endpoint import call, endpoint, letter, of, timers
 
 from antiphon.core.errors import DefiniteCallError, UsageError
 from antiphon.core.ids import ProcessId

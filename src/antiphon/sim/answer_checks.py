@@ -9,7 +9,8 @@ so an answer in fifo order is not held to it; who was in no view with the questi
 
 from collections.abc import Iterable
 
-from antiphon.sim.application import Heard
+from antiphon.core.runs import Order
+from antiphon.sim.application import Heard, read_word
 from antiphon.sim.driver import Driver
 from antiphon.sim.speaker import name_of
 
@@ -25,7 +26,8 @@ def find_unasked_answer(drivers: Iterable[Driver]) -> str:
 def _find(process: str, entered: set[int], heard: list[Heard]) -> str:
     seen: set[bytes] = set()
     for item in heard:
-        for question in () if item.is_fifo else item.payloads:
+        is_fifo = item.how is not None and item.how.order is Order.FIFO
+        for question, _ in () if is_fifo else map(read_word, item.payloads):
             if question and question not in seen and _view_of(question) in entered:
                 return (
                     f"{process} delivers an answer of {item.sender} to {question.decode()}, which "

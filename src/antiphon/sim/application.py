@@ -9,13 +9,13 @@ leaves.
 """
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from random import Random
 from typing import NamedTuple, Protocol
 
 from antiphon.sim.scheduler import Scheduler
 from antiphon.stack.inputs import Input, ReaderAdvanced, ReaderLagged
-from antiphon.stack.send_queue import SendQueue
+from antiphon.stack.send_queue import How, SendQueue
 
 _LAGS_US = (0, 0, 0, 0, 3_000, 30_000, 150_000)
 """How late applications read at most: most of them at once."""
@@ -32,6 +32,10 @@ _PATIENT = 0.5
 """How many applications wait until they are admitted."""
 
 
+_TIGHT_DIGITS = 12
+"""Digits of a number, at least, where a few messages are to fill a buffer."""
+
+
 class Heard(NamedTuple):
     """What one incarnation delivered: a run, or a letter (of view 0)."""
 
@@ -39,9 +43,24 @@ class Heard(NamedTuple):
     view: int
     first: int
     last: int
-    is_fifo: bool
+    how: How | None
+    """None: it is a letter."""
     payloads: tuple[bytes, ...]
-    """Each names the message that it answers; empty if it answers none."""
+    """Words of an application (``word``); none of a tool's."""
+
+
+class Handed(NamedTuple):
+    """A message, or a letter, that an application has handed over."""
+
+    how: How | None
+    """None: it is a letter."""
+    time_us: int
+
+
+def read_word(payload: bytes) -> tuple[bytes, int]:
+    """Return which message a word answers, empty if none, and its sender's number for it."""
+    question, _, number = payload.partition(b"#")
+    return question, int(number)
 
 
 class Speech(Protocol):
@@ -93,7 +112,12 @@ class Application:
         """Begin with the first incarnation; a ``tight`` one is soon behind."""
         self._scheduler = scheduler
         self._random = Random(f"{seed}/{name}/reader")
-        self._lag_us = self._random.choice(_LAGS_US if not is_tight else _LONG_LAGS_US)
+        self.lag_us = self._random.choice(_LAGS_US if not is_tight else _LONG_LAGS_US)
+        """How late it reads, at most."""
+        self.handed: dict[int, Handed] = {}
+        """What it has handed over, by its own numbers, which count from 1."""
+        self.gone_us: dict[int, int] = {}
+        """When that went out."""
         self._unread: deque[tuple[int, Action]] = deque()
         self.queue = queue
         self._is_tight = is_tight
@@ -111,9 +135,20 @@ class Application:
         """Whether it has still to read, and perhaps to answer, something."""
         return bool(self._unread)
 
+    def word(self, how: How | None, answering: bytes) -> bytes:
+        """Return what to say next: the message that it answers, and the number of the word."""
+        number = len(self.handed) + 1
+        self.handed[number] = Handed(how, self._scheduler.now_us)
+        return b"%b#%0*d" % (answering, _TIGHT_DIGITS if self._is_tight else 1, number)
+
+    def note_gone(self, payloads: Iterable[bytes]) -> None:
+        """Words have gone out."""
+        for payload in payloads:
+            self.gone_us[read_word(payload)[1]] = self._scheduler.now_us
+
     def read(self, action: Action, delay_us: int = 0) -> None:
         """Have it do something about an event when it reads that."""
-        lag_us = int(self._random.random() * self._lag_us) if self._lag_us else 0
+        lag_us = int(self._random.random() * self.lag_us) if self.lag_us else 0
         due_us = self._scheduler.now_us + lag_us + delay_us
         if self._unread:
             due_us = max(due_us, self._unread[-1][0])

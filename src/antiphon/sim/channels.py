@@ -16,11 +16,18 @@ from zlib import crc32
 
 from antiphon.core.ids import ProcessId
 from antiphon.sim.scheduler import Scheduler
+from antiphon.stack.inputs import LetterReceived, RunsReceived
 
 SENT_MAX = 2_000_000
 """More than any world needs: two machines answering each other for ever would fill the memory."""
 
 Arrive = Callable[[ProcessId, ProcessId, Any], None]
+
+OnFull = Callable[[ProcessId, ProcessId, bool], None]
+"""Called with the two ends of a channel that takes no more for now, or takes more again."""
+
+_BULKY = (RunsReceived, LetterReceived)
+"""What takes room: control messages are small, and always find some."""
 
 
 class _Dice:
@@ -46,7 +53,9 @@ _FACTOR, _SUMMAND, _MASK = 6364136223846793005, 1442695040888963407, (1 << 64) -
 class _Channel:
     """From one process to one other."""
 
-    __slots__ = ("due_us", "held", "in_flight", "is_cut", "random", "source", "target")
+    __slots__ = (
+        "bulk", "due_us", "held", "in_flight", "is_cut", "is_full", "random", "source", "target",
+    )  # fmt: skip
 
     def __init__(self, seed: int, source: ProcessId, target: ProcessId) -> None:
         self.source, self.target = source, target
@@ -55,6 +64,8 @@ class _Channel:
         self.due_us = 0
         self.is_cut = False
         self.held = 0  # arrivals that were due while the channel was cut
+        self.bulk = 0  # what is in flight and takes room
+        self.is_full = False
 
 
 class Channels:
@@ -81,6 +92,9 @@ class Channels:
         self._down: dict[tuple[str, str], None] = {}
         self._last_due_us = 0
         self._severed: dict[tuple[ProcessId, ProcessId], None] = {}
+        self.room = 0
+        """Messages and letters in flight with which a channel is full; 0: it never is."""
+        self.on_full: OnFull = lambda _source, _target, _is_full: None
         self.sent_count = 0
         self.sent_by_kind: Counter[str] = Counter()
 
@@ -100,6 +114,9 @@ class Channels:
         channel.due_us = max(channel.due_us, now_us + delay_us)
         self._last_due_us = max(self._last_due_us, channel.due_us)
         channel.in_flight.append(item)
+        if self.room and isinstance(item, _BULKY):
+            channel.bulk += 1
+            self._look_if_full(channel)
         self._scheduler.at(channel.due_us, self._on_due, channel)
 
     def post(self, source: ProcessId, target: ProcessId, item: object) -> None:
@@ -111,7 +128,17 @@ class Channels:
             channel.held += 1
         elif channel.in_flight:
             item = channel.in_flight.popleft()
+            if self.room and isinstance(item, _BULKY):
+                channel.bulk -= 1
+                self._look_if_full(channel)
             self._arrive(channel.source, channel.target, item)
+
+    def _look_if_full(self, channel: _Channel) -> None:
+        limit = self.room // 2 if channel.is_full else self.room
+        is_full = channel.bulk > limit
+        if is_full != channel.is_full:
+            channel.is_full = is_full
+            self.on_full(channel.source, channel.target, is_full)
 
     def lose_sent(self, source: ProcessId) -> None:
         """``source`` has crashed: of each of its channels some prefix still arrives."""

@@ -13,7 +13,7 @@ from random import Random
 
 from antiphon.core.control import AnyMessage
 from antiphon.core.ids import GroupName, ProcessId
-from antiphon.core.runs import PORT_COMMIT, Letter, Run
+from antiphon.core.runs import PORT_APPLICATION, PORT_COMMIT, Letter, Run
 from antiphon.core.views import View
 from antiphon.sim.application import Application
 from antiphon.sim.calling import Calling
@@ -59,6 +59,7 @@ from antiphon.stack.inputs import (
     Input,
     LetterReceived,
     MemberStalled,
+    MulticastRequested,
     PeerHeard,
     RunsReceived,
     Stopped,
@@ -69,6 +70,10 @@ from antiphon.trace.rows import Rows
 from antiphon.trace.schema import LEFT, Event
 
 GROUP = GroupName("g")
+
+_WRITTEN = ("to", "anybody")
+"""The count of all letters sent."""
+
 Item = RunsReceived | LetterReceived | ControlReceived
 """What travels: what it is to whom it arrives at."""
 
@@ -183,7 +188,7 @@ class Driver:
             self.pace.do(partial(self.advance, happened))
         elif not self.has_crashed:
             self._inputs.append(happened)
-            self._work()
+            self.work()
 
     # Driving the machine.
 
@@ -191,15 +196,32 @@ class Driver:
         """Give an input to the machine, after those that wait; do what it returns."""
         if self.is_up:
             self._inputs.append(happened)
-            self._work()
+            self.work()
 
-    def _work(self) -> None:
+    def work(self) -> None:
+        """Give the machine all that waits for it, unless that is going on."""
         if self._is_working:
             return  # what the machine has returned is done first
         self._is_working = True
-        while self._inputs:
-            self._do_all(self.endpoint.step(self._inputs.popleft(), self.now_us))
+        # What the application is admitted to send comes last.
+        while happened := self._inputs.popleft() if self._inputs else self.speaker.next_input():
+            is_admitted = self._is_admitted(happened)
+            effects = self.endpoint.step(happened, self.now_us)
+            if is_admitted and not any(type(effect) is SendRun for effect in effects):
+                self._around.complain(f"{self.me} was admitted, and what it sends has to wait")
+            self._do_all(effects)
         self._is_working = False
+
+    def _is_admitted(self, happened: Input) -> bool:
+        """Whether this has to go out at once: admitted, and no letter or queue is before it."""
+        queue = self.endpoint.queue
+        return (
+            type(happened) is MulticastRequested
+            and self.speaker.admits.messages
+            and not self._letters[_WRITTEN]
+            and not queue.waiting
+            and happened.incarnation == queue.read == queue.incarnation
+        )
 
     def _take(self, source: ProcessId, item: Item) -> None:
         if not self.is_up:
@@ -245,6 +267,8 @@ class Driver:
     def _send_run(self, effect: SendRun) -> None:
         self.rows.run(self.now_us, "multicast", effect.run, 0)
         self._around.mark("uniform" if effect.run.uniform else "multicast")
+        if effect.run.port == PORT_APPLICATION:
+            self.application.note_gone(effect.run.payloads)
         assert self.view is not None, "only members multicast"
         others = tuple(member for member in self.view.members if member != self.me)
         if effect.alive is not None:
@@ -283,8 +307,11 @@ class Driver:
         match effect:
             case SendLetter(to, letter):
                 self._letters["to", str(to)] += 1
+                self._letters[_WRITTEN] += 1
                 self.rows.send_letter(self.now_us, str(to), self._letters["to", str(to)])
                 self._send((to,), LetterReceived(self.me, letter))
+                if letter.port == PORT_APPLICATION:
+                    self.application.note_gone(letter.payloads)
                 self._around.mark("letter")
             case SuspectProcess(process):
                 self.rows.suspect(self.now_us, str(process), "")
@@ -306,8 +333,9 @@ class Driver:
                 self._around.on_probe(self, process)
             case RestoreProcess(process):
                 self._around.channels.restore(self.me, process)
-            case GiveUpProcess(process):
+            case GiveUpProcess(process, why):
                 self._around.mark("condemn")
+                self._around.on_give_up(self, process, why)
                 self._around.channels.sever(self.me, process)
             case RejectPeer(peer, why) | IgnoreMessage(peer, why):
                 self._around.complain(f"{self.me} finds fault with {peer}: {why}")
@@ -317,7 +345,7 @@ class Driver:
     def _hand_on(self, effect: Effect) -> None:
         match effect:
             case AdmitSenders():
-                self.speaker.admit(effect)
+                self.speaker.admits = effect
             case AskVote() | Decided() | NameTransaction():
                 self.transactions.do(effect)
             case HandRequest() | ConcludeCall():
@@ -334,7 +362,7 @@ class Driver:
         self._inputs.extend(self.speaker.take_waiting())
         self._inputs.append(Stopped(why))
         self.application.end_incarnation(is_last=is_last)
-        self._work()
+        self.work()
 
     def crash(self) -> None:
         """Be over at once."""

@@ -18,6 +18,8 @@ from antiphon.oracle.letter_checks import find_broken_letter
 from antiphon.sim.answer_checks import find_unasked_answer
 from antiphon.sim.coverage import Pair
 from antiphon.sim.driver import Driver
+from antiphon.sim.order_checks import find_disorder
+from antiphon.sim.promptness import find_slow_word
 from antiphon.sim.quiescence import STATES_DIFFER
 from antiphon.sim.random_scenario import random_scenario
 from antiphon.sim.scenario import Scenario
@@ -88,15 +90,16 @@ def _wrong(
     for which, item in broken.items():
         if not is_excused or which not in _EXCUSABLE:
             return which.value, item.violations[0].text
-    if not is_excused and (said := find_broken_letter(outcome.events)):
-        return "letters", said
-    if not is_excused and (said := find_unasked_answer(drivers)):
-        return "answers", said
-    if outcome.calls:
-        return "calls", outcome.calls
-    if outcome.stuck and not (is_excused and outcome.stuck == STATES_DIFFER):
-        return "stuck", outcome.stuck
-    return ("late", outcome.late) if outcome.late else None
+    is_stuck = not (is_excused and outcome.stuck == STATES_DIFFER)
+    found = {
+        "letters": "" if is_excused else find_broken_letter(outcome.events),
+        "answers": "" if is_excused else find_unasked_answer(drivers),
+        "program order": find_disorder(drivers),
+        "calls": outcome.calls,
+        "stuck": outcome.stuck if is_stuck else "",
+        "late": outcome.late or find_slow_word(scenario, drivers),
+    }
+    return next(((what, said) for what, said in found.items() if said), None)
 
 
 def explore(

@@ -55,6 +55,8 @@ def _waits_for(driver: Driver, *, has_state: bool) -> str:
         (driver.view is None or driver.machine.membership.transition.pending, "waits for a view"),
         (driver.machine.ordering.queue_depth, "holds messages back"),
         (driver.is_sending or not driver.machine.may_multicast, "cannot multicast"),
+        (not driver.speaker.is_admitted, "admits no senders"),
+        (driver.machine.kept_bytes, "keeps copies of what has reached everybody"),
         (driver.application.has_unread, "has not read everything"),
         (has_state and not driver.state.has_state, "has not got the state"),
         (driver.transactions.open_count, "has not decided a transaction"),

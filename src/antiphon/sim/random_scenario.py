@@ -13,6 +13,7 @@ seed are the same whatever is played.
 from dataclasses import replace
 from random import Random
 
+from antiphon.sim.calm_scenario import calm_scenario
 from antiphon.sim.coverage import Pair
 from antiphon.sim.scenario import Scenario, Step, Verb, without_strangers
 from antiphon.sim.scenes import Scenes
@@ -37,6 +38,9 @@ _FAULTS = {
 
 _SCENE_MESSAGES = 80
 
+_CALM = 0.03
+"""How many worlds are calm."""
+
 _CALLING = 0.4
 """How many worlds have calls."""
 
@@ -46,6 +50,8 @@ _TIGHT = 0.3
 
 def random_scenario(seed: int, flush: str = "view-atomic", aim: Pair | None = None) -> Scenario:
     """Return the world of ``seed``; if aimed at a pair of events, a wide one that has both."""
+    if aim is None and Random(f"{seed}/is calm").random() < _CALM:
+        return calm_scenario(seed, flush)
     if aim is not None or seed % 2:
         scenario = wide_scenario(seed, flush, aim)
     else:

@@ -12,10 +12,11 @@ from random import Random
 from typing import Protocol
 
 from antiphon.core.ids import ProcessId
-from antiphon.core.runs import PORT_CALLS, PORT_COMMIT, Letter, Order, Run
+from antiphon.core.runs import PORT_APPLICATION, Letter, Run
 from antiphon.core.views import View
 from antiphon.sim.application import Action, Application, Heard
 from antiphon.sim.calling import Calling
+from antiphon.sim.pace import Pace
 from antiphon.sim.surroundings import Surroundings
 from antiphon.sim.transactions import Transactions
 from antiphon.stack.effects import AdmitSenders
@@ -42,6 +43,7 @@ class Owner(Protocol):
 
     me: ProcessId
     is_up: bool
+    pace: Pace
     view: View | None
     transactions: Transactions
     calls: Calling
@@ -54,6 +56,9 @@ class Owner(Protocol):
 
     def advance(self, happened: Input) -> None:
         """Give an input to its machine, up or not."""
+
+    def work(self) -> None:
+        """Give the machine all that waits for it, unless that is going on."""
 
 
 class Speaker:
@@ -75,9 +80,16 @@ class Speaker:
         self._random = random
         self.heard: list[Heard] = []
         """What was delivered, as the application sees it."""
-        self._admits = AdmitSenders(messages=False, letters=False)
+        self.admits = AdmitSenders(messages=False, letters=False)
+        """What the machine admits."""
         self._waiting: deque[Input] = deque()
         """What a patient application has to send, and waits to."""
+        self._is_said_to_wait = False
+
+    @property
+    def is_admitted(self) -> bool:
+        """Whether the application may hand over more, messages and letters."""
+        return self.admits.messages and self.admits.letters
 
     @property
     def is_waiting(self) -> bool:
@@ -87,13 +99,17 @@ class Speaker:
     # What it is asked to say.
 
     def say(self, count: int, how: How | None = None, *, answering: bytes = b"") -> None:
-        """Multicast ``count`` messages."""
+        """Multicast ``count`` messages; if the process is paused, when it goes on."""
+        if self._owner.is_up and self._owner.pace.is_paused:
+            self._owner.pace.do(partial(self.say, count, how, answering=answering))
+            return
         count = min(count, self._around.messages_left)
         self._around.messages_left -= count
         chosen = how if how is not None else self._choose()
         if count:
-            payloads, size = [answering] * count, len(answering) * count
-            self._hand_over(MulticastRequested(payloads, chosen, size, self._queue.read))
+            words = [self._application.word(chosen, answering) for _ in range(count)]
+            size = sum(map(len, words))
+            self._hand_over(MulticastRequested(words, chosen, size, self._queue.read))
 
     def _choose(self) -> How:
         ways = self._around.ways
@@ -117,13 +133,17 @@ class Speaker:
             self._owner.act(partial(self._owner.calls.call, orders))
 
     def write(self, name: str, answering: bytes = b"") -> None:
-        """Send a letter to a member, if there is one of that name."""
+        """Send a letter to a member, if there is one of that name; likewise."""
+        if self._owner.is_up and self._owner.pace.is_paused:
+            self._owner.pace.do(partial(self.write, name, answering))
+            return
         me, view = self._owner.me, self._owner.view
         members = view.members if view is not None else ()
         to = next((member for member in members if member.name == name), me)
         if self._around.messages_left and to != me:
             self._around.messages_left -= 1
-            self._hand_over(LetterRequested(to, answering, self._queue.read))
+            word = self._application.word(None, answering)
+            self._hand_over(LetterRequested(to, word, self._queue.read))
 
     # What may go out.
 
@@ -131,25 +151,22 @@ class Speaker:
         """Hand something to the machine, or wait until it is admitted."""
         if self._application.is_patient and self._owner.is_up:
             self._waiting.append(asked)
-            self._go_on()
+            self._owner.work()
         else:
             self._owner.advance(asked)
 
-    def admit(self, admits: AdmitSenders) -> None:
-        """The machine says what it admits."""
-        self._admits = admits
-        self._go_on()
-
-    def _go_on(self) -> None:
-        was_waiting = bool(self._waiting)
-        while self._waiting and self._owner.is_up:
-            is_letter = isinstance(self._waiting[0], LetterRequested)
-            if not (self._admits.letters if is_letter else self._admits.messages):
-                break
+    def next_input(self) -> Input | None:
+        """Return what the machine is to be given now that it has nothing else to do."""
+        waiting = self._waiting
+        if waiting and self._owner.is_up:
+            is_letter = isinstance(waiting[0], LetterRequested)
             # One at a time: each may be the last for which there is room.
-            self._owner.advance(self._waiting.popleft())
-        if was_waiting:
-            self._owner.give(SendersWaited(is_waiting=bool(self._waiting)))
+            if self.admits.letters if is_letter else self.admits.messages:
+                return waiting.popleft()
+        if bool(waiting) != self._is_said_to_wait and self._owner.is_up:
+            self._is_said_to_wait = bool(waiting)
+            return SendersWaited(self._is_said_to_wait)
+        return None
 
     def take_waiting(self) -> list[Input]:
         """Hand over what waits: the incarnation to which it belongs has ended."""
@@ -161,10 +178,10 @@ class Speaker:
 
     def hear(self, sender: str, run: Run) -> None:
         """Note what an application sees of a run or a letter."""
-        is_fifo = run.order is Order.FIFO
-        said = tuple(run.payloads) if run.port not in {PORT_COMMIT, PORT_CALLS} else ()
-        view = 0 if isinstance(run, Letter) else run.view
-        self.heard.append(Heard(sender, view, run.first, run.last, is_fifo, said))
+        said = tuple(run.payloads) if run.port == PORT_APPLICATION else ()
+        is_letter = isinstance(run, Letter)
+        view, how = (0, None) if is_letter else (run.view, How(run.order, run.uniform))
+        self.heard.append(Heard(sender, view, run.first, run.last, how, said))
         self._application.note()
 
     def answer(self, sender: str, run: Run) -> None:

@@ -63,6 +63,8 @@ class Surroundings:
         """The views installed, by number."""
         self.on_end: Callable[[Any, LeaveGroup], None] = lambda _driver, _effect: None
         """Called with the driver of a process that is out, and why."""
+        self.on_give_up: Callable[[Any, ProcessId, str], None] = lambda _driver, _who, _why: None
+        """Called with the driver of a process that gives another one up, and why."""
         self.on_probe: Callable[[Any, ProcessId], None] = lambda _driver, _process: None
         """Called with the driver of a process that probes another."""
         self.complain: Callable[[str], None] = lambda _what: None

@@ -12,7 +12,7 @@ from antiphon.sim.clock import Clock
 from antiphon.sim.pace import Pace
 from antiphon.stack.inputs import ACKNOWLEDGE, HEARTBEAT, Timer
 
-_TURN_US = 600
+TURN_US = 600
 """A timer whose time has come fires up to so much later: when what has arrived is taken."""
 
 
@@ -46,7 +46,7 @@ class Timers:
             # Not in step with each other: timers that fire together hide races.
             delay_us = 1 + int(self._random.random() * delay_us)
         elif timer == ACKNOWLEDGE and delay_us <= 0:
-            delay_us = int(self._random.random() * _TURN_US)
+            delay_us = int(self._random.random() * TURN_US)
         delay_us = self._clock.lasts_us(max(0, delay_us))
         self._later(delay_us, partial(self._be_due, timer, number))
 

@@ -38,7 +38,7 @@ from antiphon.sim.scenario import LIMITS, TIMINGS, Scenario, Step
 from antiphon.sim.scheduler import Scheduler
 from antiphon.sim.surroundings import WAYS, Surroundings
 from antiphon.stack.endpoint import Endpoint
-from antiphon.stack.inputs import LeaveRequested, PeerLost, ProbeAnswered
+from antiphon.stack.inputs import LeaveRequested, PeerFilled, PeerLost, ProbeAnswered
 from antiphon.stack.ports import CommitOptions
 from antiphon.stack.send_queue import How, SendQueue
 from antiphon.stack.settings import Settings
@@ -58,6 +58,9 @@ _SAYINGS = {
 _TALK = ("multicast", "send", "begin", "answer", *_SAYINGS)
 _STALLS = 4
 """Heartbeats, and round trips, after which who takes nothing is given up, with little room."""
+
+_ROOM = 2
+"""Messages and letters in flight with which a channel is full, where there is little room."""
 
 _QUIET_BEATS = 3
 """Heartbeats, and a round trip, for which nothing may change: something could be on its way."""
@@ -112,6 +115,10 @@ class World:
         self._around.heartbeat_us = self._timing.heartbeat_us
         self._around.vote_us = 3 * self._timing.timeout_us // 2
         self._around.on_end = self._on_end
+        self._around.on_give_up = self._on_give_up
+        if self._around.is_tight:
+            self.channels.room = _ROOM
+            self.channels.on_full = self._on_full
         self._around.complain = self.complain
         self._progress = Progress(self._timing, self.channels)
         self._late = ""
@@ -385,14 +392,36 @@ class World:
         elif effect.why:
             self.scheduler.at(self.now_us + _COME_BACK_US, lambda _: self._join(name), None)
 
+    def _on_full(self, source: ProcessId, target: ProcessId, is_full: bool) -> None:  # noqa: FBT001
+        self.drivers[source].happen(PeerFilled(target, is_full))
+
+    def _on_give_up(self, driver: Driver, process: ProcessId, why: str) -> None:
+        """A process gives another one up: where that one is slow and not stuck, that is wrong."""
+        if not self._has_faults():
+            self.complain(f"{driver.me} gives up {process}, with which nothing is wrong: {why}")
+
     def _has_faults(self) -> bool:
-        """Whether somebody may have been suspected: also by who is too far to be heard in time."""
+        """Whether somebody may have been suspected: also by who is too far to be heard in time.
+
+        Or given up, if it reads so late that it seems to take nothing.
+        """
         harmless = {"join", "leave", "far", *_TALK}
         round_trip_us = 2 * self.channels.distance_us_max + 3 * self._timing.heartbeat_us
         is_far = 5 * round_trip_us > 8 * self._timing.timeout_us
-        is_given_up = self._around.is_tight  # who takes nothing for a while
+        is_given_up = self._around.is_tight and self._has_late_readers()
         is_faulty = any(step.verb not in harmless for step in self._scenario.steps)
         return is_far or is_given_up or is_faulty
+
+    def _has_late_readers(self) -> bool:
+        """Whether somebody may read so late that it seems to take nothing.
+
+        Also who reads late what comes without end: from senders that do not wait to be admitted.
+        """
+        everybody = self._applications.values()
+        late_us = self._settings.timing.stall_us // 2
+        if any(one.handed and not one.is_patient for one in everybody):
+            late_us = 0
+        return any(one.lag_us > late_us for one in everybody)
 
 
 def _stall_us(scenario: Scenario) -> int:

@@ -183,10 +183,6 @@ class Endpoint:
         """Whether what ``peer`` said last may matter now that it is heard again."""
         return not self.is_over and self.member.announcer.last_of(peer) is not None
 
-    def forget(self) -> None:
-        """The process is done with the group: watch nobody for it."""
-        self.member.membership.coordination.end(self._agenda.now_us)
-
     def sender_of(self, run: Run) -> ProcessId:
         """Return who sent something that is being delivered; a letter may be of a past view."""
         return self._views[run.view].members[run.sender]

@@ -135,7 +135,7 @@ class Process:
         """Forget a group that the process has left, or was not taken into."""
         endpoint = self._endpoints.pop(group, None)
         if endpoint is not None:
-            endpoint.forget()
+            endpoint.member.membership.coordination.end(self._now_us)  # watch nobody for it
             self._expect(group, ())
         return self._take()
 

@@ -1,0 +1,57 @@
+"""Calm worlds: nobody fails, comes or goes, so that more can be asked of who is there.
+
+Law: a calm world is a function of the seed and the flush. Half of them are **prompt**: every way
+takes the same time, members call and write to each other, and what anybody hands over has to go out
+soon (``promptness``). In the others there is little room and **one sender after the other** has
+more to say than fits, to members that read slowly: they have to get it all, and nobody may be
+given up, for all of them move.
+"""
+
+from random import Random
+
+from antiphon.sim.scenario import Scenario, Step
+
+_PROMPT = 0.5
+_PROMPT_US, _PROMPT_COUNT = 80_000, 30
+_STREAM_COUNT, _STREAM_GAP_US = 120, 2_000
+
+
+def calm_scenario(seed: int, flush: str) -> Scenario:
+    """Return the calm world of ``seed``."""
+    random = Random(f"{seed}/calm")
+    return (
+        _prompt(random, seed, flush) if random.random() < _PROMPT else _stream(random, seed, flush)
+    )
+
+
+def _prompt(random: Random, seed: int, flush: str) -> Scenario:
+    founders = random.choice([2, 3, 4])
+    names = [f"p{number}" for number in range(1, founders + 1)]
+    steps: list[Step] = []
+    for _ in range(_PROMPT_COUNT):
+        time_us = random.randint(0, _PROMPT_US)
+        who, to = random.sample(names, 2)
+        if random.random() < 0.2:
+            steps.append(Step(time_us, "send", (who, to)))
+        else:
+            steps.append(Step(time_us, "multicast", (who,), 1))
+    return Scenario(
+        seed=seed, founders=founders, flush=flush, messages=80, answers=0.3,
+        delay_us=0, distance_us=random.choice([0, 300, 2_000]), letters=random.randint(0, 1),
+        orders="mixed" if flush == "view-atomic" else "ordered", calls=1,
+        steps=tuple(sorted(steps, key=lambda step: step.time_us)),
+    )  # fmt: skip
+
+
+def _stream(random: Random, seed: int, flush: str) -> Scenario:
+    founders = random.choice([2, 3, 4])
+    senders = [f"p{number}" for number in range(1, founders + 1)][: random.choice([1, 1, 2])]
+    steps = [
+        Step(at * _STREAM_GAP_US, "multicast", (random.choice(senders),), 1)
+        for at in range(_STREAM_COUNT)
+    ]
+    return Scenario(
+        seed=seed, founders=founders, flush=flush, messages=_STREAM_COUNT, answers=0.0,
+        delay_us=random.choice([1_000, 2_000]), limits="tight", steps=tuple(steps),
+        orders="mixed" if flush == "view-atomic" and random.random() < 0.5 else "causal",
+    )  # fmt: skip
