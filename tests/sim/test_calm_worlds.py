@@ -37,7 +37,7 @@ def test_calm_worlds_keep_every_promise(flush: str) -> None:
 @pytest.mark.parametrize(
     ("name", "what", "words"),
     [
-        ("hurry is never said", "late", "letters at most before it, went out after"),
+        ("acknowledgement is never asked for", "late", "letters at most before it, went out after"),
         ("member that moves is given up anyway", "stuck", "with which nothing is wrong"),
     ],
 )

@@ -44,6 +44,20 @@ def test_senders_wait_while_too_much_has_not_reached_everybody() -> None:
     assert of(AdmitSenders, out) == [AdmitSenders(messages=True, letters=True)]
 
 
+@pytest.mark.parametrize("flush", ["all-to-all", "coordinator", "view-atomic"])
+def test_who_is_left_alone_is_admitted(flush: str) -> None:
+    """No other member is there whose word would let it drop copies of the view before."""
+    settings = Settings(flush=flush, limits=Limits(unstable_bytes=10))
+    machine = endpoint(A, view_of(A, B), settings=settings)
+    machine.step(said(bytes(11)), 1)
+    out = machine.step(PeerLost(B), 2)
+    for beat in range(1, 4):
+        out += machine.step(TimerFired(HEARTBEAT), beat * BEAT)
+    assert machine.member.members == (A,)
+    assert machine.member.kept_bytes == 0
+    assert of(AdmitSenders, out)[-1] == AdmitSenders(messages=True, letters=True)
+
+
 @pytest.mark.parametrize("end", [PeerFilled(C, is_full=False), PeerLost(C)])
 def test_senders_wait_while_a_channel_is_full(end: PeerFilled | PeerLost) -> None:
     """Until it takes more, or its process is dead; other traffic goes on meanwhile."""

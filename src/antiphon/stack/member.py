@@ -231,6 +231,8 @@ class Member:
         if self.membership.is_over:
             return []
         self.membership.tick(now_us)
+        # Whoever is alone now hears nothing that would make it look.
+        self.receiver.drop_past(self.membership.roster.view_of)
         if self.membership.latest is not None and (is_due or self.announcer.has_news()):
             everybody = self.membership.transition.everybody()
             self._out.send_each(everybody, self.announcer.announce(now_us))

@@ -217,6 +217,10 @@ class Receiver:
             if not is_fair or not self.stability.learn(rank, alive, sent):
                 message = f"{peer} claims to have received what was never multicast"
                 raise PeerError(message)
+        self.drop_past(view_of)
+
+    def drop_past(self, view_of: ViewOf) -> None:
+        """Drop the copies of earlier views that everybody who still counts has left."""
         if self._past:
             everybody = self._transition.everybody()
             self._past.drop((who for who in everybody if who != self._out.me), view_of)
