@@ -12,6 +12,7 @@ from tests.mutants import (
     planted_isis,
     planted_orders,
     planted_sending,
+    planted_takeover,
     planted_uniform,
     planted_views,
 )
@@ -19,5 +20,6 @@ from tests.mutants.registry import MUTANTS, Mutant, planted
 
 __all__ = [
     "MUTANTS", "Mutant", "planted", "planted_commit", "planted_entrance", "planted_far",
-    "planted_isis", "planted_orders", "planted_sending", "planted_uniform", "planted_views",
+    "planted_isis", "planted_orders", "planted_sending", "planted_takeover", "planted_uniform",
+    "planted_views",
 ]  # fmt: skip

@@ -8,7 +8,8 @@
     Probing           is it out, if it is blocked?
 
 Law: views are installed in the order agreed on, one by one. A process that learns that it failed
-in the eyes of the others stops at once; it can come back as a new life.
+in the eyes of the others, or that the group goes on under a later lineage (``takeover``), stops at
+once; it can come back as a new life.
 """
 
 from collections import deque
@@ -31,9 +32,9 @@ from antiphon.core.control import (
     Want,
 )
 from antiphon.core.control import Flush as FlushMessage
-from antiphon.core.errors import PeerError
+from antiphon.core.errors import PeerError, UsageError
 from antiphon.core.ids import ProcessId
-from antiphon.core.views import NUMBER_MAX, View
+from antiphon.core.views import NUMBER_MAX, View, lineage_of, say_number
 from antiphon.membership.agreement import AGREEMENT_MESSAGES, Agreement
 from antiphon.membership.changes import Changes
 from antiphon.membership.coordination import Coordination
@@ -46,6 +47,7 @@ from antiphon.membership.effects import (
 )
 from antiphon.membership.failure_detector import BLOCKED, DEAF, FailureDetector, Timing
 from antiphon.membership.probing import Probing
+from antiphon.membership.takeover import Takeover
 from antiphon.membership.transition import Copies, Flush, Transition
 
 FlushMaker = Callable[[Outbox, Transition, Copies], Flush]
@@ -91,6 +93,10 @@ class Membership:
         self._coordination = Coordination(
             outbox, timing, self._agreement, self._changes, self._detector, self.transition,
             self.view_of,
+        )  # fmt: skip
+        self.takeover = Takeover(
+            outbox.me, self.transition, self._agreement, self._changes, self._coordination,
+            self._probing, copies,
         )  # fmt: skip
         self._left_us: int | None = None
         self.is_over = False
@@ -240,6 +246,14 @@ class Membership:
         self._changes.is_leaving = True
         self._coordinate(now_us)
 
+    def take_over(self, step: int, now_us: int) -> None:
+        """Go on alone, under a new lineage, with all others excluded: an operator says so."""
+        if why := "it is out of it" if self.is_over else self.takeover.obstacle:
+            message = f"{self._me} cannot take the group over: {why}"
+            raise UsageError(message)
+        self._announce(self.takeover.begin(step, now_us))
+        self._watch(now_us)
+
     def gain_state(self, now_us: int) -> None:
         """The process has the group's state now."""
         self._changes.has_state = True
@@ -269,6 +283,10 @@ class Membership:
     def _take_from_member(self, peer: ProcessId, message: AnyMessage, now_us: int) -> None:
         """Take a message that only members send each other."""
         match message:
+            case Decide((*_, view)) if self.latest is not None and (
+                view.lineage > self.latest.lineage
+            ):
+                self._end_without(view.number)
             case Ask(suspected):
                 if peer in self.transition.everybody():
                     self._detector.note(peer, DEAF, now_us, is_so=self._me in suspected)
@@ -356,7 +374,24 @@ class Membership:
 
     def _on_out(self, number: int) -> None:
         if self.latest is None or number > self.latest.number:
-            self._end(f"the others have gone on without this process since view {number}")
+            self._end_without(number)
+
+    def _end_without(self, number: int) -> None:
+        """End: the group is in view ``number``, without this process."""
+        own = self.latest.number if self.latest is not None else 0
+        said = say_number(number)
+        if own and lineage_of(number) > lineage_of(own):
+            # Who took over may not know all of these, nor reach them.
+            self._out.send_each(self.transition.everybody(), Out(number))
+            self._end(f"a member has taken the group over, without this process, since {said}")
+        else:
+            self._end(f"the others have gone on without this process since {said}")
+
+    def hear_question(self, view_number: int) -> None:
+        """A process asks, in a view of this number: maybe it has taken the group over."""
+        latest = self.latest
+        if latest is not None and lineage_of(view_number) > latest.lineage and not self.is_over:
+            self._end_without(view_number)
 
     def _end(self, why: str, next_life: int = 0, *, is_refused: bool = False) -> None:
         if not self.is_over:
@@ -373,7 +408,7 @@ class Membership:
             self._changes.learn(view)
             if self._me in view.failed:
                 self._tell_last(view)
-                self._end(f"the others have gone on without this process since view {view.number}")
+                self._end_without(view.number)
                 return
             if self._me in view.left:
                 self._left_us = now_us
@@ -399,7 +434,12 @@ class Membership:
     def next_installable(self) -> View | None:
         """Return the next view if the flush permits it."""
         pending = self.transition.pending
-        if self.is_over or not pending or pending[0].number > self._flush.installable:
+        if self.is_over or not pending:
+            return None
+        current = self.transition.current
+        if current is not None and pending[0].lineage > current.lineage:
+            return pending[0]  # there is nobody to leave the view before with
+        if pending[0].number > self._flush.installable:
             return None
         if self._flush.keeps_copies and self._me not in pending[0].members:
             # A leaver holds copies that others may need: it goes last (000-17 f).
@@ -412,6 +452,7 @@ class Membership:
         """The next view becomes the current one."""
         view = self.transition.enter()
         self.transition.forget(self._me)
+        self._probing.meet(view.members)
         self._in_view = {who: self.view_of(who) for who in self.transition.everybody()}
         for known, news in ((self._gone, view.failed), (self._left, view.left)):
             known.update(dict.fromkeys(news, view.number))

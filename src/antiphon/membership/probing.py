@@ -10,6 +10,9 @@ been excluded for so long that the group seems unable to, and still takes this p
 although it has had the time to exclude it. Otherwise a few such judgements, each fair, could leave
 a group of the living without any quorum for ever. What was condemned on certain evidence is never
 pardoned.
+
+Who has taken the group over asks those it left behind, again and again, for as long as it lives:
+they may live as well, and learn from the question that they are out, or it from their answer.
 """
 
 from antiphon.core.ids import ProcessId
@@ -27,19 +30,45 @@ class Probing:
         self._given_up: dict[ProcessId, int] = {}
         self._due_us = 0
         self._pause_us = 0
+        self._abandoned: dict[ProcessId, None] = {}
+        self._abandoned_due_us = self._abandoned_pause_us = 0
 
     def look(self, suspects: list[ProcessId], now_us: int, *, is_blocked: bool) -> list[ProcessId]:
         """Return whom to ask now; called every heartbeat."""
+        abandoned = self._look_for_abandoned(now_us) if self._abandoned else []
         wanted = [who for who in suspects if is_blocked or self.may_pardon(who, now_us)]
         if not wanted:
             self._pause_us = 0
-            return []
+            return abandoned
         if self._pause_us and now_us < self._due_us:
-            return []
+            return abandoned
         pause_us = max(2 * self._pause_us, self._timing.heartbeat_us)
         self._pause_us = min(pause_us, self._timing.timeout_us)
         self._due_us = now_us + self._pause_us
-        return wanted
+        return [*wanted, *abandoned]
+
+    def _look_for_abandoned(self, now_us: int) -> list[ProcessId]:
+        if now_us < self._abandoned_due_us:
+            return []
+        pause_us = max(2 * self._abandoned_pause_us, self._timing.heartbeat_us)
+        self._abandoned_pause_us = min(pause_us, 4 * self._timing.timeout_us)
+        self._abandoned_due_us = now_us + self._abandoned_pause_us
+        return list(self._abandoned)
+
+    def abandon(self, processes: list[ProcessId], now_us: int) -> None:
+        """These were left behind by a process that took over."""
+        self._abandoned |= dict.fromkeys(processes)
+        self._abandoned_due_us, self._abandoned_pause_us = now_us, 0
+
+    def meet(self, members: tuple[ProcessId, ...]) -> None:
+        """These are members: nobody else is where they are, nor bears their names."""
+        if self._abandoned:
+            here = {who.place for who in members} | {who.name for who in members}
+            self._abandoned = {
+                who: None
+                for who in self._abandoned
+                if who.place not in here and who.name not in here
+            }
 
     def give_up(self, process: ProcessId, now_us: int) -> None:
         """``process`` takes nothing."""

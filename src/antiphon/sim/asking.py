@@ -15,6 +15,7 @@ from antiphon.membership.entrance import Found
 from antiphon.sim.channels import Channels
 from antiphon.sim.life import Life
 from antiphon.sim.scheduler import Scheduler
+from antiphon.stack.inputs import ProbeReceived
 
 _LATER_US = 1_000
 
@@ -88,6 +89,8 @@ class Inquiries:
         reply = Reply(question, place)
         if life is not None and life.is_up:
             reply = _reply_of(life, place, question)
+            if question.about is not None:
+                life.give(ProbeReceived(question.asker, question.view_number))
         self._channels.post(post_box(place), post_box(question.asker.name), reply)
 
 

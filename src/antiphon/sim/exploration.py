@@ -21,6 +21,7 @@ from antiphon.sim.life import Life
 from antiphon.sim.random_scenario import random_scenario
 from antiphon.sim.rest import STATES_DIFFER
 from antiphon.sim.scenario import Scenario
+from antiphon.sim.takeover_checks import find_lost_uniform, find_wrong_end
 from antiphon.sim.world import Outcome, World
 from antiphon.trace.schema import Event
 from antiphon.trace.verdict import Property, Status, Verdict
@@ -92,6 +93,8 @@ def _wrong(
         return "letters", said
     if not is_excused and (said := find_unasked_answer(lives)):
         return "answers", said
+    if said := find_lost_uniform(outcome.events) or find_wrong_end(lives):
+        return "takeover", said
     if outcome.stuck and not (is_excused and outcome.stuck == STATES_DIFFER):
         return "stuck", outcome.stuck
     return ("late", outcome.late) if outcome.late else None

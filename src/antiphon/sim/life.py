@@ -15,7 +15,7 @@ from random import Random
 from antiphon.core.control import AnyMessage
 from antiphon.core.ids import GroupName, ProcessId
 from antiphon.core.runs import PORT_CALLS, PORT_COMMIT, Letter, Order, Run
-from antiphon.core.views import View
+from antiphon.core.views import LINEAGE_STEP_MAX, View
 from antiphon.sim.application import Application, Heard
 from antiphon.sim.clock import Clock
 from antiphon.sim.pace import Pace
@@ -64,6 +64,7 @@ from antiphon.stack.inputs import (
     SendersWaited,
     StateSaved,
     Stopped,
+    TakeOverRequested,
     Timer,
     TimerFired,
 )
@@ -86,6 +87,9 @@ _TRANSACTIONS = 0.15
 
 _AWKWARD = 0.5
 """How often an awkward application says something at an awkward moment."""
+
+_FORGOTTEN = 0.5
+"""How often who takes over keeps no channel to those it leaves behind: they are away for long."""
 
 Item = RunsReceived | LetterReceived | ControlReceived
 """What travels: what it is to whom it arrives at."""
@@ -489,6 +493,16 @@ class Life:
         self.is_up, self.has_crashed = False, True
         self.rows.crash(self.now_us)
         self.application.end_life(is_last=True)
+
+    def take_over(self) -> None:
+        """Go on alone, under a new lineage, if that can be."""
+        if not self.machine.membership.takeover.obstacle:
+            self._around.mark("takeover")
+            known = self.machine.membership.transition.everybody()
+            self.give(TakeOverRequested(self.random.randint(1, LINEAGE_STEP_MAX)))
+            if self.random.random() < _FORGOTTEN:
+                for process in known:
+                    self._around.channels.sever(self.me, process)
 
     def give_up(self, process: ProcessId) -> None:
         """Give up a member as if it took nothing."""

@@ -7,7 +7,7 @@ protocols break: a second crash during the flush for the first, a join between t
 message still under way on a slow channel when its sender dies.
 
 Between the faults there are scenes (``scenes``), with dice of their own, so that the faults of a
-seed are the same whatever is played.
+seed are the same whatever is played. A few worlds have an epilogue (``takeovers``).
 """
 
 from random import Random
@@ -15,6 +15,7 @@ from random import Random
 from antiphon.sim.coverage import Pair
 from antiphon.sim.scenario import Scenario, Step, Verb, without_strangers
 from antiphon.sim.scenes import Scenes
+from antiphon.sim.takeovers import with_takeover
 from antiphon.sim.wide_scenario import wide_scenario
 
 _TIMEOUT_US = 100_000
@@ -40,8 +41,9 @@ _SCENE_MESSAGES = 80
 def random_scenario(seed: int, flush: str = "view-atomic", aim: Pair | None = None) -> Scenario:
     """Return the world of ``seed``; if aimed at a pair of events, a wide one that has both."""
     if aim is not None or seed % 2:
-        return without_strangers(wide_scenario(seed, flush, aim))
-    return without_strangers(_Author(seed, flush).write())
+        scenario = without_strangers(wide_scenario(seed, flush, aim))
+        return scenario if aim is not None else with_takeover(scenario)
+    return with_takeover(without_strangers(_Author(seed, flush).write()))
 
 
 class _Author:

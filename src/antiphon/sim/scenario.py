@@ -51,6 +51,7 @@ Verb = Literal[
     "condemn",    # p gives q up, as one that takes nothing for too long
     "join",       # p, as a new life if it has lived before
     "leave",      # p
+    "takeover",   # p goes on alone if it is blocked, as an operator tells it to
 ]  # fmt: skip
 
 

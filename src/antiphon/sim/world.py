@@ -272,8 +272,8 @@ class World:
                 life.begin()
             case "crash":
                 self._crash(life, is_seen=bool(step.amount))
-            case "pause" | "resume" | "busy":
-                self._change_pace(life, step)
+            case "pause" | "resume" | "busy" | "takeover":
+                self._tell(life, step)
             case "answer":
                 life.application.answer()
             case _:  # leave
@@ -281,12 +281,14 @@ class World:
                 self._around.mark("leave")
                 life.happen(LeaveRequested())
 
-    def _change_pace(self, life: Life, step: Step) -> None:
+    def _tell(self, life: Life, step: Step) -> None:
         match step.verb:
             case "pause":
                 life.pace.stop()
             case "resume":
                 life.resume()
+            case "takeover":
+                life.act(life.take_over)
             case _:  # busy
                 life.pace.work_in_slices(step.amount)
 

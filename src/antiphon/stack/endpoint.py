@@ -63,6 +63,7 @@ from antiphon.stack.inputs import (
     PeerLost,
     PieceLoaded,
     ProbeAnswered,
+    ProbeReceived,
     ReaderAdvanced,
     ReaderLagged,
     RequestAnswered,
@@ -70,6 +71,7 @@ from antiphon.stack.inputs import (
     SendersWaited,
     StateSaved,
     Stopped,
+    TakeOverRequested,
     TimerFired,
     TransactionRequested,
     VoteCast,
@@ -240,6 +242,9 @@ class Endpoint:
             case _:
                 assert isinstance(changed, Stopped), "nothing else is mapped here"
 
+    def _take_over(self, asked: TakeOverRequested) -> None:
+        self._agenda.work.extend(self.member.take_over(asked.step, self._agenda.now_us))
+
     def _take_runs(self, received: RunsReceived) -> None:
         peer, now_us = received.peer, self._agenda.now_us
         for run in received.runs:
@@ -282,6 +287,8 @@ class Endpoint:
                 self._sender.give_up(peer, why)
             case ProbeAnswered(process, said):
                 work.extend(self.member.take_control(process, said, now_us))
+            case ProbeReceived(view_number=view_number):
+                work.extend(self.member.hear_question(view_number, now_us))
             case _:
                 message = f"{type(noted).__name__} is nothing about a peer"
                 raise AssertionError(message)
@@ -317,6 +324,7 @@ class Endpoint:
         SendersWaited: _change,
         ReaderAdvanced: _change,
         LeaveRequested: _change,
+        TakeOverRequested: _take_over,
         JoinRequested: _change,
         Stopped: _change,
         RunsReceived: _take_runs,
@@ -327,6 +335,7 @@ class Endpoint:
         PeerLost: _note_peer,
         MemberStalled: _note_peer,
         ProbeAnswered: _note_peer,
+        ProbeReceived: _note_peer,
         TimerFired: _take_timer,
     }
 

@@ -268,6 +268,18 @@ class Member:
         self.membership.ask_to_join(contact)
         return self._settled(now_us)
 
+    def take_over(self, step: int, now_us: int) -> list[Effect]:
+        """Go on alone, under a new lineage (``Membership.take_over``)."""
+        self.membership.take_over(step, now_us)
+        effects = self._settled(now_us)
+        self._past = Past()  # nobody else is left who may have to leave those views
+        return effects
+
+    def hear_question(self, view_number: int, now_us: int) -> list[Effect]:
+        """A process asks how this one stands, in a view of this number."""
+        self.membership.hear_question(view_number)
+        return self._settled(now_us)
+
     def gain_state(self, now_us: int) -> list[Effect]:
         """The application has the group's state."""
         self.membership.gain_state(now_us)
