@@ -7,7 +7,7 @@ and heartbeat, so the codec is chosen for safety and not for the last byte.
 
     agreement    Prepare, Promise, Propose, Accept, Reject, Decide, Want
     changes      JoinRequest, JoinRefused, Ask, Out
-    questions    Standing, Out
+    questions    Standing, Out, Situation
     flush        Flush, Report, Install
     stability    Alive
     uniform      Confirm
@@ -121,6 +121,25 @@ class Standing(Struct, frozen=True, array_like=True, tag=True):
     """Where some of the members are."""
 
 
+class Situation(Struct, frozen=True, array_like=True, tag=True):
+    """In answer to an operator: where this process stands in its group."""
+
+    process: Place
+    number: Number
+    """The last view that it knows to be agreed on."""
+    members: tuple[Place, ...]
+    """The members of that view."""
+    missing: tuple[Place, ...]
+    """Those of them that it does not reach."""
+    is_blocked: bool
+    obstacle: str
+    """Why it cannot take the group over; empty if it can, or just has."""
+    held: Number = 0
+    """Runs received that lack something before them."""
+    undecided: Number = 0
+    """Transactions that are open."""
+
+
 class Flush(Struct, frozen=True, array_like=True, tag=True):
     """Whatever I had to send before view ``number`` is ahead of this (ISIS 5.3)."""
 
@@ -196,7 +215,7 @@ class StateTaken(Struct, frozen=True, array_like=True, tag=True):
 
 AnyMessage = (
     Prepare | Promise | Propose | Accept | Reject | Decide | Want
-    | JoinRequest | JoinRefused | Ask | Out | Standing
+    | JoinRequest | JoinRefused | Ask | Out | Standing | Situation
     | Flush | Report | Install | Alive | Confirm | LetterTaken | LetterAsked
     | StateChunk | StateTaken
 )  # fmt: skip

@@ -61,6 +61,9 @@ class Greeting(Struct, frozen=True, array_like=True):
     """Drawn for this greeting; in an answer, the one that was heard."""
     proof: Secret = b""
     """That the speaker knows the session's secret; over all of the above."""
+    order: Word = ""
+    """What an operator, who is no process of the group, asks for: ``status`` or ``takeover``, the
+    latter of who is blocked in ``view``."""
 
 
 _encoder = msgspec.msgpack.Encoder()

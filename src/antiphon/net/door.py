@@ -110,6 +110,13 @@ class Door:
         if link in self._confirming:
             message = "a peer goes on before it is answered"
             raise PeerError(message)
+        if greeting.order:
+            self._serve_operator(link, life, greeting)
+        else:
+            self._receive(link, life, hello)
+
+    def _receive(self, link: Link, life: "Driver", hello: Hello) -> None:
+        greeting = hello.greeting
         peer = life.mesh.peers.get(greeting.process)
         if hello.domain != life.domain:
             self._answer(link, life, greeting)
@@ -209,6 +216,15 @@ class Door:
             return f"{name} is no member"
         return None
 
+    def _serve_operator(self, link: Link, life: "Driver", greeting: Greeting) -> None:
+        """Tell an operator on this machine how this process stands, or do what it orders."""
+        self._answer(link, life, greeting)
+        if greeting.group == life.identity.group and (self._insecure or link.is_from_here):
+            who = f"{greeting.process.name} at {link.remote_host}"
+            said = life.serve_operator(greeting.order, greeting.view, who)
+            link.write_frame(encode_control(life.domain, said))
+        link.drop(_ANSWERED)
+
     def _answer_asker(
         self, link: Link, life: "Driver", greeting: Greeting, peer: Peer | None
     ) -> None:
@@ -219,7 +235,11 @@ class Door:
         if said is not None and not is_other_start:
             link.write_frame(encode_control(life.domain, said))
         link.drop(_ANSWERED)
-        if peer is None or life.is_founding:
+        if life.is_founding:
+            return
+        if life.mesh.credentials.shown(greeting, peer):
+            life.on_asked(greeting.process, greeting.view)
+        if peer is None:
             return
         if is_other_start:
             life.mesh.check(peer)

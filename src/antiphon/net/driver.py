@@ -21,7 +21,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-from antiphon.core.control import JoinRequest, Out, Standing
+from antiphon.core.control import JoinRequest, Out, Situation, Standing
 from antiphon.core.errors import AntiphonError, PeerError
 from antiphon.core.frames import Control, Frame, Post, Relay, Runs
 from antiphon.core.greeting import Greeting
@@ -67,6 +67,7 @@ from antiphon.stack.inputs import (
     PeerHeard,
     PeerLost,
     ProbeAnswered,
+    ProbeReceived,
     RunsReceived,
     Stopped,
     Timer,
@@ -109,6 +110,9 @@ class Application(Protocol):
 
     def on_effect(self, effect: Effect) -> None:
         """Do what is left to the application: admissions, calls, votes, state."""
+
+    def on_operator(self, order: str, number: int, who: str) -> Situation:
+        """Do what an operator orders; return how this process stands then."""
 
     def on_over(self, end: LeaveGroup) -> None:
         """The incarnation has ended: it left (no ``end.why``), was excluded, or not taken in."""
@@ -497,6 +501,15 @@ class Driver:
         self._application.flush()
         self.give(PeerLost(peer.process))
         self._application.on_room()
+
+    def on_asked(self, process: ProcessId, view_number: int) -> None:
+        """A process that shows the secret of its session asks, in a view of this number."""
+        if not self.is_over:
+            self.give(ProbeReceived(process, view_number))
+
+    def serve_operator(self, order: str, number: int, who: str) -> Situation:
+        """Pass it on."""
+        return self._application.on_operator(order, number, who)
 
     def on_said(self, process: ProcessId, said: Out | Standing) -> None:
         """Who was asked says that this process is no member any more, or how it stands."""

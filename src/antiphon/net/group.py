@@ -27,6 +27,7 @@ from antiphon.core.runs import Order
 from antiphon.net.buffers import Payload, frozen
 from antiphon.net.calling import Calling, Handler
 from antiphon.net.checking import check_handler
+from antiphon.net.override import take_over
 from antiphon.net.request import Request
 from antiphon.net.sending import Sending
 from antiphon.net.stream import Batch, Event, Letter, Message, Stream, Unsent, View
@@ -239,6 +240,19 @@ class Group:
         if type(order) is not Order:
             self._node.config.settings.check(order, uniform=False)
         return await self.calling.call(request, _wanted(replies), timeout_s, order)
+
+    async def take_over(self) -> View:
+        """Go on alone, though the majority is missing: if that is gone for good, and only then.
+
+        For a group that is blocked: ``view.primary`` is False, ``view.missing`` names the others.
+        This process alone makes the next view, of a new lineage, and takes others in again, with
+        its state. Members that live after all are out as soon as they hear of it, whatever they
+        did meanwhile. docs/lost-majority.md says when that is safe, and what is lost.
+
+        Returns the new view. Raises :class:`UsageError` if this process is not blocked, or has not
+        got the group's state.
+        """
+        return await take_over(self._node, "its own program")
 
     def answer_calls(self, handler: Handler) -> None:
         """Have ``handler`` answer the calls of others, where the stream's reader comes to them.

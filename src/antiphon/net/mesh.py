@@ -278,12 +278,13 @@ class Mesh:
         except (OSError, PeerError) as error:
             _log.info("%s could not ask for %s: %s", owner.process, process, error)
             return
-        if answer.domain != owner.domain or answer.said is None or not is_its:
+        said = answer.said
+        if answer.domain != owner.domain or not isinstance(said, Out | Standing) or not is_its:
             return
         # A later life of it shows the secret too, and knows if the group has gone on without us.
         is_same = peer is not None and _is_same(peer, answer.greeting)
-        if is_same or isinstance(answer.said, Out):
-            owner.on_said(process, answer.said)
+        if is_same or isinstance(said, Out):
+            owner.on_said(process, said)
 
     def restore(self, process: ProcessId) -> None:
         """Take the session with a peer up again that was given up for a stall."""

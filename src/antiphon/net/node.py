@@ -14,6 +14,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from antiphon.core.control import Situation
 from antiphon.core.errors import (
     AntiphonError,
     BackPressureError,
@@ -31,6 +32,7 @@ from antiphon.net.driver import Driver
 from antiphon.net.entering import Entrance, wait_for_state
 from antiphon.net.group import Group
 from antiphon.net.identity import Identity
+from antiphon.net.override import serve
 from antiphon.net.peer import Peer
 from antiphon.net.state_keeper import StateKeeper
 from antiphon.net.stream import Letter as StreamLetter
@@ -51,6 +53,7 @@ from antiphon.stack.effects import (
     SaveState,
     StateLost,
 )
+from antiphon.stack.endpoint import Endpoint
 from antiphon.stack.inputs import Input, ReaderLagged, SendersWaited
 from antiphon.stack.member import Member
 from antiphon.stack.ports import CommitOptions
@@ -131,6 +134,11 @@ class Node:
         view, life = self.view, self._life
         is_living = life is not None and not life.is_over and self._error is None
         return is_living and view is not None and self.name in view.members
+
+    @property
+    def endpoint(self) -> Endpoint | None:
+        """The machine of the current incarnation."""
+        return self._life.endpoint if self._life is not None else None
 
     def stability(self) -> dict[str, int]:
         """Return, for each member, how many of its messages are known to be stable."""
@@ -447,10 +455,17 @@ class Node:
         else:
             self.view = as_blocked(latest, self.view.number, reachable)
             said = say_blocked(self.view)
-            _log.warning("%s is blocked in group %s: %s", self.name, self.config.group, said)
+            how = f"antiphon takeover {self.address} --group {self.config.group}"
+            _log.warning(
+                "%s is blocked in group %s: %s (%s)", self.name, self.config.group, said, how
+            )
         self.group.stream.append_event(self.view)
         self.flush()
         self.changed.set()
+
+    def on_operator(self, order: str, number: int, who: str) -> Situation:
+        """Do what an operator orders, of who is blocked in view ``number``."""
+        return serve(self, order, number, who)
 
     def on_room(self) -> None:
         """A connection has come or gone, or time has passed: whoever waits may look again."""
