@@ -29,6 +29,7 @@ from antiphon.core.control import (
     Propose,
     Reject,
     Report,
+    Situation,
     Standing,
     StateChunk,
     StateTaken,
@@ -44,8 +45,8 @@ from antiphon.core.views import View
 PEOPLE = (A, B, C, D, E, X, Y, ProcessId("a", 2, 1, A.address), ProcessId("c", 2, 3, "elsewhere"))
 KINDS = (
     Prepare, Promise, Propose, Accept, Reject, Decide, Want, JoinRequest, JoinRefused, Ask, Out,
-    Standing, Flush, Report, Install, Alive, Confirm, LetterTaken, LetterAsked, StateChunk,
-    StateTaken,
+    Situation, Standing, Flush, Report, Install, Alive, Confirm, LetterTaken, LetterAsked,
+    StateChunk, StateTaken,
 )  # fmt: skip
 
 
@@ -111,6 +112,7 @@ class Liar:
             JoinRefused: lambda: JoinRefused("no" * coin(), number()),
             Ask: lambda: Ask(people(), people(), coin(), coin()),
             Out: lambda: Out(number()),
+            Situation: lambda: Situation("x", number(), (), (), is_blocked=coin(), obstacle=""),
             Standing: lambda: Standing(number(), coin(), coin(), ("?",) * coin()),
             Flush: lambda: Flush(number()),
             Report: lambda: Report(
