@@ -8,6 +8,7 @@ and heartbeat, so the codec is chosen for safety and not for the last byte.
     agreement    Prepare, Promise, Propose, Accept, Reject, Decide, Want
     changes      JoinRequest, JoinRefused, Ask, Out
     questions    Standing, Out, Situation
+    founding     FoundingQuestion, FoundingAnswer
     flush        Flush, Report, Install
     stability    Alive
     uniform      Confirm
@@ -140,6 +141,32 @@ class Situation(Struct, frozen=True, array_like=True, tag=True):
     """Transactions that are open."""
 
 
+class FoundingQuestion(Struct, frozen=True, array_like=True, tag=True):
+    """About a group that is still to begin: vote (``membership.bootstrap``)."""
+
+    places: tuple[Place, ...]
+    """All that have a vote, sorted."""
+    ballot: Number = 0
+    """Promise this ballot; 0: only say who is there."""
+    view: View | None = None
+    """Accept this as the first view; without a ballot: it is decided."""
+
+
+class FoundingAnswer(Struct, frozen=True, array_like=True, tag=True):
+    """The vote of one place."""
+
+    process: ProcessId
+    places: tuple[Place, ...]
+    ballot: Number
+    """What was asked."""
+    is_ok: bool
+    """Whether it was promised, or accepted."""
+    promised: Number
+    accepted_ballot: Number
+    accepted: View | None
+    decided: View | None
+
+
 class Flush(Struct, frozen=True, array_like=True, tag=True):
     """Whatever I had to send before view ``number`` is ahead of this (ISIS 5.3)."""
 
@@ -216,6 +243,7 @@ class StateTaken(Struct, frozen=True, array_like=True, tag=True):
 AnyMessage = (
     Prepare | Promise | Propose | Accept | Reject | Decide | Want
     | JoinRequest | JoinRefused | Ask | Out | Standing | Situation
+    | FoundingQuestion | FoundingAnswer
     | Flush | Report | Install | Alive | Confirm | LetterTaken | LetterAsked
     | StateChunk | StateTaken
 )  # fmt: skip

@@ -7,11 +7,13 @@ protocols break: a second crash during the flush for the first, a join between t
 message still under way on a slow channel when its sender dies.
 
 Between the faults there are scenes (``scenes``), with dice of their own, so that the faults of a
-seed are the same whatever is played. A few worlds have an epilogue (``takeovers``).
+seed are the same whatever is played. A few worlds have a prologue
+(``beginnings``), or an epilogue (``takeovers``).
 """
 
 from random import Random
 
+from antiphon.sim.beginnings import with_beginning
 from antiphon.sim.coverage import Pair
 from antiphon.sim.scenario import Scenario, Step, Verb, without_strangers
 from antiphon.sim.scenes import Scenes
@@ -42,8 +44,8 @@ def random_scenario(seed: int, flush: str = "view-atomic", aim: Pair | None = No
     """Return the world of ``seed``; if aimed at a pair of events, a wide one that has both."""
     if aim is not None or seed % 2:
         scenario = without_strangers(wide_scenario(seed, flush, aim))
-        return scenario if aim is not None else with_takeover(scenario)
-    return with_takeover(without_strangers(_Author(seed, flush).write()))
+        return scenario if aim is not None else with_beginning(with_takeover(scenario))
+    return with_beginning(with_takeover(without_strangers(_Author(seed, flush).write())))
 
 
 class _Author:

@@ -101,6 +101,8 @@ class Scenario:
     """Whether applications have a state, which joiners are given, or none."""
     awkward: int = 0
     """1: applications multicast at every awkward moment."""
+    start: str = "founded"
+    """Whether the world begins with the group founded, or its founders start apart and found it."""
     steps: tuple[Step, ...] = ()
 
     def __str__(self) -> str:
@@ -110,6 +112,8 @@ class Scenario:
             "transactions", "token", "timing", "distance_us", "clocks", "state",
             "awkward",
         ]  # fmt: skip
+        if self.start != "founded":
+            head.append("start")
         lines = [f"{name} {getattr(self, name)}" for name in head]
         return "\n".join([*lines, *map(str, self.steps)]) + "\n"
 
@@ -127,6 +131,7 @@ TIMINGS = {
 
 CLOCKS = ("same", "apart")
 STATES = ("kept", "none")
+STARTS = ("founded", "apart")
 
 FOUNDERS_MAX = 1_000
 MESSAGES_MAX = 10_000
@@ -176,6 +181,7 @@ def parse_scenario(text: str) -> Scenario:
                 clocks=values.pop("clocks", "same"),
                 state=values.pop("state", "kept"),
                 awkward=int(values.pop("awkward", "0")),
+                start=values.pop("start", "founded"),
                 steps=tuple(steps),
             ),
             values,
@@ -233,6 +239,7 @@ def _checked(scenario: Scenario, left_over: dict[str, str]) -> Scenario:
         f"distance_us is from 0 to {TIME_US_MAX}": 0 <= scenario.distance_us <= TIME_US_MAX,
         f"clocks is one of {', '.join(CLOCKS)}": scenario.clocks in CLOCKS,
         f"state is one of {', '.join(STATES)}": scenario.state in STATES,
+        f"start is one of {', '.join(STARTS)}": scenario.start in STARTS,
     }
     for said, is_right in checks.items():
         if not is_right:

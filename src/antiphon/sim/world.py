@@ -25,6 +25,9 @@ from antiphon.sim.channels import Channels
 from antiphon.sim.clock import Clock, clock_apart
 from antiphon.sim.coverage import DONE, Pair, pairs_in
 from antiphon.sim.entering import LIVES_MAX, Entering
+from antiphon.sim.founding import Founders
+from antiphon.sim.founding import Question as FoundingQuestion
+from antiphon.sim.founding import Reply as FoundingReply
 from antiphon.sim.life import GROUP, Life
 from antiphon.sim.progress import Progress, bound_us
 from antiphon.sim.rest import STATES_DIFFER, is_castaway, is_hopeless, unrest
@@ -97,6 +100,7 @@ class World:
         self._progress = Progress(self._timing, self.channels)
         self._late = ""
         self.lives: dict[ProcessId, Life] = {}
+        self._early: dict[ProcessId, list[tuple[ProcessId, Any]]] = {}
         self._current: dict[str, Life] = {}
         self._applications: dict[str, Application] = {}
         self._entering: dict[str, Entering] = {}
@@ -106,8 +110,12 @@ class World:
         founders = tuple(ProcessId(f"p{number}") for number in range(1, scenario.founders + 1))
         view = View(GROUP, ViewNumber(1), founders)
         self._places = [process.place for process in founders]
-        for process in founders:
-            self.begin(process, view)
+        self._founders: Founders | None = None
+        if scenario.start == "apart":
+            self._founders = Founders(self, self._places, self._timing, scenario.seed)
+        else:
+            for process in founders:
+                self.begin(process, view)
         for step in scenario.steps:
             self.scheduler.at(step.time_us, self._do_step, step)
 
@@ -129,6 +137,8 @@ class World:
         )  # fmt: skip
         life = Life(endpoint, self._around, application, seed, clock, is_founder=is_founder)
         self.lives[process] = self._current[process.name] = life
+        for source, item in self._early.pop(process, []):
+            life.arrive(source, item)
         return life
 
     def _application(self, name: str) -> Application:
@@ -139,6 +149,14 @@ class World:
             found = Application(name, self._scenario.seed, self.scheduler, queue)
             self._applications[name] = found
         return found
+
+    def current(self, name: str) -> Life | None:
+        """Return the life that bears a name now."""
+        return self._current.get(name)
+
+    def enter(self, name: str) -> None:
+        """Let a process that could not found the group look for the way in."""
+        self._join(name)
 
     def complain(self, what: str) -> None:
         """Say what no process should do."""
@@ -162,7 +180,7 @@ class World:
                 life.rows.stop(life.now_us, BLOCKED if is_cast_away else detail)
         return Outcome(
             [event for life in lives for event in life.events],
-            "" if is_hopeless(lives) else stuck, self._late,
+            "" if is_hopeless(lives) and (lives or not self._unfounded()) else stuck, self._late,
             list(self._around.views.values()), self.channels.sent_count, self.now_us,
             pairs_in(self._around.marks, self.channels.distance_us_max),
         )  # fmt: skip
@@ -193,6 +211,8 @@ class World:
         self.channels.heal()
         self.channels.up_all()
         self.channels.speed_up()
+        if self._founders is not None:
+            self._founders.calm()
         for entering in self._entering.values():
             entering.is_paused = False
         for life in list(self._current.values()):
@@ -207,7 +227,10 @@ class World:
             for name, entering in self._entering.items()
             if entering.life is None and not entering.is_over and name not in lost
         ]
-        return self._complaint or unrest(lives, outside)
+        return self._complaint or unrest(lives, outside + self._unfounded())
+
+    def _unfounded(self) -> list[str]:
+        return self._founders.outside if self._founders is not None else []
 
     def _lost(self) -> dict[str | ProcessId, None]:
         """Return who is on its way in and knows no place where a member is: names, and lives."""
@@ -243,6 +266,8 @@ class World:
                 life = self._current.get(step.who[0])
                 if life is not None and life.is_up:
                     self.do_to(life, step)
+                elif self._founders is not None and self._founders.is_founding(step.who[0]):
+                    _do_to_founder(self._founders, step)
                 elif (entering := self._entering.get(step.who[0])) is not None:
                     _do_to_entering(entering, step)
 
@@ -302,6 +327,7 @@ class World:
         lives = sum(process.name == name for process in self.lives)
         before = self._entering.get(name)
         is_entering = before is not None and not before.is_over
+        is_entering |= self._founders is not None and self._founders.is_founding(name)
         if (life is None or not life.is_up) and lives < LIVES_MAX and not is_entering:
             self._around.mark("rejoin" if lives else "join")
             latest = life.machine.membership.latest if life is not None else None
@@ -324,6 +350,8 @@ class World:
         if (entering := self._entering.get(life.machine.me.name)) is not None:
             entering.is_over = True
         self._around.mark("crash")
+        if self._founders is not None:
+            self._founders.crash(life.machine.me.name)
         life.crash()
         self.channels.lose_sent(life.machine.me)
         for other in self.lives.values():
@@ -336,8 +364,13 @@ class World:
         life.happen(PeerLost(dead))
 
     def _arrive(self, source: ProcessId, target: ProcessId, item: Any) -> None:  # noqa: ANN401
-        if target.incarnation:
+        if target in self.lives:
             self.lives[target].arrive(source, item)
+        elif target.incarnation:  # it has not begun: what is sent to it waits
+            self._early.setdefault(target, []).append((source, item))
+        elif isinstance(item, FoundingQuestion | FoundingReply):
+            assert self._founders is not None, "somebody founds"
+            self._founders.arrive(target.name, item)
         else:
             self.inquiries.arrive(target.name, item)
 
@@ -362,6 +395,17 @@ class World:
         round_trip_us = 2 * self.channels.distance_us_max + 3 * self._timing.heartbeat_us
         is_far = 5 * round_trip_us > 8 * self._timing.timeout_us
         return is_far or any(step.verb not in harmless for step in self._scenario.steps)
+
+
+def _do_to_founder(founders: Founders, step: Step) -> None:
+    """Do something to a process that has not begun yet."""
+    match step.verb:
+        case "crash":
+            founders.crash(step.who[0])
+        case "pause" | "resume":
+            founders.pause(step.who[0], is_paused=step.verb == "pause")
+        case _:  # it has nobody to say anything to
+            pass
 
 
 def _do_to_entering(entering: Entering, step: Step) -> None:
