@@ -18,6 +18,8 @@ from antiphon.core.control import (
     Confirm,
     Decide,
     Flush,
+    FoundingAnswer,
+    FoundingQuestion,
     Install,
     JoinRefused,
     JoinRequest,
@@ -46,7 +48,7 @@ PEOPLE = (A, B, C, D, E, X, Y, ProcessId("a", 2, 1, A.address), ProcessId("c", 2
 KINDS = (
     Prepare, Promise, Propose, Accept, Reject, Decide, Want, JoinRequest, JoinRefused, Ask, Out,
     Situation, Standing, Flush, Report, Install, Alive, Confirm, LetterTaken, LetterAsked,
-    StateChunk, StateTaken,
+    StateChunk, StateTaken, FoundingQuestion, FoundingAnswer,
 )  # fmt: skip
 
 
@@ -112,6 +114,10 @@ class Liar:
             JoinRefused: lambda: JoinRefused("no" * coin(), number()),
             Ask: lambda: Ask(people(), people(), coin(), coin()),
             Out: lambda: Out(number()),
+            FoundingQuestion: lambda: FoundingQuestion(("?",), number()),
+            FoundingAnswer: lambda: FoundingAnswer(
+                A, ("?",), number(), coin(), number(), number(), None, None
+            ),
             Situation: lambda: Situation("x", number(), (), (), is_blocked=coin(), obstacle=""),
             Standing: lambda: Standing(number(), coin(), coin(), ("?",) * coin()),
             Flush: lambda: Flush(number()),

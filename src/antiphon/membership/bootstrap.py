@@ -214,7 +214,7 @@ class Founding:
         return place
 
     def _give_up(self, now_us: int, dice: float) -> None:
-        """Let others get on: another ballot is higher, or answers take long; each time for longer."""
+        """Let others get on, each time for longer: a ballot is higher, or answers take long."""
         self._ballot = 0
         wait_us = self._ballot_us * (0.5 + dice + self._lower())
         self._try_count = min(self._try_count + 1, TRIES_MAX)
