@@ -59,7 +59,7 @@ ONE_OF_EACH: list[AnyMessage] = [
     Standing(3, is_blocked=True, is_known=False, places=("127.0.0.1:7000", "p" * 256)),
     Situation("a~2", 2**61, ("a~2", "b"), ("b",), is_blocked=True, obstacle="", held=3),
     FoundingQuestion(("a:1", "b:1"), 3, THREE),
-    FoundingAnswer(A, ("a:1",), 3, True, 3, 0, None, THREE),  # noqa: FBT003 - as on the wire
+    FoundingAnswer(A, ("a:1",), 3, True, 3, 0, None, THREE),
     Flush(1),
     Report(1, (0, 5, 2**40), (4095,)),
     Install(1),

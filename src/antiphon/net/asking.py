@@ -13,7 +13,7 @@ import struct
 from contextlib import suppress
 from typing import NamedTuple
 
-from antiphon.core.control import Out, Situation, Standing
+from antiphon.core.control import FoundingAnswer, Out, Situation, Standing
 from antiphon.core.errors import PeerError, UsageError
 from antiphon.core.frames import Control, Hello, decode_frame
 from antiphon.core.greeting import Greeting
@@ -35,7 +35,7 @@ class Answer(NamedTuple):
 
     domain: int
     greeting: Greeting
-    said: Out | Standing | Situation | None
+    said: Out | Standing | Situation | FoundingAnswer | None
     """If the asker is no member any more: that; of a member: how it stands itself."""
 
 
@@ -80,10 +80,12 @@ async def _answer(reader: asyncio.StreamReader) -> Answer:
     if not isinstance(hello, Hello):
         message = "it answers with something that is no greeting"
         raise PeerError(message)
-    said: Out | Standing | Situation | None = None
+    said: Out | Standing | Situation | FoundingAnswer | None = None
     with suppress(asyncio.IncompleteReadError, PeerError, ConnectionError):
         more = decode_frame(await _frame(reader, _STANDING_BYTES_MAX))
-        if isinstance(more, Control) and isinstance(more.message, Out | Standing | Situation):
+        if isinstance(more, Control) and isinstance(
+            more.message, Out | Standing | Situation | FoundingAnswer
+        ):
             said = more.message
     return Answer(hello.domain, hello.greeting, said)
 

@@ -21,7 +21,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-from antiphon.core.control import JoinRequest, Out, Situation, Standing
+from antiphon.core.control import FoundingAnswer, JoinRequest, Out, Situation, Standing
 from antiphon.core.errors import AntiphonError, PeerError
 from antiphon.core.frames import Control, Frame, Post, Relay, Runs
 from antiphon.core.greeting import Greeting
@@ -110,6 +110,9 @@ class Application(Protocol):
 
     def on_effect(self, effect: Effect) -> None:
         """Do what is left to the application: admissions, calls, votes, state."""
+
+    def on_vote(self, question: bytes) -> FoundingAnswer | None:
+        """Vote on who founds the group, if this process has a vote."""
 
     def on_operator(self, order: str, number: int, who: str) -> Situation:
         """Do what an operator orders; return how this process stands then."""
@@ -200,8 +203,12 @@ class Driver:
             is_founding=self.is_founding, is_asking=is_asking,
         )  # fmt: skip
 
-    def answer(self, asker: Greeting, *, has_channel: bool) -> Out | Standing | None:
+    def answer(
+        self, asker: Greeting, *, has_channel: bool
+    ) -> Out | Standing | FoundingAnswer | None:
         """Return what to tell who asks, beside the greeting; nothing to founding members."""
+        if asker.question and (vote := self._application.on_vote(asker.question)) is not None:
+            return vote
         if self.member is None or asker.founding or asker.process == self.process:
             return None
         return self.member.membership.answer(asker.process, asker.view, has_channel=has_channel)

@@ -1,14 +1,15 @@
 """Entering a group: founding it with others, alone, or joining it.
 
-Law: whoever has entered is in a view. Founding members wait until all of them are connected; if
-one of them finds that the group is running without it, it joins, as a new life of its name.
+Law: whoever has entered is in a view. Founding members wait until all of them are connected, or,
+after a while, more than half of them; if one of them finds that the group is running without it, it
+joins, as a new life of its name. Who founds by a list of places does what ``membership.bootstrap``
+says. What is awaited is logged, after a second and then seldom.
 A joiner does what its search says (``membership.entrance``): it asks those it knows, then a member
 to be taken in, until it is, or is refused for good. What keeps somebody out is said in a sentence.
 """
 
 import asyncio
 import logging
-import os
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -23,10 +24,20 @@ from antiphon.core.errors import (
 from antiphon.core.frames import encode_hello
 from antiphon.core.ids import GroupName, ProcessId, ViewNumber
 from antiphon.core.views import View
+from antiphon.membership.bootstrap import RollCall
 from antiphon.membership.entrance import Found, GiveUp, Inquire, Knock, Search
 from antiphon.net.asking import Answer, HungUpError, ask
+from antiphon.net.config import Ways
 from antiphon.net.door import GIVEN_OTHERS
 from antiphon.net.driver import Driver
+from antiphon.net.founding import (
+    LOOK_S,
+    FoundingByPlaces,
+    Waiting,
+    dice,
+    draw,
+    until_changed,
+)
 from antiphon.net.identity import Identity
 from antiphon.net.link import Link
 from antiphon.net.peer import Peer, now_us
@@ -41,17 +52,6 @@ STATE_S = 30.0
 """How long a joiner waits for the next piece of the state."""
 
 _log = logging.getLogger("antiphon")
-
-
-def draw() -> int:
-    """Draw the number of a start, which no other start ever has."""
-    # From the operating system, and from no seed: two starts must differ, not repeat.
-    return int.from_bytes(os.urandom(8)) >> 2 or 1  # noqa: TID251 - see above
-
-
-def dice() -> float:
-    """Return a number from 0 to below 1, to spread what would happen in step."""
-    return draw() % 1024 / 1024
 
 
 class Entrance:
@@ -69,14 +69,31 @@ class Entrance:
         self._knocked: Link | None = None
         self._asking: dict[asyncio.Task[None], None] = {}
 
+    async def enter(self, ways: Ways) -> None:
+        """Enter by the way that was chosen."""
+        if ways.founding is not None:
+            await self.found(ways.founding)
+        elif ways.places:
+            if not await FoundingByPlaces(self._node, ways.places, self._connect_s).found():
+                await self.join(list(ways.seeds))
+        elif ways.seeds:
+            await self.join(list(ways.seeds))
+        else:
+            await self.found_alone()
+
     async def found(self, view: View) -> None:
         """Found the group with the other members of ``view``, or join it if it is running."""
         me = next(member for member in view.members if member.name == self._config.me)
         life = self._node.begin_life(me, draw(), founding=view)
         life.open()
+        patience_us = min(self._config.settings.timing.timeout_us, int(self._connect_s * 5e5))
+        waiting = Waiting(self._config.me, self._config.group)
+        roll_call = RollCall(len(view.members), patience_us, now_us())
         try:
             async with asyncio.timeout(self._connect_s):
-                await self._node.until(lambda: self._is_settled(life))
+                while not self._is_settled(life, roll_call):
+                    waiting.tell(self._say_absent(life))
+                    await until_changed(self._node, LOOK_S)
         except TimeoutError:
             raise UsageError(self._say_missing(life)) from None
         if self._refusal is not None:
@@ -86,6 +103,8 @@ class Entrance:
             others = [member.address for member in view.members if member != me]
             await self.join(others)
         elif life.endpoint is None:
+            if absent := self._say_absent(life):
+                _log.warning("%s founds group %s without them: %s", me, view.group, absent)
             life.begin()
 
     async def found_alone(self) -> None:
@@ -95,10 +114,24 @@ class Entrance:
         view = View(GroupName(self._config.group), ViewNumber(1), (me,))
         self._node.begin_life(me, start, founding=view).begin()
 
-    def _is_settled(self, life: Driver) -> bool:
+    def _is_settled(self, life: Driver, roll_call: RollCall) -> bool:
         if life.is_over:
             self._refusal = self._node.ending.why
-        return self._refusal is not None or self._is_running_without_us or not self._missing(life)
+        if self._refusal is not None or self._is_running_without_us or life.endpoint is not None:
+            return True
+        present = 1 + len(life.mesh.peers) - len(self._missing(life))
+        return roll_call.may_begin(present, now_us())
+
+    def _say_absent(self, life: Driver) -> str:
+        return ", ".join(
+            f"{one.process.name} at {one.process.address}" for one in self._missing(life)
+        )
+
+    async def _stop_asking(self) -> None:
+        asking, self._asking = list(self._asking), {}
+        for task in asking:
+            task.cancel()
+        await asyncio.gather(*asking, return_exceptions=True)
 
     @staticmethod
     def _missing(life: Driver) -> list[Peer]:
@@ -183,8 +216,9 @@ class Entrance:
     async def _come_back(self, life: Driver) -> None:
         config = self._config
         known = [*(life.latest.members if life.latest is not None else ())]
-        known += config.founding.members if config.founding is not None else ()
-        places = list(dict.fromkeys([*(who.address for who in known), *config.seeds]))
+        founding = config.ways.founding
+        known += founding.members if founding is not None else ()
+        places = list(dict.fromkeys([*(who.address for who in known), *config.ways.seeds]))
         last_number = life.process.incarnation
         coming = asyncio.ensure_future(self._enter(places, last_number))
         try:
@@ -230,10 +264,7 @@ class Entrance:
                     async with asyncio.timeout(wait_s):
                         await node.until_changed()
         finally:
-            asking, self._asking = list(self._asking), {}
-            for task in asking:
-                task.cancel()
-            await asyncio.gather(*asking, return_exceptions=True)
+            await self._stop_asking()
 
     def _is_in(self) -> bool:
         view, life = self._node.view, self._life

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from antiphon.core.control import Situation
+from antiphon.core.control import FoundingAnswer, FoundingQuestion, Situation, decode_message
 from antiphon.core.errors import (
     AntiphonError,
     BackPressureError,
@@ -25,6 +25,7 @@ from antiphon.core.errors import (
 from antiphon.core.ids import ProcessId
 from antiphon.core.runs import PORT_APPLICATION, Letter, Run
 from antiphon.core.views import View as AgreedView
+from antiphon.membership.bootstrap import Founding
 from antiphon.net.asking import Answer
 from antiphon.net.config import Config
 from antiphon.net.door import Door
@@ -77,7 +78,10 @@ class Node:
         self.sending = sending = self.group.sending
         """What is to be sent, life after life; the rest of this house asks the node."""
         self.flush = self.group.stream.prepare = sending.flush
-        self.address = config.address
+        self.address = config.ways.address
+        """Where the others find this process."""
+        self.founding: Founding | None = None
+        """Its vote on who founds the group, where that was to be decided."""
         self._door = Door(insecure=config.insecure)
         self._life: Driver | None = None
         self._entrance: Entrance | None = None
@@ -168,14 +172,11 @@ class Node:
         self._is_started = True
         config = self.config
         try:
-            self.address = await self._door.open(config.address, config.me)
+            ways = config.ways
+            bound = await self._door.open(ways.address, config.me)
+            self.address = ways.advertised or bound
             self._entrance = Entrance(self, config.connect_s)
-            if config.founding is not None:
-                await self._entrance.found(config.founding)
-            elif config.seeds:
-                await self._entrance.join(list(config.seeds))
-            else:
-                await self._entrance.found_alone()
+            await self._entrance.enter(ways)
             await wait_for_state(self)
         except BaseException as error:
             with suppress(AntiphonError):
@@ -462,6 +463,15 @@ class Node:
         self.group.stream.append_event(self.view)
         self.flush()
         self.changed.set()
+
+    def on_vote(self, question: bytes) -> FoundingAnswer | None:
+        """Vote on who founds the group, if this process has a vote."""
+        founding = self.founding
+        asked = decode_message(question) if founding is not None else None
+        if founding is None or not isinstance(asked, FoundingQuestion):
+            return None
+        self.changed.set()
+        return founding.answer(asked)
 
     def on_operator(self, order: str, number: int, who: str) -> Situation:
         """Do what an operator orders, of who is blocked in view ``number``."""
