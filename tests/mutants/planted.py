@@ -9,6 +9,7 @@ from tests.mutants import (
     planted_commit,
     planted_entrance,
     planted_far,
+    planted_founding,
     planted_isis,
     planted_orders,
     planted_sending,
@@ -20,6 +21,7 @@ from tests.mutants.registry import MUTANTS, Mutant, planted
 
 __all__ = [
     "MUTANTS", "Mutant", "planted", "planted_commit", "planted_entrance", "planted_far",
+    "planted_founding",
     "planted_isis", "planted_orders", "planted_sending", "planted_takeover", "planted_uniform",
     "planted_views",
 ]  # fmt: skip

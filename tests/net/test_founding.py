@@ -32,8 +32,8 @@ NAMES = ("alice", "bob", "carol", "dave", "erin")
 def founder(name: str, addresses: dict[str, str], **options: Any) -> Node:
     """Return a node that founds the group with the others, or joins it."""
     places = list(addresses.values())
-    options = {"timing": QUICK, "drain_s": 0.5} | options
-    return make_node("choir", name, at=addresses[name], seeds=places, found=True, **options)
+    chosen: dict[str, Any] = {"timing": QUICK, "drain_s": 0.5, **options}
+    return make_node("choir", name, at=addresses[name], seeds=places, found=True, **chosen)
 
 
 async def until_all_in(nodes: list[Node]) -> None:

@@ -149,7 +149,9 @@ class FoundingQuestion(Struct, frozen=True, array_like=True, tag=True):
     ballot: Number = 0
     """Promise this ballot; 0: only say who is there."""
     view: View | None = None
-    """Accept this as the first view; without a ballot: it is decided."""
+    """Accept this as the first view."""
+    is_decided: bool = False
+    """Whether that is the first view, without any doubt: no vote is asked for."""
 
 
 class FoundingAnswer(Struct, frozen=True, array_like=True, tag=True):

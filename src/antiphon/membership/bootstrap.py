@@ -152,7 +152,7 @@ class Founding:
                 self._promised = asked.ballot
                 if asked.view is not None:
                     self._accepted_ballot, self._accepted = asked.ballot, asked.view
-        if asked.places == self._places_said and not asked.ballot and asked.view is not None:
+        if asked.places == self._places_said and asked.is_decided and asked.view is not None:
             self._decide(asked.view)
         return FoundingAnswer(
             self._me, self._places_said, asked.ballot, is_ok, self._promised,
@@ -215,7 +215,7 @@ class Founding:
 
     def _give_up(self, now_us: int, dice: float) -> None:
         """Let others get on, each time for longer: a ballot is higher, or answers take long."""
-        self._ballot = 0
+        self._ballot, self._proposal = 0, None
         wait_us = self._ballot_us * (0.5 + dice + self._lower())
         self._try_count = min(self._try_count + 1, TRIES_MAX)
         self._retry_us = now_us + int(wait_us)
@@ -244,7 +244,8 @@ class Founding:
 
     def _question(self) -> FoundingQuestion:
         if self.view is not None:
-            return FoundingQuestion(self._places_said, 0, self.view)
+            return FoundingQuestion(self._places_said, 0, self.view, is_decided=True)
+        assert self._ballot or self._proposal is None, "what is proposed has a ballot"
         return FoundingQuestion(self._places_said, self._ballot, self._proposal)
 
     def _propose(self, now_us: int, dice: float) -> None:

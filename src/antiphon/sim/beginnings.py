@@ -45,6 +45,8 @@ class _Prologue:
             until_us = time_us + int(random.choice([0.3, 1.5, 4]) * self._silence_us)
             faults = [self._crash, self._pause, self._part, self._part, self._slow, self._join]
             random.choice(faults)(time_us, until_us)
+        if len(self._names) > 2 and random.random() < 0.6:
+            self._duel()
         begin_us = _LASTS * self._silence_us
         later = [replace(step, time_us=step.time_us + begin_us) for step in scenario.steps]
         everything = sorted((*self._steps, *later), key=lambda step: step.time_us)
@@ -73,6 +75,25 @@ class _Prologue:
                 pair = random.choice([(who, other), (other, who)])
                 self._add(time_us, "slow", *pair, amount=int(random.random() * self._silence_us))
                 self._add(until_us, "slow", *pair)
+
+    def _duel(self) -> None:
+        """What the first to propose says comes late to most, so that others propose too."""
+        random, silence_us = self._random, self._silence_us
+        proposer = random.choice([self._names[0], self._names[0], self._names[1]])
+        time_us = int(random.random() * 2.5 * silence_us)
+        until_us = time_us + int(random.choice([0.2, 1, 2]) * silence_us)
+        for other in self._names:
+            if other != proposer and random.random() < 0.7:
+                extra_us = int(random.choice([0.5, 1.5, 3, 5]) * random.random() * silence_us)
+                self._add(time_us, "slow", proposer, other, amount=extra_us)
+                self._add(until_us, "slow", proposer, other)
+        for _ in range(random.choice([0, 1, 1, 2])):
+            gone_us = time_us + int(random.random() * 3 * silence_us)
+            who = random.choice(self._names)
+            if random.random() < 0.5:
+                self._add(gone_us, "crash", who)
+            else:
+                self._part(gone_us, gone_us + int(random.choice([1, 3]) * silence_us))
 
     def _join(self, time_us: int, _until_us: int) -> None:
         self._add(time_us, "join", "q1")
