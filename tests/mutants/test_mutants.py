@@ -56,6 +56,13 @@ SLOW_TO_FIND = (
     "stalled are never pardoned",
     "what waits is sent in the next life",
     "late reader answers in the next life",
+    "every lineage is the next one",
+    "old lineage contradicts the new one",
+    "those left behind are forgotten",
+    "question of a later lineage is not heeded",
+    "who learns that it is out tells nobody",
+    "half of the places found",
+    "ballots are never given up",
 )
 """Bugs that may need more worlds than the quick suite has time for."""
 

@@ -187,6 +187,35 @@ def test_majority_that_lives_after_all_is_out_and_comes_back(loop_factory: LoopF
     play(loop_factory, scene())
 
 
+def test_majority_that_has_gone_on_learns_it_from_a_question(
+    loop_factory: LoopFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has excluded the one that takes over, and does not look for it any more."""
+
+    async def scene() -> None:
+        nodes = make_choir(free_addresses(), timing=QUICK, rejoin=True, drain_s=0.5)
+        await start_all(list(nodes.values()))
+        readers = [asyncio.ensure_future(_drain(node.group)) for node in nodes.values()]
+        carol = nodes["carol"]
+        with monkeypatch.context() as patched:  # nor does it hear that it is out
+            patched.setattr(carol.life.mesh, "probe", lambda _process: None)
+            cut_off(carol)
+            for name in ("alice", "bob"):
+                await until_view(nodes[name], ["alice", "bob"])
+                mesh = nodes[name].life.mesh
+                if (peer := mesh.peers.get(carol.life.process)) is not None:
+                    mesh._forget(peer)  # as after a few seconds
+            await until_blocked(carol)
+            view = await carol.group.take_over()
+        for name in ("alice", "bob"):
+            await until(partial(_has_come, nodes[name].group, view), f"{name} has come over")
+        await stop_all(list(nodes.values()))
+        for reader in readers:
+            await reader
+
+    play(loop_factory, scene())
+
+
 def test_command_shows_what_is_held_and_has_it_taken_over(loop_factory: LoopFactory) -> None:
     """Status 2 and a sentence where it cannot be; 1 if the operator is not sure."""
 
