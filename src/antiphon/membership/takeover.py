@@ -81,6 +81,7 @@ class Takeover:
         self._agreement.take_over(view)
         self._coordination.take_over()
         self._changes.learn(view)
+        self._changes.joining.clear()  # the others may have taken them in: who has not got in asks
         self._probing.abandon(others, now_us)
         transition.learn(view)
         return view

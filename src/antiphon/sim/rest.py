@@ -5,7 +5,7 @@ multicast has been received by all, and all applications are in the same state. 
 that is not so is said in a few words.
 """
 
-from antiphon.core.views import View
+from antiphon.core.views import View, lineage_of
 from antiphon.sim.life import Life
 
 STATES_DIFFER = "states differ"
@@ -54,11 +54,35 @@ def _restless(life: Life) -> str:
 def is_castaway(life: Life, lives: list[Life]) -> bool:
     """Whether nobody is where members were that a blocked process knows, to tell it more."""
     membership = life.machine.membership
+    if _is_unmet(life, lives):
+        return True
     if not membership.is_blocked or membership.latest is None:
         return False
     places = {who.place for who in membership.latest.members}
     others = [other for other in lives if other is not life and other.is_up and other.view]
     return not any(other.machine.me.place in places for other in others)
+
+
+def _is_unmet(life: Life, lives: list[Life]) -> bool:
+    """Whether a process goes on in an old lineage because nobody is left who could tell it.
+
+    All who were in a view with it, or with others that go on so, have crashed, left, or go on so;
+    who took over was in none of these views.
+    """
+    newest = max((lineage_of(number) for other in lives for number in other.entered), default=0)
+    if life.view is None or life.view.lineage == newest:
+        return False
+    unmet, seen = [life], [life]
+    while unmet:
+        one = unmet.pop()
+        for other in lives:
+            if other not in seen and other.entered & one.entered:
+                seen.append(other)
+                if other.is_up and other.view is not None and other.view.lineage < newest:
+                    unmet.append(other)
+                elif not (other.has_crashed or other.is_leaving):
+                    return False
+    return True
 
 
 def is_hopeless(lives: list[Life]) -> bool:
