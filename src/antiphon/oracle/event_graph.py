@@ -121,9 +121,14 @@ class History:
     def is_held(self, scope: Scope, process: str) -> bool:
         """Whether a process has to agree with others on ``scope``: it was there to the end.
 
-        Who takes over leaves its view, and those of the same lineage that it may know of.
+        Who takes over leaves its view, and those of the same lineage that it may know of; who was
+        in views of other lineages only was not there.
         """
-        if (scope.run, process) not in self.whole:
+        rows = self.views.get((scope.run, scope.group, process), [])
+        lineages = {lineage_of(row.event.view) for row in rows}
+        if (scope.run, process) not in self.whole or (
+            lineages and lineage_of(scope.view) not in lineages
+        ):
             return False
         return not any(
             process in takers

@@ -70,7 +70,8 @@ class Part:
     """Whether it has a view row of the next view."""
     is_whole: bool = False
     has_taken_over: bool = False
-    """Whether it left this view, or one before it of the same lineage, by taking over."""
+    """Whether it left this view, or one before it of the same lineage, by taking over; or was
+    in views of other lineages only."""
 
     @property
     def is_held(self) -> bool:
@@ -216,8 +217,13 @@ def _note_views(parts: dict[ScopeKey, dict[str, Part]], views: Views) -> None:
 
 
 def _note_takeovers(parts: dict[ScopeKey, dict[str, Part]], views: Views) -> list[ScopeKey]:
-    """Note who took over; return the views that were left so."""
+    """Note who took over, or was in other lineages only; return the views that were left so."""
     left: list[ScopeKey] = []
+    lineages = {owner: {lineage_of(row.view) for row in rows} for owner, rows in views.rows.items()}
+    for (run, group, view), scope in parts.items():
+        for name, part in scope.items():
+            known = lineages.get((run, group, name))
+            part.has_taken_over = known is not None and lineage_of(view) not in known
     for (run, group, process), pairs in views.takeovers.items():
         for before, _ in pairs:
             left.append(before.scope)
