@@ -28,7 +28,7 @@ from antiphon.stack.effects import (
     SetTimer,
     SuspectProcess,
 )
-from antiphon.stack.endpoint import ACKNOWLEDGE_US, Endpoint
+from antiphon.stack.endpoint import Endpoint
 from antiphon.stack.inputs import (
     ACKNOWLEDGE,
     HEARTBEAT,
@@ -50,6 +50,7 @@ from antiphon.stack.inputs import (
 )
 from antiphon.stack.receiver import GROUP
 from antiphon.stack.send_queue import How, WaitingLetter
+from antiphon.stack.sender import ACKNOWLEDGE_US
 from antiphon.stack.settings import Limits, Settings
 from antiphon.toolkit.calls import Wanted
 

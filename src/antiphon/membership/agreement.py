@@ -292,6 +292,12 @@ class Agreement:
         self._begin()
         return [view]
 
+    def take_over(self, view: View) -> None:
+        """Begin a new lineage with ``view``: what was proposed or accepted before is void."""
+        assert self.latest is None or view.lineage > self.latest.lineage, "it is a new one"
+        self.history = []
+        self._learn(view)
+
     def forget_before(self, number: int) -> None:
         """Drop the views before ``number``: every member knows them."""
         while len(self.history) > 1 and self.history[0].number < number:

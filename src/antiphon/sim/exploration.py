@@ -21,6 +21,7 @@ from antiphon.sim.driver import Driver
 from antiphon.sim.quiescence import STATES_DIFFER
 from antiphon.sim.random_scenario import random_scenario
 from antiphon.sim.scenario import Scenario
+from antiphon.sim.takeover_checks import find_lost_uniform, find_wrong_end
 from antiphon.sim.world import Outcome, World
 from antiphon.trace.schema import Event
 from antiphon.trace.verdict import Property, Status, Verdict
@@ -92,11 +93,14 @@ def _wrong(
         return "letters", said
     if not is_excused and (said := find_unasked_answer(drivers)):
         return "answers", said
-    if outcome.calls:
-        return "calls", outcome.calls
-    if outcome.stuck and not (is_excused and outcome.stuck == STATES_DIFFER):
-        return "stuck", outcome.stuck
-    return ("late", outcome.late) if outcome.late else None
+    is_stuck = outcome.stuck and not (is_excused and outcome.stuck == STATES_DIFFER)
+    others = {
+        "calls": outcome.calls,
+        "takeover": find_lost_uniform(outcome.events) or find_wrong_end(drivers),
+        "stuck": outcome.stuck if is_stuck else "",
+        "late": outcome.late,
+    }
+    return next(((what, said) for what, said in others.items() if said), None)
 
 
 def explore(
