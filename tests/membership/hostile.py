@@ -19,6 +19,8 @@ from antiphon.core.control import (
     Confirm,
     Decide,
     Flush,
+    FoundingAnswer,
+    FoundingQuestion,
     Install,
     JoinRefused,
     JoinRequest,
@@ -30,6 +32,7 @@ from antiphon.core.control import (
     Propose,
     Reject,
     Report,
+    Situation,
     Standing,
     StateChunk,
     StateTaken,
@@ -45,8 +48,8 @@ from antiphon.core.views import View
 PEOPLE = (A, B, C, D, E, X, Y, ProcessId("a", 2, 1, A.address), ProcessId("c", 2, 3, "elsewhere"))
 KINDS = (
     Prepare, Promise, Propose, Accept, Reject, Decide, Want, JoinRequest, JoinRefused, Ask, Out,
-    Standing, Flush, Report, Install, Alive, Beat, Confirm, LetterTaken, LetterAsked, StateChunk,
-    StateTaken,
+    Situation, Standing, Flush, Report, Install, Alive, Beat, Confirm, LetterTaken, LetterAsked,
+    StateChunk, StateTaken, FoundingQuestion, FoundingAnswer,
 )  # fmt: skip
 
 
@@ -112,6 +115,11 @@ class Liar:
             JoinRefused: lambda: JoinRefused("no" * coin(), number()),
             Ask: lambda: Ask(people(), people(), coin(), coin()),
             Out: lambda: Out(number()),
+            FoundingQuestion: lambda: FoundingQuestion(("?",), number()),
+            FoundingAnswer: lambda: FoundingAnswer(
+                A, ("?",), number(), coin(), number(), number(), None, None
+            ),
+            Situation: lambda: Situation("x", number(), (), (), is_blocked=coin(), obstacle=""),
             Standing: lambda: Standing(number(), coin(), coin(), ("?",) * coin()),
             Flush: lambda: Flush(number()),
             Report: lambda: Report(

@@ -107,6 +107,7 @@ def test_lost_majority_is_said_with_those_who_do_not_answer() -> None:
     assert "(b at b:1) cannot go on" in said
     assert "nobody answers at a:1, c:1" in said
     assert "only with a majority of that view" in said
+    assert said.endswith("have one of those that answer take over: antiphon takeover b:1")
     assert "again" not in said
 
 

@@ -10,9 +10,11 @@ from tests.mutants import (
     planted_endpoint,
     planted_entrance,
     planted_far,
+    planted_founding,
     planted_isis,
     planted_orders,
     planted_sending,
+    planted_takeover,
     planted_uniform,
     planted_views,
 )
@@ -20,6 +22,7 @@ from tests.mutants.registry import MUTANTS, Mutant, planted
 
 __all__ = [
     "MUTANTS", "Mutant", "planted", "planted_commit", "planted_endpoint", "planted_entrance",
-    "planted_far", "planted_isis", "planted_orders", "planted_sending", "planted_uniform",
+    "planted_far", "planted_founding", "planted_isis", "planted_orders", "planted_sending",
+    "planted_takeover", "planted_uniform",
     "planted_views",
 ]  # fmt: skip

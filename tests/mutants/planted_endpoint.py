@@ -9,12 +9,11 @@ from antiphon.core.control import Alive
 from antiphon.core.ids import ProcessId
 from antiphon.core.runs import PORT_APPLICATION
 from antiphon.stack.effects import AdmitSenders, Effect
-from antiphon.stack.endpoint import ACKNOWLEDGE_US, Endpoint
 from antiphon.stack.flow_control import FlowControl
 from antiphon.stack.inputs import ACKNOWLEDGE
 from antiphon.stack.member import Member
 from antiphon.stack.send_queue import Item, SendQueue, WaitingLetter, WaitingRun
-from antiphon.stack.sender import Sender
+from antiphon.stack.sender import ACKNOWLEDGE_US, Sender
 from antiphon.stack.stalls import Awaited, Stalls
 
 _RIGHT_PUT = SendQueue.put
@@ -69,7 +68,7 @@ def letter_that_has_gone_out_counts_as_waiting(self: SendQueue, item: Item, sign
 def letter_to_who_is_gone_waits_for_ever(self: Sender) -> bool:
     """Nobody drops it, and all that follows waits behind it."""
     item = self.queue.waiting[0]
-    if isinstance(item, WaitingLetter) and not self._member.has_member(item.to):
+    if isinstance(item, WaitingLetter) and item.to not in self._member.receiver.ranks:
         return False
     return _RIGHT_SEND_NEXT(self)
 
@@ -77,20 +76,21 @@ def letter_to_who_is_gone_waits_for_ever(self: Sender) -> bool:
 # Acknowledgements.
 
 
-@plant(Endpoint, "_acknowledge_soon", "acknowledgements: lists")
-def timer_is_not_set_when_an_own_list_is_due(self: Endpoint) -> None:
+@plant(Sender, "acknowledge_soon", "acknowledgements: lists")
+def timer_is_not_set_when_an_own_list_is_due(self: Sender) -> None:
     """Only letters are acknowledged in time."""
-    letters, withhold = self.member.letters, self.flow.is_behind
+    letters, withhold = self._member.letters, self._flow.is_behind
     if letters.may_acknowledge(withhold=withhold):
         self._agenda.set_timer(ACKNOWLEDGE, self._agenda.now_us)
     elif letters.unacknowledged and (not withhold or any(letters.unacknowledged.values())):
         self._agenda.set_timer(ACKNOWLEDGE, self._agenda.now_us + ACKNOWLEDGE_US)
 
 
-@plant(Endpoint, "_acknowledge_soon", "acknowledgements: replies")
-def acknowledgement_that_nobody_asked_for_is_never_sent(self: Endpoint) -> None:
+@plant(Sender, "acknowledge_soon", "acknowledgements: replies")
+def acknowledgement_that_nobody_asked_for_is_never_sent(self: Sender) -> None:
     """Whoever replied and sends nothing else is never set free."""
-    if self.member.is_due or self.member.letters.may_acknowledge(withhold=self.flow.is_behind):
+    member = self._member
+    if member.is_due or member.letters.may_acknowledge(withhold=self._flow.is_behind):
         self._agenda.set_timer(ACKNOWLEDGE, self._agenda.now_us)
 
 

@@ -58,6 +58,13 @@ SLOW_TO_FIND = (
     "queue keeps a tools word for the next incarnation",
     "what waits is sent in the next incarnation",
     "late reader answers in the next incarnation",
+    "every lineage is the next one",
+    "old lineage contradicts the new one",
+    "those left behind are forgotten",
+    "question of a later lineage is not heeded",
+    "who learns that it is out tells nobody",
+    "half of the places found",
+    "ballots are never given up",
 )
 """Bugs that may need more worlds than the quick suite has time for."""
 

@@ -187,7 +187,7 @@ def test_who_does_not_read_comes_back_when_it_does(
 
 
 def _addresses(nodes: Nodes) -> list[tuple[str, str]]:
-    return [(name, str(node.config.address)) for name, node in nodes.items()]
+    return [(name, str(node.config.ways.address)) for name, node in nodes.items()]
 
 
 def test_members_that_gave_each_other_up_for_a_stall_are_together_again(

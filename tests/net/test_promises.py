@@ -201,7 +201,7 @@ def test_replier_that_has_something_to_send_asks_for_the_acknowledgement(
     what: str, loop_factory: LoopFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However patient the caller is with acknowledgements, what follows a reply goes out."""
-    monkeypatch.setattr("antiphon.stack.endpoint.ACKNOWLEDGE_US", 1_000_000_000)
+    monkeypatch.setattr("antiphon.stack.sender.ACKNOWLEDGE_US", 1_000_000_000)
 
     async def scene() -> None:
         async with choir(TRIO) as nodes:

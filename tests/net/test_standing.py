@@ -159,10 +159,12 @@ def test_lost_majority_is_told_at_both_ends(loop_factory: LoopFactory) -> None:
     here, there = play(loop_factory, scene())
     assert here == (
         "the request never went out, for alice is blocked: of the group's last view it reaches "
-        "only alice and not bob, carol, and the group goes on only with a majority of that view"
+        "only alice and not bob, carol, and the group goes on only with a majority of that view, "
+        "or if an operator, knowing that they are gone for good, has this process take over"
     )
     assert there.startswith("after 0.5 s the members that answer (alice at 127.0.0.1:")
     assert "and nobody answers at carol's place: the group goes on only with a majority" in there
+    assert "have one of those that answer take over: antiphon takeover 127.0.0.1:" in there
     assert "again" not in here + there
 
 

@@ -175,8 +175,8 @@ def test_votes_and_decisions_go_by_themselves(
     assert len(packs) == 3
     report = msgspec.json.decode(last.column("report")[0].as_py(), type=Report)
     assert report.piles == [
-        Pile(0, "t", "g", "A", "B", has_decision=True),
-        Pile(1, "t", "", "A", "C", has_decision=False),
+        Pile(0, "t", "g", 0, "A", "B", has_decision=True),
+        Pile(1, "t", "", 0, "A", "C", has_decision=False),
     ]
 
 

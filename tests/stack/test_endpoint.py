@@ -33,7 +33,7 @@ from antiphon.stack.effects import (
     SendControl,
     SendRun,
 )
-from antiphon.stack.endpoint import ACKNOWLEDGE_US, Endpoint
+from antiphon.stack.endpoint import Endpoint
 from antiphon.stack.inputs import (
     ACKNOWLEDGE,
     HEARTBEAT,
@@ -49,6 +49,7 @@ from antiphon.stack.inputs import (
     TimerFired,
 )
 from antiphon.stack.send_queue import How
+from antiphon.stack.sender import ACKNOWLEDGE_US
 from antiphon.stack.settings import Settings
 
 # Beginning.

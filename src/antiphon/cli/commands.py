@@ -10,6 +10,7 @@ from antiphon.cli.demo import demo
 from antiphon.cli.explore import explore
 from antiphon.cli.interrupt import interruptible
 from antiphon.cli.simulate import simulate
+from antiphon.cli.takeover import takeover
 from antiphon.cli.verify import verify
 
 _HELP = """Causal and atomic group multicast: run it, simulate it, verify it.
@@ -25,7 +26,7 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for _command in (demo, simulate, explore, verify, bench):
+for _command in (demo, simulate, explore, verify, takeover, bench):
     app.command()(interruptible(_command))
 
 

@@ -7,7 +7,8 @@ and heartbeat, so the codec is chosen for safety and not for the last byte.
 
     agreement    Prepare, Promise, Propose, Accept, Reject, Decide, Want
     changes      JoinRequest, JoinRefused, Ask, Out
-    questions    Standing, Out
+    questions    Standing, Out, Situation
+    founding     FoundingQuestion, FoundingAnswer
     flush        Flush, Report, Install
     stability    Alive, Beat
     uniform      Confirm
@@ -121,6 +122,53 @@ class Standing(Struct, frozen=True, array_like=True, tag=True):
     """Where some of the members are."""
 
 
+class Situation(Struct, frozen=True, array_like=True, tag=True):
+    """In answer to an operator: where this process stands in its group."""
+
+    process: Place
+    number: Number
+    """The last view that it knows to be agreed on."""
+    members: tuple[Place, ...]
+    """The members of that view."""
+    missing: tuple[Place, ...]
+    """Those of them that it does not reach."""
+    is_blocked: bool
+    obstacle: str
+    """Why it cannot take the group over; empty if it can, or just has."""
+    held: Number = 0
+    """Runs received that lack something before them."""
+    undecided: Number = 0
+    """Transactions that are open."""
+
+
+class FoundingQuestion(Struct, frozen=True, array_like=True, tag=True):
+    """About a group that is still to begin: vote (``membership.bootstrap``)."""
+
+    places: tuple[Place, ...]
+    """All that have a vote, sorted."""
+    ballot: Number = 0
+    """Promise this ballot; 0: only say who is there."""
+    view: View | None = None
+    """Accept this as the first view."""
+    is_decided: bool = False
+    """Whether that is the first view, without any doubt: no vote is asked for."""
+
+
+class FoundingAnswer(Struct, frozen=True, array_like=True, tag=True):
+    """The vote of one place."""
+
+    process: ProcessId
+    places: tuple[Place, ...]
+    ballot: Number
+    """What was asked."""
+    is_ok: bool
+    """Whether it was promised, or accepted."""
+    promised: Number
+    accepted_ballot: Number
+    accepted: View | None
+    decided: View | None
+
+
 class Flush(Struct, frozen=True, array_like=True, tag=True):
     """Whatever I had to send before view ``number`` is ahead of this (ISIS 5.3)."""
 
@@ -200,7 +248,8 @@ class StateTaken(Struct, frozen=True, array_like=True, tag=True):
 
 AnyMessage = (
     Prepare | Promise | Propose | Accept | Reject | Decide | Want
-    | JoinRequest | JoinRefused | Ask | Out | Standing
+    | JoinRequest | JoinRefused | Ask | Out | Standing | Situation
+    | FoundingQuestion | FoundingAnswer
     | Flush | Report | Install | Alive | Beat | Confirm | LetterTaken | LetterAsked
     | StateChunk | StateTaken
 )  # fmt: skip

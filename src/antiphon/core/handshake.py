@@ -25,6 +25,8 @@ ADDRESS_LENGTH_MAX = 128
 SECRET_BYTES = 16
 """Of a secret, of a number drawn for one question, and of a proof."""
 
+QUESTION_BYTES_MAX = 4096
+
 Secret = Annotated[bytes, Meta(max_length=SECRET_BYTES)]
 
 
@@ -61,6 +63,11 @@ class Handshake(Struct, frozen=True, array_like=True):
     """Drawn for this handshake; in an answer, the one that was heard."""
     proof: Secret = b""
     """That the speaker knows the session's secret; over all of the above."""
+    question: Annotated[bytes, Meta(max_length=QUESTION_BYTES_MAX)] = b""
+    """What is asked about a group that is still to begin: a FoundingQuestion, encoded."""
+    order: Word = ""
+    """What an operator, who is no process of the group, asks for: ``status`` or ``takeover``, the
+    latter of who is blocked in ``view``."""
 
 
 _encoder = msgspec.msgpack.Encoder()

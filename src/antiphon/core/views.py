@@ -9,6 +9,11 @@ its members but those that ``failed`` in the new view or in one that was agreed 
 
 Quorum (primary partition): more than half of the members, or exactly half with the most senior
 one among them. Two quorums of one view always share a member.
+
+Lineage. Views follow each other by agreement of a quorum of the one before. Where a majority is
+lost for good, a survivor can begin a new lineage, alone (docs/decisions/013-lost-majority.md). The
+number of a view is its lineage, then its place in the group's history: so whatever is of a later
+lineage has the higher number, and every comparison of numbers lets it win.
 """
 
 from collections.abc import Collection
@@ -19,6 +24,25 @@ from msgspec import Meta, Struct
 from antiphon.core.ids import GroupName, ProcessId, Rank, ViewNumber
 
 NUMBER_MAX = 2**62
+
+COUNT_BITS = 32
+"""Bits of a number that count views; those above are the lineage, 0 for the one founded."""
+
+LINEAGE_STEP_MAX = 2**22
+"""By how much the lineage grows at most when somebody takes over; drawn, so that two differ."""
+
+LINEAGE_MAX = (NUMBER_MAX // 2 >> COUNT_BITS) - 1
+
+
+def lineage_of(number: int) -> int:
+    """Return the lineage of the view of this number."""
+    return number >> COUNT_BITS
+
+
+def say_number(number: int) -> str:
+    """Return the number of a view as people read it, as ``view 7`` or ``view 7 of lineage 3``."""
+    lineage, count = lineage_of(number), number & ((1 << COUNT_BITS) - 1)
+    return f"view {count} of lineage {lineage}" if lineage else f"view {count}"
 
 
 class View(Struct, frozen=True, array_like=True):
@@ -46,6 +70,17 @@ class View(Struct, frozen=True, array_like=True):
         if not 1 <= self.number <= NUMBER_MAX or not self.members:
             message = "views are numbered from 1 and have members"
             raise ValueError(message)
+
+    def follows(self, before: "View | None") -> bool:
+        """Tell whether this is the next view after ``before``, or of a later lineage."""
+        if before is None or self.number == before.number + 1:
+            return True
+        return self.lineage > before.lineage
+
+    @property
+    def lineage(self) -> int:
+        """The lineage that the view belongs to."""
+        return lineage_of(self.number)
 
     def rank_of(self, process: ProcessId) -> Rank:
         """Return the place of ``process`` in this view."""

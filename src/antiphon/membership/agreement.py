@@ -285,12 +285,17 @@ class Agreement:
         return learned
 
     def _learn(self, view: View) -> list[View]:
-        is_next = self.latest is None or view.number == self.latest.number + 1
-        assert is_next, "views are decided one after the other"
+        assert view.follows(self.latest), "views are decided one after the other"
         self.latest = view
         self.history.append(view)
         self._begin()
         return [view]
+
+    def take_over(self, view: View) -> None:
+        """Begin a new lineage with ``view``: what was proposed or accepted before is void."""
+        assert self.latest is None or view.lineage > self.latest.lineage, "it is a new one"
+        self.history = []
+        self._learn(view)
 
     def forget_before(self, number: int) -> None:
         """Drop the views before ``number``: every member knows them."""

@@ -22,7 +22,7 @@ from collections.abc import Sequence
 
 from antiphon.core.control import Ask
 from antiphon.core.ids import ProcessId
-from antiphon.core.views import View
+from antiphon.core.views import COUNT_BITS, View
 
 PAST_MAX = 4096
 """Names of the departed that are remembered, the latest ones."""
@@ -149,6 +149,14 @@ class Changes:
             joined=tuple(joined), left=tuple(left), failed=gone,
             stateless=self._stateless(latest, members),
             past=_past(latest, (*gone, *left), members),
+        )  # fmt: skip
+
+    def takeover_view(self, latest: View, step: int, others: list[ProcessId]) -> View:
+        """Return the first view of a new lineage: of this process alone, without ``others``."""
+        number = latest.number + (step << COUNT_BITS) + 1
+        return View(
+            latest.group, type(latest.number)(number), (self._me,), failed=tuple(others),
+            past=_past(latest, tuple(others), (self._me,)),
         )  # fmt: skip
 
     def _leaving(self, latest: View, stayed: list[ProcessId]) -> list[ProcessId]:

@@ -74,6 +74,12 @@ class Coordination:
         self._patience.succeed()
         self._pushed = {who: at for who, at in self._pushed.items() if who in view.members}
 
+    def take_over(self) -> None:
+        """Note that this process goes on alone: it is not blocked, whomever it reaches."""
+        self._patience.succeed()
+        self._pushed = {}
+        self.is_blocked = False
+
     def look(self, latest: View, now_us: int) -> None:
         """Look whom this process reaches, and tell the application if they become too few."""
         suspected = self._detector.suspected

@@ -188,12 +188,14 @@ class Search:
     def _say_blocked(self, members: list[Found]) -> str:
         """Say that the group has lost its majority, as far as those who answer can tell."""
         answering = ", ".join(f"{one.process} at {one.process.address}" for one in members)
+        best = max(members, key=lambda one: one.standing.number if one.standing is not None else 0)
         silent = [at for at, place in self._places.items() if place.found is None]
         nobody = f", and nobody answers at {', '.join(silent)}" if silent else ""
         return (
             f"the members that answer ({answering}) cannot go on: they reach too few of their last "
             f"view{nobody}: the group goes on only with a majority of that view, of the processes "
-            "that they were, not of ones started anew"
+            "that they were, not of ones started anew; if they are gone for good, an operator can "
+            f"have one of those that answer take over: antiphon takeover {best.process.place}"
         )
 
     # What happens.

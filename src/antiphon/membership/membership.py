@@ -8,9 +8,11 @@
     Probing           is it out, if it is blocked?
     Admission         who may join?
     Roster            who is gone, and how far are the others?
+    Ending            is this process out?               -> LeaveGroup
 
 Law: views are installed in the order agreed on, one by one. A process that learns that it failed
-in the eyes of the others stops at once; it can come back as a new incarnation.
+in the eyes of the others, or that the group goes on under a later lineage (``takeover``), stops at
+once; it can come back as a new incarnation.
 """
 
 from collections.abc import Callable
@@ -32,7 +34,7 @@ from antiphon.core.control import (
     Want,
 )
 from antiphon.core.control import Flush as FlushMessage
-from antiphon.core.errors import PeerError
+from antiphon.core.errors import PeerError, UsageError
 from antiphon.core.ids import ProcessId
 from antiphon.core.views import View
 from antiphon.membership.admission import Admission
@@ -40,15 +42,16 @@ from antiphon.membership.agreement import AGREEMENT_MESSAGES, Agreement
 from antiphon.membership.changes import Changes
 from antiphon.membership.coordination import Coordination
 from antiphon.membership.effects import (
-    LeaveGroup,
     Outbox,
     SuspectProcess,
 )
+from antiphon.membership.ending import Ending
 from antiphon.membership.failure_detector import BLOCKED, DEAF, FailureDetector, Timing
 from antiphon.membership.flush_inbox import FlushInbox
 from antiphon.membership.probing import Probing
 from antiphon.membership.pulses import Pulses
 from antiphon.membership.roster import Roster
+from antiphon.membership.takeover import Takeover
 from antiphon.membership.transition import Copies, Flush, Transition
 
 FlushMaker = Callable[[Outbox, Transition, Copies], Flush]
@@ -94,8 +97,13 @@ class Membership:
             outbox, timing, self._agreement, self._changes, self._detector, transition,
             self.roster.view_of,
         )  # fmt: skip
+        self.ending = Ending(outbox, transition, self._agreement)
+        """How this process's part in the group ends."""
+        self.takeover = Takeover(
+            outbox.me, transition, self._agreement, self._changes, self.coordination, self._probing,
+            copies,
+        )  # fmt: skip
         self._left_us: int | None = None
-        self.is_over = False
         if view is None:
             self._changes.has_state = False
         else:
@@ -107,6 +115,11 @@ class Membership:
     def is_blocked(self) -> bool:
         """Whether too few members can be reached to decide anything."""
         return self.coordination.is_blocked
+
+    @property
+    def is_over(self) -> bool:
+        """Whether this process is out of the group."""
+        return self.ending.is_over
 
     @property
     def latest(self) -> View | None:
@@ -182,7 +195,7 @@ class Membership:
         self.coordination.forget_history()
         patience_us = LEAVE_TIMEOUTS * self._timing.timeout_us
         if self._left_us is not None and now_us - self._left_us > patience_us:
-            self._end("it left, but could not learn what the others delivered last")
+            self.ending.end("it left, but could not learn what the others delivered last")
         self._coordinate(now_us)
         if self.latest is not None and not self.is_over:
             self._probing.look(self.latest.members, now_us, is_blocked=self.is_blocked)
@@ -209,6 +222,14 @@ class Membership:
         self._changes.is_leaving = True
         self._coordinate(now_us)
 
+    def take_over(self, step: int, now_us: int) -> None:
+        """Go on alone, under a new lineage, with all others excluded: an operator says so."""
+        if why := "it is out of it" if self.is_over else self.takeover.obstacle:
+            message = f"{self._me} cannot take the group over: {why}"
+            raise UsageError(message)
+        self.coordination.announce(self.takeover.begin(step, now_us))
+        self._watch(now_us)
+
     def gain_state(self, now_us: int) -> None:
         """The process has the group's state now."""
         self._changes.has_state = True
@@ -227,9 +248,9 @@ class Membership:
             case JoinRequest(process):
                 self._on_join_request(peer, process, now_us)
             case JoinRefused(why, next_life):
-                self._on_refused(why, next_life)
+                self.ending.hear_refusal(why, next_life)
             case Out(number):
-                self._on_out(number)
+                self.ending.hear_out(number)
             case _ if peer in self.roster.gone:
                 self._out.send(peer, Out(self.roster.gone[peer]))
             case _:
@@ -239,6 +260,10 @@ class Membership:
     def _take_from_member(self, peer: ProcessId, message: AnyMessage, now_us: int) -> None:
         """Take a message that only members send each other."""
         match message:
+            case Decide((*_, view)) if self.latest is not None and (
+                view.lineage > self.latest.lineage
+            ):
+                self.ending.end_without(view.number)
             case Ask(suspected):
                 if peer in self.transition.everybody():
                     self._detector.note(peer, DEAF, now_us, is_so=self._me in suspected)
@@ -274,19 +299,6 @@ class Membership:
         if dead is not None:
             self.lose(dead, now_us)
 
-    def _on_refused(self, why: str, next_life: int) -> None:
-        if self.latest is None:
-            self._end(why, next_life, is_refused=not next_life)
-
-    def _on_out(self, number: int) -> None:
-        if self.latest is None or number > self.latest.number:
-            self._end(f"the others have gone on without this process since view {number}")
-
-    def _end(self, why: str, next_life: int = 0, *, is_refused: bool = False) -> None:
-        if not self.is_over:
-            self.is_over = True
-            self._out.put(LeaveGroup(why, next_life, is_refused))
-
     # From decided to installed.
 
     def _learn(self, views: list[View], now_us: int, *, is_decider: bool) -> None:
@@ -297,7 +309,7 @@ class Membership:
             self._changes.learn(view)
             if self._me in view.failed:
                 self.coordination.tell_last(view)
-                self._end(f"the others have gone on without this process since view {view.number}")
+                self.ending.end_without(view.number)
                 return
             if self._me in view.left:
                 self._left_us = now_us
@@ -311,7 +323,12 @@ class Membership:
     def next_installable(self) -> View | None:
         """Return the next view if the flush permits it."""
         pending = self.transition.pending
-        if self.is_over or not pending or pending[0].number > self.flush.installable:
+        if self.is_over or not pending:
+            return None
+        current = self.transition.current
+        if current is not None and pending[0].lineage > current.lineage:
+            return pending[0]  # there is nobody to leave the view before with
+        if pending[0].number > self.flush.installable:
             return None
         if self.flush.keeps_copies and self._me not in pending[0].members:
             # A leaver holds copies that others may need: it goes last (000-17 f).
@@ -322,16 +339,20 @@ class Membership:
 
     def enter(self) -> None:
         """The next view becomes the current one."""
-        assert self.flush.installable >= self.transition.pending[0].number, "the flush permits it"
+        first, current = self.transition.pending[0], self.transition.current
+        is_taken_over = current is not None and first.lineage > current.lineage
+        is_permitted = self.flush.installable >= first.number or is_taken_over
+        assert is_permitted, "the flush permits it, or an operator"
         view = self.transition.enter()
         self.transition.forget(self._me)
+        self._probing.meet(view.members)
         self.roster.enter(view)
 
     def settle(self, now_us: int) -> None:
         """Everything received of the current view has been taken: look what follows."""
         current = self.transition.current
         if current is not None and self._me not in current.members:
-            self._end("")
+            self.ending.end("")
             return
         self._watch(now_us)
         self.flush.installed()
@@ -358,5 +379,5 @@ class Membership:
             # Who left before may still wait to hear how far this process is.
             farewell = Alive(latest.number, (), 0, latest.number)
             self._out.send_each(self.transition.everybody(), farewell)
-            self._end("")
+            self.ending.end("")
         return self.is_over

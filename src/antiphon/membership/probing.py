@@ -10,6 +10,9 @@ been excluded for so long that the group seems unable to, and still takes this p
 although it has had the time to exclude it. Otherwise a few such judgements, each fair, could leave
 a group of the living without any quorum for ever. What was condemned on certain evidence is never
 pardoned.
+
+Who has taken the group over asks those it left behind, again and again, for as long as it lives:
+they may live as well, and learn from the question that they are out, or it from their answer.
 """
 
 from collections.abc import Container
@@ -33,9 +36,13 @@ class Probing:
         self._given_up: dict[ProcessId, int] = {}
         self._due_us = 0
         self._pause_us = 0
+        self._abandoned: dict[ProcessId, None] = {}
+        self._abandoned_due_us = self._abandoned_pause_us = 0
 
     def look(self, members: Container[ProcessId], now_us: int, *, is_blocked: bool) -> None:
-        """Ask the suspected members, if it is time; called every heartbeat."""
+        """Ask the suspected members, if it is time, and those left behind; every heartbeat."""
+        if self._abandoned:
+            self._look_for_abandoned(now_us)
         wanted = [
             who
             for who in self._detector.suspected
@@ -63,6 +70,35 @@ class Probing:
             self._detector.pardon(peer, now_us)
             self._out.put(RestoreProcess(peer))
         return is_pardoned
+
+    def _look_for_abandoned(self, now_us: int) -> None:
+        if now_us < self._abandoned_due_us:
+            return
+        pause_us = max(2 * self._abandoned_pause_us, self._timing.heartbeat_us)
+        self._abandoned_pause_us = min(pause_us, 4 * self._timing.timeout_us)
+        self._abandoned_due_us = now_us + self._abandoned_pause_us
+        for process in self._abandoned:
+            self._out.put(ProbeProcess(process))
+
+    @property
+    def has_abandoned(self) -> bool:
+        """Whether somebody was left behind who is asked, again and again."""
+        return bool(self._abandoned)
+
+    def abandon(self, processes: list[ProcessId], now_us: int) -> None:
+        """These were left behind by a process that took over."""
+        self._abandoned |= dict.fromkeys(processes)
+        self._abandoned_due_us, self._abandoned_pause_us = now_us, 0
+
+    def meet(self, members: tuple[ProcessId, ...]) -> None:
+        """These are members: nobody else is where they are, nor bears their names."""
+        if self._abandoned:
+            here = {who.place for who in members} | {who.name for who in members}
+            self._abandoned = {
+                who: None
+                for who in self._abandoned
+                if who.place not in here and who.name not in here
+            }
 
     def give_up(self, process: ProcessId, now_us: int) -> None:
         """``process`` takes nothing."""

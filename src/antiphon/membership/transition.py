@@ -33,9 +33,7 @@ class Transition:
 
     def learn(self, view: View) -> None:
         """A newer view has been agreed on."""
-        newest = self.newest
-        is_next = newest is None or view.number == newest.number + 1
-        assert is_next, "views are agreed on one after the other"
+        assert view.follows(self.newest), "views are agreed on one after the other"
         self.pending.append(view)
         for process in view.failed:
             self.lingering.pop(process, None)
@@ -44,8 +42,7 @@ class Transition:
     def enter(self) -> View:
         """The first pending view becomes the current one."""
         before, view = self.current, self.pending.pop(0)
-        is_next = before is None or view.number == before.number + 1
-        assert is_next, "views are installed one by one"
+        assert view.follows(before), "views are installed one by one"
         self.current = view
         failed = self.failed_until(NUMBER_MAX)
         self.lingering |= {who: view.number for who in view.left if who not in failed}

@@ -131,7 +131,7 @@ class ViewAtomicFlush:
 
     def _permit(self, number: int) -> None:
         """Let everybody whom it concerns install view ``number``."""
-        assert number == self._transition.number + 1, "views are permitted one by one"
+        assert number == self._transition.pending[0].number, "views are permitted one by one"
         assert self._coordinator() == self._me, "the coordinator permits"
         uncounted = tuple(self._transition.excluded_ranks())
         self._note(number, uncounted)

@@ -2,13 +2,14 @@
 
 Law: the definition of docs/properties.md (Uniform 5.1): no two processes decide a transaction
 differently, those that crashed included, and nobody commits what anybody voted against. Judged
-by the `vote` and `decide` rows alone, whatever the view. Cost: O(rows).
+by the `vote` and `decide` rows alone, whatever the view; each lineage by itself. Cost: O(rows).
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
 
+from antiphon.core.views import lineage_of
 from antiphon.oracle.event_graph import Entry, History
 from antiphon.oracle.explain import explain_decision
 from antiphon.oracle.findings import Finding, concluded
@@ -41,12 +42,14 @@ def judge_commit(history: History) -> PropertyVerdict:
     return concluded(Property.COMMIT, findings)
 
 
-def _transactions(history: History) -> dict[tuple[str, str, str, int], _Transaction]:
-    """Return all transactions, by run, group, who began them, and number."""
-    found: dict[tuple[str, str, str, int], _Transaction] = {}
+def _transactions(history: History) -> dict[tuple[str, str, int, str, int], _Transaction]:
+    """Return all transactions, by run, group, lineage, who began them, and number."""
+    found: dict[tuple[str, str, int, str, int], _Transaction] = {}
     for entry in _ballots(history):
         row = entry.event
-        key = (entry.run, row.group, row.sender, row.first)
+        if row.process in history.takeovers.get((entry.run, row.group, row.view), {}):
+            continue  # of neither lineage: what it knew alone when it took over
+        key = (entry.run, row.group, lineage_of(row.view), row.sender, row.first)
         transaction = found.setdefault(key, _Transaction())
         if row.kind == "decide":
             transaction.decisions.append(entry)

@@ -11,9 +11,11 @@ of messages, not millions.
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import NamedTuple
 
 from antiphon.core.errors import UsageError
+from antiphon.core.views import lineage_of
 from antiphon.trace import words
 from antiphon.trace.schema import LEFT, QUIESCENT, Event
 
@@ -109,6 +111,32 @@ class History:
     """The view rows by run, group and process, in local order."""
     installed: dict[tuple[str, str, int], dict[str, Entry]] = field(default_factory=dict)
     """Of each run, group and view: the first view row of each process, by name in order."""
+    takeovers: dict[tuple[str, str, int], dict[str, Entry]] = field(default_factory=dict)
+    """Of each run, group and view: who left it by taking over, with the row that says so."""
+
+    def has_takeover(self, scope: Scope) -> bool:
+        """Whether somebody left the view of ``scope`` alone, for a new lineage."""
+        return (scope.run, scope.group, scope.view) in self.takeovers
+
+    def is_held(self, scope: Scope, process: str) -> bool:
+        """Whether a process has to agree with others on ``scope``: it was there to the end.
+
+        Who takes over leaves its view, and those of the same lineage that it may know of; who was
+        in views of other lineages only was not there.
+        """
+        rows = self.views.get((scope.run, scope.group, process), [])
+        lineages = {lineage_of(row.event.view) for row in rows}
+        if (scope.run, process) not in self.whole or (
+            lineages and lineage_of(scope.view) not in lineages
+        ):
+            return False
+        return not any(
+            process in takers
+            and (run, group) == (scope.run, scope.group)
+            and view <= scope.view
+            and lineage_of(view) == lineage_of(scope.view)
+            for (run, group, view), takers in self.takeovers.items()
+        )
 
     def successors(self, scope: Scope) -> dict[str, Entry]:
         """Return who went on to the view after that of ``scope``, with the rows that say so."""
@@ -282,6 +310,17 @@ def _add_views(history: History, entries: Iterable[Entry]) -> None:
             process = entry.event.process
             history.views.setdefault((entry.run, entry.event.group, process), []).append(entry)
             history.installed.setdefault(_scope_key(entry), {}).setdefault(process, entry)
+    for rows in history.views.values():
+        for before, entry in pairwise(rows):
+            if is_takeover(before.event, entry.event):
+                takers = history.takeovers.setdefault(_scope_key(before), {})
+                takers.setdefault(before.event.process, entry)
+
+
+def is_takeover(before: Event, row: Event) -> bool:
+    """Whether a view row begins a new lineage: its process goes on, alone."""
+    is_later = lineage_of(row.view) > lineage_of(before.view)
+    return is_later and row.members == [row.process]
 
 
 def _tells_of_own(entry: Entry) -> bool:

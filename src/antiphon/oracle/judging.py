@@ -159,14 +159,14 @@ def _liveness(history: History) -> PropertyVerdict:
         for scope in history.scopes
         for member in _whole_members(history, scope)
         for message, multicast in scope.multicasts.items()
-        if (scope.run, multicast.process) in history.whole
+        if history.is_held(scope, multicast.process)
         and message not in scope.deliveries.get(member, {})
     ]
     return concluded(Property.LIVENESS, findings, _members_not_held(history))
 
 
 def _whole_members(history: History, scope: Scope) -> list[str]:
-    return [member for member in scope.members if (scope.run, member) in history.whole]
+    return [member for member in scope.members if history.is_held(scope, member)]
 
 
 def _members_not_held(history: History) -> str:
@@ -174,7 +174,7 @@ def _members_not_held(history: History) -> str:
         member
         for scope in history.scopes
         for member in scope.members
-        if (scope.run, member) not in history.whole
+        if not history.is_held(scope, member)
     )
 
 

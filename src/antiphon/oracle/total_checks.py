@@ -3,7 +3,8 @@
 Law: the definitions of docs/properties.md. ``total``: two processes that deliver the same two
 messages deliver them in the same order (ISIS 5.2); those that died are held to it where both are
 uniform. ``total-causal``: that order respects causality. ``uniform``: D4 of Schiper and Sandoz
-(Uniform 2.2), what anybody delivered, dead or alive, nobody who went on did without. Judged by
+(Uniform 2.2), what anybody delivered, dead or alive, nobody who went on did without. Neither is
+asked of a view that somebody left by taking over, alone, for a new lineage. Judged by
 comparing the deliveries of each two processes. Cost: O(processes^2 x messages) if all is well.
 """
 
@@ -32,11 +33,11 @@ _Sequence = dict[Message, Act]
 
 def judge_total(history: History) -> PropertyVerdict:
     """Judge whether all delivered what is in total order in the same order."""
-    if not any(_asks_total(scope) for scope in history.scopes):
+    if not any(_asks_total(history, scope) for scope in history.scopes):
         return unknown(Property.TOTAL, words.NO_TOTAL)
     findings: list[Finding] = []
     for scope in history.scopes:
-        sequences = _sequences(history, scope) if _asks_total(scope) else {}
+        sequences = _sequences(history, scope) if _asks_total(history, scope) else {}
         for process, wrong, (other, earlier) in _disagreements(sequences):
             here, there = sequences[process], sequences[other]
             explain = partial(
@@ -49,12 +50,12 @@ def judge_total(history: History) -> PropertyVerdict:
     return concluded(Property.TOTAL, findings, _held_to_uniform(history))
 
 
-def _asks_total(scope: Scope) -> bool:
-    return any(is_total for is_total, _ in scope.asks)
+def _asks_total(history: History, scope: Scope) -> bool:
+    return any(is_total for is_total, _ in scope.asks) and not history.has_takeover(scope)
 
 
-def _asks_uniform(scope: Scope) -> bool:
-    return any(is_uniform for _, is_uniform in scope.asks)
+def _asks_uniform(history: History, scope: Scope) -> bool:
+    return any(is_uniform for _, is_uniform in scope.asks) and not history.has_takeover(scope)
 
 
 def _is_bound(history: History, scope: Scope, process: str) -> bool:
@@ -114,7 +115,7 @@ def _held_to_uniform(history: History) -> str:
     return words.held_to_uniform(
         process
         for scope in history.scopes
-        if (True, False) in scope.asks
+        if (True, False) in scope.asks and not history.has_takeover(scope)
         for process, deliveries in scope.deliveries.items()
         if any(act.event.kind == "deliver" for act in deliveries.values())
         and not _is_bound(history, scope, process)
@@ -123,7 +124,7 @@ def _held_to_uniform(history: History) -> str:
 
 def judge_total_causal(history: History) -> PropertyVerdict:
     """Judge whether the total order respects causality."""
-    if not any(_asks_total(scope) for scope in history.scopes):
+    if not any(_asks_total(history, scope) for scope in history.scopes):
         return unknown(Property.TOTAL_CAUSAL, words.NO_TOTAL)
     findings = [
         (
@@ -131,7 +132,7 @@ def judge_total_causal(history: History) -> PropertyVerdict:
             partial(explain_order, Property.TOTAL_CAUSAL, scope, act, missing),
         )
         for scope in history.scopes
-        if _asks_total(scope)
+        if _asks_total(history, scope)
         for act, missing in out_of_order(scope, _predecessors_in_total_order(scope))
     ]
     across = in_several_groups(history)
@@ -148,16 +149,14 @@ def _predecessors_in_total_order(scope: Scope) -> dict[Message, int]:
 
 def judge_uniform(history: History) -> PropertyVerdict:
     """Judge whether all who went on delivered the uniform messages that anybody delivered."""
-    if not any(_asks_uniform(scope) for scope in history.scopes):
+    if not any(_asks_uniform(history, scope) for scope in history.scopes):
         return unknown(Property.UNIFORM, words.NO_UNIFORM)
     findings: list[Finding] = []
     excused: list[str] = []
-    for scope in filter(_asks_uniform, history.scopes):
+    for scope in (one for one in history.scopes if _asks_uniform(history, one)):
         movers = movers_of(history, scope)
         held = [
-            member
-            for member in scope.members
-            if member in movers or (scope.run, member) in history.whole
+            member for member in scope.members if member in movers or history.is_held(scope, member)
         ]
         excused += [member for member in scope.members if member not in held]
         delivered = _uniform_deliveries(scope)

@@ -1,7 +1,8 @@
 """What the oracle asks of views: the same everywhere, and nothing crosses their borders.
 
 Law: the definitions of docs/properties.md. ``views``: one sequence of views, the same members in
-each. ``sending-view``: messages stay in their view. ``view-atomic``: D3 of Schiper and Sandoz
+each; only who takes over begins a new lineage, alone. ``sending-view``: messages stay in their
+view. ``view-atomic``: D3 of Schiper and Sandoz
 (Uniform 2), whoever goes on to the next view has delivered the same in this one, crashed later
 or not. ``self-delivery``: nobody leaves a view without what it multicast there. Judged by the
 view rows and the event graph alone. Cost: O(rows + members x messages).
@@ -11,7 +12,15 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import chain
 
-from antiphon.oracle.event_graph import Act, Entry, History, Message, Scope, acts_of
+from antiphon.oracle.event_graph import (
+    Act,
+    Entry,
+    History,
+    Message,
+    Scope,
+    acts_of,
+    is_takeover,
+)
 from antiphon.oracle.explain import (
     explain_not_atomic,
     explain_not_listed,
@@ -48,7 +57,11 @@ def _wrong_views(
         reference = next(iter(history.installed[run, group, row.view].values()))
         if row.members != reference.event.members:
             yield entry, partial(explain_other_members, reference, entry)
-        elif before is not None and row.view != before.event.view + 1:
+        elif (
+            before is not None
+            and row.view != before.event.view + 1
+            and not is_takeover(before.event, row)
+        ):
             yield entry, partial(explain_wrong_number, before, entry)
         elif process not in (row.members or ()) and not (may_leave and entry is rows[-1]):
             yield entry, partial(explain_not_listed, entry)

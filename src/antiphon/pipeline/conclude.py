@@ -194,7 +194,7 @@ def _in_several_groups(case: Case) -> str:
 
 def _members_not_held(case: Case) -> str:
     return words.not_held(
-        name for scope in case.scopes for name in scope.members() if not scope.parts[name].is_whole
+        name for scope in case.scopes for name in scope.members() if not scope.parts[name].is_held
     )
 
 
@@ -223,7 +223,7 @@ def _not_held_to_uniform(case: Case) -> str:
         for scope in case.scopes
         if scope.asks_uniform
         for name in set(scope.members()) - set(scope.movers())
-        if not scope.parts[name].is_whole
+        if not scope.parts[name].is_held
     )
 
 

@@ -14,7 +14,7 @@ from random import Random
 from antiphon.core.control import AnyMessage
 from antiphon.core.ids import GroupName, ProcessId
 from antiphon.core.runs import PORT_APPLICATION, PORT_COMMIT, Letter, Run
-from antiphon.core.views import View
+from antiphon.core.views import LINEAGE_STEP_MAX, View
 from antiphon.sim.application import Application
 from antiphon.sim.calling import Calling
 from antiphon.sim.clock import Clock
@@ -63,6 +63,7 @@ from antiphon.stack.inputs import (
     PeerHeard,
     RunsReceived,
     Stopped,
+    TakeOverRequested,
     TimerFired,
 )
 from antiphon.stack.member import Member
@@ -70,9 +71,11 @@ from antiphon.trace.rows import Rows
 from antiphon.trace.schema import LEFT, Event
 
 GROUP = GroupName("g")
-
 _WRITTEN = ("to", "anybody")
 """The count of all letters sent."""
+
+_FORGOTTEN = 0.5
+"""How often who takes over keeps no channel to those it leaves behind: they are away for long."""
 
 Item = RunsReceived | LetterReceived | ControlReceived
 """What travels: what it is to whom it arrives at."""
@@ -369,6 +372,16 @@ class Driver:
         self.is_up, self.has_crashed = False, True
         self.rows.crash(self.now_us)
         self.application.end_incarnation(is_last=True)
+
+    def take_over(self) -> None:
+        """Go on alone, under a new lineage, if that can be."""
+        if not self.machine.membership.takeover.obstacle:
+            self._around.mark("takeover")
+            known = self.machine.membership.transition.everybody()
+            self.give(TakeOverRequested(self.random.randint(1, LINEAGE_STEP_MAX)))
+            if self.random.random() < _FORGOTTEN:
+                for process in known:
+                    self._around.channels.sever(self.me, process)
 
     def give_up(self, process: ProcessId) -> None:
         """Give up a member as if it took nothing."""

@@ -23,6 +23,7 @@ from antiphon.sim.promptness import find_slow_word
 from antiphon.sim.quiescence import STATES_DIFFER
 from antiphon.sim.random_scenario import random_scenario
 from antiphon.sim.scenario import Scenario
+from antiphon.sim.takeover_checks import find_lost_uniform, find_wrong_end
 from antiphon.sim.world import Outcome, World
 from antiphon.trace.schema import Event
 from antiphon.trace.verdict import Property, Status, Verdict
@@ -96,6 +97,7 @@ def _wrong(
         "answers": "" if is_excused else find_unasked_answer(drivers),
         "program order": find_disorder(drivers),
         "calls": outcome.calls,
+        "takeover": find_lost_uniform(outcome.events) or find_wrong_end(drivers),
         "stuck": outcome.stuck if is_stuck else "",
         "late": outcome.late or find_slow_word(scenario, drivers),
     }

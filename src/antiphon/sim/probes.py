@@ -15,6 +15,7 @@ from antiphon.membership.entrance import Found
 from antiphon.sim.channels import Channels
 from antiphon.sim.driver import Driver
 from antiphon.sim.scheduler import Scheduler
+from antiphon.stack.inputs import ProbeReceived
 
 _LATER_US = 1_000
 
@@ -88,6 +89,8 @@ class Probes:
         reply = ProbeReply(probe, place)
         if driver is not None and driver.is_up:
             reply = _reply_of(driver, place, probe)
+            if probe.about is not None:
+                driver.give(ProbeReceived(probe.asker, probe.view_number))
         self._channels.post(post_box(place), post_box(probe.asker.name), reply)
 
 

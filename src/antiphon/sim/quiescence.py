@@ -7,7 +7,7 @@ that is not so is said in a few words.
 
 from collections.abc import Sequence
 
-from antiphon.core.views import View
+from antiphon.core.views import View, lineage_of
 from antiphon.sim.driver import Driver
 
 STATES_DIFFER = "states differ"
@@ -68,10 +68,34 @@ def _waits_for(driver: Driver, *, has_state: bool) -> str:
 def is_castaway(driver: Driver, drivers: list[Driver]) -> bool:
     """Whether no place that a blocked process knows leads to a member, who could tell it more."""
     membership = driver.machine.membership
+    if _is_unmet(driver, drivers):
+        return True
     if not membership.is_blocked or membership.latest is None:
         return False
     places = [who.place for who in membership.latest.members]
     return not leads_in(places, [other for other in drivers if other is not driver])
+
+
+def _is_unmet(driver: Driver, drivers: list[Driver]) -> bool:
+    """Whether a process goes on in an old lineage because nobody is left who could tell it.
+
+    All who were in a view with it, or with others that go on so, have crashed, left, or go on so;
+    who took over was in none of these views.
+    """
+    newest = max((lineage_of(number) for other in drivers for number in other.entered), default=0)
+    if driver.view is None or driver.view.lineage == newest:
+        return False
+    unmet, seen = [driver], [driver]
+    while unmet:
+        one = unmet.pop()
+        for other in drivers:
+            if other not in seen and other.entered & one.entered:
+                seen.append(other)
+                if other.is_up and other.view is not None and other.view.lineage < newest:
+                    unmet.append(other)
+                elif not (other.has_crashed or other.is_leaving):
+                    return False
+    return True
 
 
 def leads_in(places: Sequence[str], drivers: list[Driver]) -> bool:

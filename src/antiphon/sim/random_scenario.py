@@ -7,16 +7,19 @@ protocols break: a second crash during the flush for the first, a join between t
 message still under way on a slow channel when its sender dies.
 
 Between the faults there are scenes (``scenes``), with dice of their own, so that the faults of a
-seed are the same whatever is played.
+seed are the same whatever is played. A few worlds have a prologue
+(``beginnings``), or an epilogue (``takeovers``).
 """
 
 from dataclasses import replace
 from random import Random
 
+from antiphon.sim.beginnings import with_beginning
 from antiphon.sim.calm_scenario import calm_scenario
 from antiphon.sim.coverage import Pair
 from antiphon.sim.scenario import Scenario, Step, Verb, without_strangers
 from antiphon.sim.scenes import Scenes
+from antiphon.sim.takeovers import with_takeover
 from antiphon.sim.wide_scenario import wide_scenario
 
 _TIMEOUT_US = 100_000
@@ -56,7 +59,8 @@ def random_scenario(seed: int, flush: str = "view-atomic", aim: Pair | None = No
         scenario = wide_scenario(seed, flush, aim)
     else:
         scenario = _Author(seed, flush).write()
-    return without_strangers(_with_tools(scenario))
+    scenario = without_strangers(_with_tools(scenario))
+    return scenario if aim is not None else with_beginning(with_takeover(scenario))
 
 
 def _with_tools(scenario: Scenario) -> Scenario:

@@ -54,6 +54,7 @@ Verb = Literal[
     "condemn",    # p gives q up, as one that takes nothing for too long
     "join",       # p, as a new incarnation if it has lived before
     "leave",      # p
+    "takeover",   # p goes on alone if it is blocked, as an operator tells it to
 ]  # fmt: skip
 
 
@@ -107,6 +108,8 @@ class Scenario:
     """1: some answers are calls."""
     limits: str = "ample"
     """How much fits into buffers: all that a world has to say, or a few bytes."""
+    start: str = "founded"
+    """Whether the world begins with the group founded, or its founders start apart and found it."""
     steps: tuple[Step, ...] = ()
 
     def __str__(self) -> str:
@@ -116,6 +119,8 @@ class Scenario:
             "transactions", "token", "timing", "distance_us", "clocks", "state",
             "awkward", "calls", "limits",
         ]  # fmt: skip
+        if self.start != "founded":
+            head.append("start")
         lines = [f"{name} {getattr(self, name)}" for name in head]
         return "\n".join([*lines, *map(str, self.steps)]) + "\n"
 
@@ -139,6 +144,7 @@ LIMITS = {
 
 CLOCKS = ("same", "apart")
 STATES = ("kept", "none")
+STARTS = ("founded", "apart")
 
 FOUNDERS_MAX = 1_000
 MESSAGES_MAX = 10_000
@@ -190,6 +196,7 @@ def parse_scenario(text: str) -> Scenario:
                 awkward=int(values.pop("awkward", "0")),
                 calls=int(values.pop("calls", "0")),
                 limits=values.pop("limits", "ample"),
+                start=values.pop("start", "founded"),
                 steps=tuple(steps),
             ),
             values,
@@ -248,6 +255,7 @@ def _checked(scenario: Scenario, left_over: dict[str, str]) -> Scenario:
         f"clocks is one of {', '.join(CLOCKS)}": scenario.clocks in CLOCKS,
         f"state is one of {', '.join(STATES)}": scenario.state in STATES,
         f"limits is one of {', '.join(LIMITS)}": scenario.limits in LIMITS,
+        f"start is one of {', '.join(STARTS)}": scenario.start in STARTS,
     }
     for said, is_right in checks.items():
         if not is_right:

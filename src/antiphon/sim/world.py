@@ -25,6 +25,9 @@ from antiphon.sim.channels import Channels
 from antiphon.sim.clock import Clock, clock_apart
 from antiphon.sim.coverage import DONE, Pair, pairs_in
 from antiphon.sim.driver import GROUP, Driver
+from antiphon.sim.founding import Founders
+from antiphon.sim.founding import Question as FoundingQuestion
+from antiphon.sim.founding import Reply as FoundingReply
 from antiphon.sim.probes import ProbeReply, Probes
 from antiphon.sim.progress import Progress, bound_us
 from antiphon.sim.quiescence import (
@@ -123,6 +126,7 @@ class World:
         self._progress = Progress(self._timing, self.channels)
         self._late = ""
         self.drivers: dict[ProcessId, Driver] = {}
+        self._early: dict[ProcessId, list[tuple[ProcessId, Any]]] = {}
         self._current: dict[str, Driver] = {}
         self._applications: dict[str, Application] = {}
         self._bootstraps: dict[str, Bootstrap] = {}
@@ -132,8 +136,12 @@ class World:
         founders = tuple(ProcessId(f"p{number}") for number in range(1, scenario.founders + 1))
         view = View(GROUP, ViewNumber(1), founders)
         self._places = [process.place for process in founders]
-        for process in founders:
-            self.begin(process, view)
+        self._founders: Founders | None = None
+        if scenario.start == "apart":
+            self._founders = Founders(self, self._places, self._timing, scenario.seed)
+        else:
+            for process in founders:
+                self.begin(process, view)
         for step in scenario.steps:
             self.scheduler.at(step.time_us, self._do_step, step)
 
@@ -155,6 +163,8 @@ class World:
         )  # fmt: skip
         driver = Driver(endpoint, self._around, application, seed, clock, is_founder=is_founder)
         self.drivers[process] = self._current[process.name] = driver
+        for source, item in self._early.pop(process, []):
+            driver.arrive(source, item)
         return driver
 
     def _application(self, name: str) -> Application:
@@ -167,6 +177,14 @@ class World:
             )
             self._applications[name] = found
         return found
+
+    def current(self, name: str) -> Driver | None:
+        """Return the incarnation that bears a name now."""
+        return self._current.get(name)
+
+    def enter(self, name: str) -> None:
+        """Let a process that could not found the group look for the way in."""
+        self._join(name)
 
     def complain(self, what: str) -> None:
         """Say what no process should do."""
@@ -190,8 +208,8 @@ class World:
                 driver.rows.stop(driver.now_us, BLOCKED if is_cast_away else detail)
         return Outcome(
             [event for driver in drivers for event in driver.events],
-            "" if is_hopeless(drivers) else stuck, self._late,
-            list(self._around.views.values()), self._around.calls.judge(),
+            "" if is_hopeless(drivers) and (drivers or not self._unfounded()) else stuck,
+            self._late, list(self._around.views.values()), self._around.calls.judge(),
             self.channels.sent_count, self.now_us,
             pairs_in(self._around.marks, self.channels.distance_us_max),
         )  # fmt: skip
@@ -224,6 +242,8 @@ class World:
         self.channels.heal()
         self.channels.up_all()
         self.channels.speed_up()
+        if self._founders is not None:
+            self._founders.calm()
         for bootstrap in self._bootstraps.values():
             bootstrap.is_paused = False
         for driver in list(self._current.values()):
@@ -238,7 +258,10 @@ class World:
             for name, bootstrap in self._bootstraps.items()
             if bootstrap.driver is None and not bootstrap.is_over and name not in lost
         ]
-        return self._complaint or why_not_quiescent(drivers, outside)
+        return self._complaint or why_not_quiescent(drivers, outside + self._unfounded())
+
+    def _unfounded(self) -> list[str]:
+        return self._founders.outside if self._founders is not None else []
 
     def _lost(self) -> dict[str | ProcessId, None]:
         """Return who is outside and knows no place that leads to a member, named or numbered."""
@@ -278,6 +301,8 @@ class World:
                 driver = self._current.get(step.who[0])
                 if driver is not None and driver.is_up:
                     self.do_to(driver, step)
+                elif self._founders is not None and self._founders.is_founding(step.who[0]):
+                    self._founders.do(step)
                 elif (bootstrap := self._bootstraps.get(step.who[0])) is not None:
                     _do_to_bootstrap(bootstrap, step)
 
@@ -307,8 +332,8 @@ class World:
                 driver.speaker.begin()
             case "crash":
                 self._crash(driver, is_seen=bool(step.amount))
-            case "pause" | "resume" | "busy":
-                self._change_pace(driver, step)
+            case "pause" | "resume" | "busy" | "takeover":
+                self._tell(driver, step)
             case "answer":
                 driver.application.answer()
             case _:  # leave
@@ -316,12 +341,14 @@ class World:
                 self._around.mark("leave")
                 driver.happen(LeaveRequested())
 
-    def _change_pace(self, driver: Driver, step: Step) -> None:
+    def _tell(self, driver: Driver, step: Step) -> None:
         match step.verb:
             case "pause":
                 driver.pace.stop()
             case "resume":
                 driver.resume()
+            case "takeover":
+                driver.act(driver.take_over)
             case _:  # busy
                 driver.pace.work_in_slices(step.amount)
 
@@ -335,6 +362,7 @@ class World:
         count = sum(process.name == name for process in self.drivers)
         before = self._bootstraps.get(name)
         is_bootstrapping = before is not None and not before.is_over
+        is_bootstrapping |= self._founders is not None and self._founders.is_founding(name)
         is_down = driver is None or not driver.is_up
         if is_down and count < INCARNATIONS_MAX and not is_bootstrapping:
             self._around.mark("rejoin" if count else "join")
@@ -360,6 +388,8 @@ class World:
         if (bootstrap := self._bootstraps.get(driver.machine.me.name)) is not None:
             bootstrap.is_over = True
         self._around.mark("crash")
+        if self._founders is not None:
+            self._founders.crash(driver.machine.me.name)
         driver.crash()
         self.channels.lose_sent(driver.machine.me)
         for other in self.drivers.values():
@@ -372,8 +402,13 @@ class World:
         driver.happen(PeerLost(dead))
 
     def _arrive(self, source: ProcessId, target: ProcessId, item: Any) -> None:  # noqa: ANN401
-        if target.incarnation:
+        if target in self.drivers:
             self.drivers[target].arrive(source, item)
+        elif target.incarnation:  # it has not begun: what is sent to it waits
+            self._early.setdefault(target, []).append((source, item))
+        elif isinstance(item, FoundingQuestion | FoundingReply):
+            assert self._founders is not None, "somebody founds"
+            self._founders.arrive(target.name, item)
         else:
             self.probes.arrive(target.name, item)
 

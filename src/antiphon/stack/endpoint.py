@@ -65,6 +65,7 @@ from antiphon.stack.inputs import (
     PeerLost,
     PieceLoaded,
     ProbeAnswered,
+    ProbeReceived,
     ReaderAdvanced,
     ReaderLagged,
     RequestAnswered,
@@ -72,6 +73,7 @@ from antiphon.stack.inputs import (
     SendersWaited,
     StateSaved,
     Stopped,
+    TakeOverRequested,
     TimerFired,
     TransactionRequested,
     VoteCast,
@@ -81,9 +83,6 @@ from antiphon.stack.ports import CommitOptions, Ports
 from antiphon.stack.send_queue import SendQueue
 from antiphon.stack.sender import Sender
 from antiphon.stack.settings import Settings
-
-ACKNOWLEDGE_US = 5_000
-"""How long an acknowledgement may wait that nobody has asked for, to serve several letters."""
 
 TICKS_PER_VOTE, VOTE_TICK_US_MIN = 20, 1_000
 """How often a coordinator looks at its watch while it waits for votes; and at most how often."""
@@ -176,7 +175,9 @@ class Endpoint:
         member = self.member
         is_sending = self.queue.waiting or self.flow.are_senders_waiting
         has_news = member.announcer.has_news() or self.flow.is_due
-        is_quiet = member.is_open and member.membership.coordination.is_idle
+        membership = member.membership
+        is_quiet = member.is_open and membership.coordination.is_idle
+        is_quiet = is_quiet and not membership.takeover.is_telling
         return self.is_over or (is_quiet and not is_sending and not has_news)
 
     def cares_for(self, peer: ProcessId) -> bool:
@@ -266,10 +267,11 @@ class Endpoint:
                 work.extend(self.member.leave(now_us))
             case JoinRequested(contact):
                 work.extend(self.member.ask_to_join(contact, now_us))
-            case Stopped(why) if not self.is_over:
-                self._end(why)
+            case TakeOverRequested(step):
+                work.extend(self.member.take_over(step, now_us))
             case _:
                 assert isinstance(changed, Stopped), "nothing else is mapped here"
+                self._end(changed.why)
 
     def _take_runs(self, received: RunsReceived) -> None:
         peer, now_us = received.peer, self._agenda.now_us
@@ -291,7 +293,7 @@ class Endpoint:
     def _take_control(self, received: ControlReceived) -> None:
         peer, message, now_us = received.peer, received.message, self._agenda.now_us
         if isinstance(message, StateChunk | StateTaken):
-            self.member.hear(peer, now_us)
+            self.member.membership.hear(peer, now_us)
             self._agenda.work.extend(self.ports.receive_state(peer, message))
             return
         if isinstance(message, Alive):
@@ -313,6 +315,8 @@ class Endpoint:
                 self._sender.give_up(peer, why)
             case ProbeAnswered(process, said):
                 work.extend(self.member.take_control(process, said, now_us))
+            case ProbeReceived(view_number=view_number):
+                work.extend(self.member.hear_question(view_number, now_us))
             case _:
                 message = f"{type(noted).__name__} is nothing about a peer"
                 raise AssertionError(message)
@@ -352,6 +356,7 @@ class Endpoint:
         SendersWaited: _change,
         ReaderAdvanced: _change,
         LeaveRequested: _change,
+        TakeOverRequested: _change,
         JoinRequested: _change,
         Stopped: _change,
         RunsReceived: _take_runs,
@@ -362,6 +367,7 @@ class Endpoint:
         PeerLost: _note_peer,
         MemberStalled: _note_peer,
         ProbeAnswered: _note_peer,
+        ProbeReceived: _note_peer,
         TimerFired: _take_timer,
     }
 
@@ -388,7 +394,7 @@ class Endpoint:
                 self._do_work()
         if not self.is_over:
             self._expect_peers()
-            self._acknowledge_soon()
+            self._sender.acknowledge_soon()
             commit, agenda = self.ports.commit, self._agenda
             if commit is not None and commit.open_count and not agenda.is_set(VOTES):
                 agenda.set_timer(VOTES, agenda.now_us + self._vote_tick_us)
@@ -476,18 +482,6 @@ class Endpoint:
         queue = self.queue
         dropped = queue.end_incarnation() if self.has_been_member else queue.end_tools()
         self._agenda.done += self.ports.end(why or "this process has left", dropped)
-
-    # What is to happen later.
-
-    def _acknowledge_soon(self) -> None:
-        member, agenda = self.member, self._agenda
-        if member.has_acknowledged:
-            return
-        letters, withhold = member.letters, self.flow.is_behind
-        if member.is_due or letters.may_acknowledge(withhold=withhold):
-            agenda.set_timer(ACKNOWLEDGE, agenda.now_us)
-        elif letters.unacknowledged and (not withhold or any(letters.unacknowledged.values())):
-            agenda.set_timer(ACKNOWLEDGE, agenda.now_us + ACKNOWLEDGE_US)
 
 
 def _is_alive(effect: Effect, to: tuple[ProcessId, ...]) -> bool:

@@ -161,6 +161,15 @@ class LeaveRequested:
 
 @final
 @dataclass(slots=True)
+class TakeOverRequested:
+    """An operator has this process, which is blocked, go on alone, under a new lineage."""
+
+    step: int
+    """By how much the lineage grows: drawn by the driver, from 1 to ``LINEAGE_STEP_MAX``."""
+
+
+@final
+@dataclass(slots=True)
 class JoinRequested:
     """The process asks a member, with which there is a channel, to be taken in."""
 
@@ -249,6 +258,16 @@ class ProbeAnswered:
     said: Out | Standing
 
 
+@final
+@dataclass(slots=True)
+class ProbeReceived:
+    """A process with which this one has or had a session asks how it stands."""
+
+    process: ProcessId
+    view_number: int
+    """The last view that it knows to be agreed on."""
+
+
 # Time.
 
 
@@ -263,7 +282,7 @@ class TimerFired:
 Input = (
     MulticastRequested | LetterRequested | CallRequested | CallAbandoned | RequestAnswered
     | TransactionRequested | VoteCast | StateSaved | PieceLoaded | ReaderLagged | SendersWaited
-    | ReaderAdvanced | LeaveRequested | JoinRequested | Stopped
+    | ReaderAdvanced | LeaveRequested | TakeOverRequested | JoinRequested | Stopped
     | RunsReceived | LetterReceived | ControlReceived | PeerHeard | PeerLost
-    | MemberStalled | PeerFilled | ProbeAnswered | TimerFired
+    | MemberStalled | PeerFilled | ProbeAnswered | ProbeReceived | TimerFired
 )  # fmt: skip

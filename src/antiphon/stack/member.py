@@ -122,10 +122,6 @@ class Member:
         """The members of the current view, by rank; none outside."""
         return self.receiver.members
 
-    def has_member(self, process: ProcessId) -> bool:
-        """Whether a process is in the current view."""
-        return process in self.receiver.ranks
-
     def confirm_receipts(self, now_us: int) -> list[Effect]:
         """Tell the others what was received."""
         if self.membership.latest is not None and not self.membership.is_over:
@@ -216,6 +212,18 @@ class Member:
         self.membership.ask_to_join(contact)
         return self._settled(now_us)
 
+    def take_over(self, step: int, now_us: int) -> list[Effect]:
+        """Go on alone, under a new lineage (``Membership.take_over``)."""
+        self.membership.take_over(step, now_us)
+        effects = self._settled(now_us)
+        self.receiver.forget_past()
+        return effects
+
+    def hear_question(self, view_number: int, now_us: int) -> list[Effect]:
+        """A process asks how this one stands, in a view of this number."""
+        self.membership.ending.hear_question(view_number)
+        return self._settled(now_us)
+
     def gain_state(self, now_us: int) -> list[Effect]:
         """The application has the group's state."""
         self.membership.gain_state(now_us)
@@ -251,10 +259,6 @@ class Member:
         """``peer`` is dead; or, if that is not certain, is given up because it takes nothing."""
         self.membership.lose(peer, now_us, is_certain=is_certain)
         return self._settled(now_us)
-
-    def hear(self, peer: ProcessId, now_us: int) -> None:
-        """Something came from ``peer``: it lives."""
-        self.membership.hear(peer, now_us)
 
     def take_run(
         self, peer: ProcessId, run: Run, now_us: int, *, relayed: bool = False

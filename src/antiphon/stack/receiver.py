@@ -246,6 +246,10 @@ class Receiver:
         self.ranks = {member: place for place, member in enumerate(view.members)}
         self.plain_view = view.number if is_last else 0
 
+    def forget_past(self) -> None:
+        """Keep nothing of earlier views: nobody else is left who may have to leave them."""
+        self._past = Past()
+
     def take_early(self, view: View, view_of: ViewOf) -> None:
         """Take what came too early for this view, in the order in which it came."""
         assert view is self._transition.current, "it has been entered"

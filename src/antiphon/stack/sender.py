@@ -16,10 +16,13 @@ from antiphon.core.runs import PORT_APPLICATION
 from antiphon.stack.agenda import Agenda
 from antiphon.stack.effects import AdmitSenders, GiveUpProcess, SendLetter
 from antiphon.stack.flow_control import FlowControl
-from antiphon.stack.inputs import LetterRequested, MulticastRequested
+from antiphon.stack.inputs import ACKNOWLEDGE, LetterRequested, MulticastRequested
 from antiphon.stack.member import Member
 from antiphon.stack.send_queue import SendQueue, WaitingLetter, WaitingRun
 from antiphon.stack.stalls import Awaited, Stalls
+
+ACKNOWLEDGE_US = 5_000
+"""How long an acknowledgement may wait that nobody has asked for, to serve several letters."""
 
 
 class Sender:
@@ -85,7 +88,7 @@ class Sender:
                 return False
             queue.take()
             self._send_run(item)
-        elif member.has_member(item.to):
+        elif item.to in member.receiver.ranks:
             if not self._may_send(item):
                 return False
             queue.take()
@@ -165,3 +168,14 @@ class Sender:
                 if who != member.me and (who in flow.full or count < sent):
                     found[who, "messages"] = count
         return found
+
+    def acknowledge_soon(self) -> None:
+        """See to it that what others wait for is said, at once or a little later."""
+        member, agenda = self._member, self._agenda
+        if member.has_acknowledged:
+            return
+        letters, withhold = member.letters, self._flow.is_behind
+        if member.is_due or letters.may_acknowledge(withhold=withhold):
+            agenda.set_timer(ACKNOWLEDGE, agenda.now_us)
+        elif letters.unacknowledged and (not withhold or any(letters.unacknowledged.values())):
+            agenda.set_timer(ACKNOWLEDGE, agenda.now_us + ACKNOWLEDGE_US)

@@ -6,11 +6,13 @@ Law: every mistake that can be seen without opening anything is said at once, in
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from antiphon.core.errors import UsageError
 from antiphon.core.ids import GroupName, ProcessId, ViewNumber, check_name
 from antiphon.core.records import MEMBERS_MAX
 from antiphon.core.views import View
+from antiphon.membership.bootstrap import PLACES_MAX
 from antiphon.net.application.checking import (
     check_flags,
     check_members,
@@ -28,16 +30,27 @@ from antiphon.stack.settings import Settings
 _EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - to refuse it
 
 
+class Ways(NamedTuple):
+    """How a process gets into its group."""
+
+    address: Address
+    """Where it listens."""
+    advertised: Address | None = None
+    """Where the others find it, if that is not the same."""
+    founding: View | None = None
+    """The first view, if this process is one of several founding members."""
+    seeds: tuple[str, ...] = ()
+    places: tuple[str, ...] = ()
+    """All places that found the group together, if it does not run: this one included."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
     """How a process is to take part."""
 
     group: str
     me: str
-    address: Address
-    founding: View | None
-    """The first view, if this process is one of several founding members."""
-    seeds: tuple[str, ...]
+    ways: Ways
     settings: Settings
     state: State | None = None
     trace: Path | None = None
@@ -79,30 +92,75 @@ def configure(
     seeds: Sequence[str],
     *,
     insecure: bool,
-) -> tuple[View | None, Address, tuple[str, ...]]:
-    """Return the founding view, the own address and the seeds; refuse what makes no sense."""
+    advertise: str | None = None,
+    found: bool = False,
+) -> Ways:
+    """Return the way in; refuse what makes no sense."""
     check_names(group=group, me=me)
     check_name(group, "group name")
     check_name(me, "member name")
     check_seeds(seeds)
-    if (members is None) == (at is None):
+    check_flags(found=found, insecure=insecure)
+    if at is not None:
+        check_place("at", at)
+    if advertise is not None:
+        check_place("advertise", advertise)
+    if members is not None:
+        if seeds or found or advertise is not None:
+            message = (
+                "founding members need no seeds, nor found or advertise: give members, and at if "
+                "this process listens elsewhere, or at and seeds"
+            )
+            raise UsageError(message)
+        return _among_members(group, me, members, at, insecure=insecure)
+    if at is None:
         message = "give members, with an address for each, or at, the address of this process"
         raise UsageError(message)
-    if members is not None:
-        if seeds:
-            message = "founding members need no seeds: give members, or at and seeds"
-            raise UsageError(message)
-        check_members(members)
-        view, address = founding_view(group, me, members)
-        known = {member.name: parse_address(member.address) for member in view.members}
-        check_insecure(known, insecure=insecure)
-        return view, address, ()
-    assert at is not None, "one of the two is given"
-    check_place("at", at)
+    return _by_seeds(me, at, seeds, insecure=insecure, advertise=advertise, found=found)
+
+
+def _by_seeds(
+    me: str, at: str, seeds: Sequence[str], *, insecure: bool, advertise: str | None, found: bool
+) -> Ways:
     address = parse_address(at, port_min=0)
+    advertised = parse_address(advertise) if advertise is not None else None
     places = {f"seed {seed}": parse_address(seed) for seed in seeds}
     check_insecure({me: address} | places, insecure=insecure)
-    if address.host in _EVERYWHERE:
-        message = f"the others cannot reach {address}: give an address of this machine"
+    if (advertised or address).host in _EVERYWHERE:
+        message = (
+            f"the others cannot reach {advertised or address}: give an address of this machine, or "
+            "advertise one"
+        )
         raise UsageError(message)
-    return None, address, tuple(map(str, places.values()))
+    if advertised is not None:
+        check_insecure({me: advertised}, insecure=insecure)
+    known = tuple(dict.fromkeys(map(str, places.values())))
+    if not found:
+        return Ways(address, advertised, seeds=known)
+    here = str(advertised or address)
+    _check_founders(here, known)
+    return Ways(address, advertised, seeds=tuple(one for one in known if one != here), places=known)
+
+
+def _among_members(
+    group: str, me: str, members: Mapping[str, str], at: str | None, *, insecure: bool
+) -> Ways:
+    check_members(members)
+    view, advertised = founding_view(group, me, members)
+    known = {member.name: parse_address(member.address) for member in view.members}
+    address = parse_address(at) if at is not None else advertised
+    check_insecure(known | {f"{me} itself": address}, insecure=insecure)
+    return Ways(address, advertised, view)
+
+
+def _check_founders(here: str, places: tuple[str, ...]) -> None:
+    """Refuse a list of places that cannot found a group together."""
+    if here not in places:
+        message = (
+            f"found=True founds the group together with all seeds, and {here} is none of them: "
+            "give the same seeds everywhere, with the address of every founder"
+        )
+        raise UsageError(message)
+    if len(places) > PLACES_MAX:
+        message = f"at most {PLACES_MAX} places found a group together, not {len(places)}"
+        raise UsageError(message)

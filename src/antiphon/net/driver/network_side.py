@@ -8,7 +8,7 @@ arrives, read by read, is a sign of life of its sender.
 import logging
 from typing import Protocol
 
-from antiphon.core.control import JoinRequest, Out, Standing
+from antiphon.core.control import FoundingAnswer, JoinRequest, Out, Situation, Standing
 from antiphon.core.errors import PeerError
 from antiphon.core.frames import Control, Frame, Post, Relay, Runs
 from antiphon.core.handshake import Handshake
@@ -41,6 +41,7 @@ from antiphon.stack.inputs import (
     PeerHeard,
     PeerLost,
     ProbeAnswered,
+    ProbeReceived,
     RunsReceived,
 )
 
@@ -130,8 +131,12 @@ class NetworkSide:
             is_founding=self.is_founding, is_asking=is_asking,
         )  # fmt: skip
 
-    def answer(self, asker: Handshake, *, has_channel: bool) -> Out | Standing | None:
+    def answer(
+        self, asker: Handshake, *, has_channel: bool
+    ) -> Out | Standing | FoundingAnswer | None:
         """Return what to tell who asks, beside the handshake; nothing to founding members."""
+        if asker.question and (vote := self._process.on_vote(asker.question)) is not None:
+            return vote
         endpoint = self._owner.endpoint
         if endpoint is None or asker.founding or asker.process == self.process:
             return None
@@ -250,6 +255,15 @@ class NetworkSide:
         self._application.flush()
         self._owner.give(PeerLost(peer.process))
         self._process.on_room()
+
+    def on_probed(self, process: ProcessId, view_number: int) -> None:
+        """A process that shows the secret of its session asks, in a view of this number."""
+        if not self._owner.is_over:
+            self._owner.give(ProbeReceived(process, view_number))
+
+    def serve_operator(self, order: str, number: int, who: str) -> Situation:
+        """Pass it on."""
+        return self._process.on_operator(order, number, who)
 
     def on_said(self, process: ProcessId, said: Out | Standing) -> None:
         """Who was asked says that this process is no member any more, or how it stands."""

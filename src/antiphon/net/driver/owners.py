@@ -6,6 +6,7 @@ Law: what concerns the process as a whole goes to ``DriverOwner``, what concerns
 
 from typing import Protocol
 
+from antiphon.core.control import FoundingAnswer, Situation
 from antiphon.core.ids import ProcessId
 from antiphon.core.runs import Run
 from antiphon.core.views import View
@@ -22,6 +23,12 @@ class DriverOwner(Protocol):
 
     def on_answer(self, peer: Peer, answer: Answer) -> bool:
         """While founding: take what was found at a member's address; False to try no further."""
+
+    def on_vote(self, question: bytes) -> FoundingAnswer | None:
+        """Vote on who founds the group, if this process has a vote."""
+
+    def on_operator(self, order: str, number: int, who: str) -> Situation:
+        """Do what an operator orders; return how this process stands then."""
 
     def on_over(self, end: LeaveGroup) -> None:
         """The incarnation has ended: it left (no ``end.why``), was excluded, or not taken in."""

@@ -272,6 +272,19 @@ class Group:
             self._local.config.settings.check(order, uniform=False)
         return await self._local.calling.call(request, _wanted(replies), timeout_s, order)
 
+    async def take_over(self) -> View:
+        """Go on alone, though the majority is missing: if that is gone for good, and only then.
+
+        For a group that is blocked: ``view.primary`` is False, ``view.missing`` names the others.
+        This process alone makes the next view, of a new lineage, and takes others in again, with
+        its state. Members that live after all are out as soon as they hear of it, whatever they
+        did meanwhile. docs/lost-majority.md says when that is safe, and what is lost.
+
+        Returns the new view. Raises :class:`UsageError` if this process is not blocked, or has not
+        got the group's state.
+        """
+        return await self._local.process.take_over("its own program")
+
     def answer_calls(self, handler: Handler) -> None:
         """Have ``handler`` answer the calls of others, where the stream's reader comes to them.
 

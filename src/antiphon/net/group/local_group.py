@@ -43,6 +43,7 @@ from antiphon.stack.effects import (
     SaveState,
     StateLost,
 )
+from antiphon.stack.endpoint import Endpoint
 from antiphon.stack.inputs import Input
 from antiphon.stack.member import Member
 from antiphon.stack.ports import CommitOptions
@@ -58,7 +59,7 @@ class GroupProcess(Protocol):
     """What a group needs of the process that takes part in it."""
 
     address: Address
-    """Where it listens."""
+    """Where the others find it."""
     notifier: Notifier
     ending: LeaveGroup
     """How the current incarnation ended, if it has."""
@@ -72,6 +73,9 @@ class GroupProcess(Protocol):
 
     async def stop(self) -> None:
         """Send what is pending, leave the group, and close."""
+
+    async def take_over(self, who: str) -> View:
+        """Have this process go on alone, at the order of ``who``."""
 
 
 class CommitTool(Protocol):
@@ -160,6 +164,11 @@ class LocalGroup:
     def member(self) -> Member | None:
         """Views and orders of the current incarnation, to look into."""
         return self._driver.member if self._driver is not None else None
+
+    @property
+    def endpoint(self) -> Endpoint | None:
+        """The machine of the current incarnation."""
+        return self._driver.endpoint if self._driver is not None else None
 
     def member_named(self, name: str) -> ProcessId:
         """Return the member of the current view with this name."""
@@ -294,7 +303,7 @@ class LocalGroup:
         self.view = as_event(view)
         self.sending.begin_incarnation()
         self.stream.append_event(self.view)
-        endpoint = self.driver.endpoint
+        endpoint = self.endpoint
         if self._committer is not None and endpoint is not None:
             commit = endpoint.ports.commit
             assert commit is not None, "the machine was made with it"
@@ -332,7 +341,10 @@ class LocalGroup:
         else:
             self.view = as_blocked(latest, self.view.number, reachable)
             said = say_blocked(self.view)
-            _log.warning("%s is blocked in group %s: %s", self.name, self.group_name, said)
+            how = f"antiphon takeover {self.process.address} --group {self.group_name}"
+            _log.warning(
+                "%s is blocked in group %s: %s (%s)", self.name, self.group_name, said, how
+            )
         self.stream.append_event(self.view)
         self.flush()
         self.notifier.notify()

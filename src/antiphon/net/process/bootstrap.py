@@ -1,7 +1,9 @@
 """Bootstrap: founding a group with others or alone, joining it, coming back to it.
 
-Law: whoever has entered is in a view. Founding members wait until all of them are connected; if
-one of them finds that the group is running without it, it joins, as a new incarnation of its name.
+Law: whoever has entered is in a view. Founding members wait until all of them are connected, or,
+after a while, more than half of them; if one of them finds that the group is running without it, it
+joins, as a new incarnation of its name. Who founds by a list of places does what the machine says
+(``membership.bootstrap``). What is awaited is logged, after a second and then seldom.
 A joiner does what its search says (``membership.entrance``): it asks those it knows, then a member
 to be taken in, until it is, or is refused for good. What keeps somebody out is said in a sentence.
 """
@@ -9,7 +11,6 @@ to be taken in, until it is, or is refused for good. What keeps somebody out is 
 import asyncio
 import logging
 from contextlib import suppress
-from typing import Protocol
 
 from antiphon.core.control import Out, Standing
 from antiphon.core.errors import (
@@ -21,48 +22,21 @@ from antiphon.core.errors import (
 from antiphon.core.frames import encode_hello
 from antiphon.core.ids import GroupName, ProcessId, ViewNumber
 from antiphon.core.views import View
+from antiphon.membership.bootstrap import RollCall
 from antiphon.membership.entrance import Found, GiveUp, Inquire, Knock, Search
-from antiphon.net.application.config import Config
+from antiphon.net.application.config import Ways
 from antiphon.net.driver.driver import Driver
-from antiphon.net.group.local_group import LocalGroup
+from antiphon.net.process.founding import LOOK_S, FoundingByPlaces, Waiting, until_notified
+from antiphon.net.process.owner import BootstrapOwner
 from antiphon.net.session.identity import Identity
 from antiphon.net.session.listener import GIVEN_OTHERS
 from antiphon.net.session.peer import Peer, PeerLink
 from antiphon.net.session.probe import Answer, HungUpError, probe
-from antiphon.net.stream.notifier import Notifier
-from antiphon.net.transport.address import Address
-from antiphon.stack.effects import LeaveGroup
 
 ASK_S = 5.0
 """How long a place may take to answer; it may be asked again before."""
 
 _log = logging.getLogger("antiphon")
-
-
-class BootstrapOwner(Protocol):
-    """What a bootstrap needs of its process."""
-
-    config: Config
-    address: Address
-    """Where it listens."""
-    notifier: Notifier
-    ending: LeaveGroup
-    """How the current incarnation ended, if it has."""
-    local_group: LocalGroup
-    """What it enters."""
-
-    @property
-    def turned_away(self) -> str | None:
-        """Why somebody was turned away for being given another group."""
-
-    def identity(self, process: ProcessId, start: int, founding: View | None) -> Identity:
-        """Return who this process is in one incarnation."""
-
-    def begin_incarnation(self, process: ProcessId, start: int, *, founding: View | None) -> Driver:
-        """Begin an incarnation, which whoever connects from now on comes to see."""
-
-    async def end_incarnation(self, detail: str) -> None:
-        """End the current incarnation, and stay for another one."""
 
 
 class Bootstrap:
@@ -84,14 +58,31 @@ class Bootstrap:
         self._asked_over: PeerLink | None = None
         self._asking: dict[asyncio.Task[None], None] = {}
 
+    async def enter(self, ways: Ways) -> None:
+        """Enter by the way that was chosen."""
+        if ways.founding is not None:
+            await self.found(ways.founding)
+        elif ways.places:
+            if not await FoundingByPlaces(self._node, ways.places, self._connect_s).found():
+                await self.join(list(ways.seeds))
+        elif ways.seeds:
+            await self.join(list(ways.seeds))
+        else:
+            await self.found_alone()
+
     async def found(self, view: View) -> None:
         """Found the group with the other members of ``view``, or join it if it is running."""
         me = next(member for member in view.members if member.name == self._config.me)
         driver = self._node.begin_incarnation(me, self._draw_start(), founding=view)
         driver.open()
+        patience_us = min(self._config.settings.timing.timeout_us, int(self._connect_s * 5e5))
+        waiting = Waiting(self._config.me, self._config.group, self._now_us)
+        roll_call = RollCall(len(view.members), patience_us, self._now_us())
         try:
             async with asyncio.timeout(self._connect_s):
-                await self._node.notifier.until(lambda: self._is_settled(driver))
+                while not self._is_settled(driver, roll_call):
+                    waiting.tell(self._say_absent(driver))
+                    await until_notified(self._node.notifier, LOOK_S)
         except TimeoutError:
             raise UsageError(self._say_missing(driver)) from None
         if self._refusal is not None:
@@ -101,6 +92,8 @@ class Bootstrap:
             others = [member.address for member in view.members if member != me]
             await self.join(others)
         elif driver.endpoint is None:
+            if absent := self._say_absent(driver):
+                _log.warning("%s founds group %s without them: %s", me, view.group, absent)
             driver.begin()
 
     async def found_alone(self) -> None:
@@ -110,10 +103,18 @@ class Bootstrap:
         view = View(GroupName(self._config.group), ViewNumber(1), (me,))
         self._node.begin_incarnation(me, start, founding=view).begin()
 
-    def _is_settled(self, driver: Driver) -> bool:
+    def _is_settled(self, driver: Driver, roll_call: RollCall) -> bool:
         if driver.is_over:
             self._refusal = self._node.ending.why
-        return self._refusal is not None or self._is_running_without_us or not self._missing(driver)
+        if self._refusal is not None or self._is_running_without_us or driver.endpoint is not None:
+            return True
+        present = 1 + len(driver.mesh.peers) - len(self._missing(driver))
+        return roll_call.may_begin(present, self._now_us())
+
+    def _say_absent(self, driver: Driver) -> str:
+        return ", ".join(
+            f"{one.process.name} at {one.process.address}" for one in self._missing(driver)
+        )
 
     @staticmethod
     def _missing(driver: Driver) -> list[Peer]:
@@ -198,8 +199,9 @@ class Bootstrap:
     async def _come_back(self, driver: Driver) -> None:
         config = self._config
         known = [*(driver.latest.members if driver.latest is not None else ())]
-        known += config.founding.members if config.founding is not None else ()
-        places = list(dict.fromkeys([*(who.address for who in known), *config.seeds]))
+        founding = config.ways.founding
+        known += founding.members if founding is not None else ()
+        places = list(dict.fromkeys([*(who.address for who in known), *config.ways.seeds]))
         last_number = driver.process.incarnation
         coming = asyncio.ensure_future(self._enter(places, last_number))
         try:

@@ -26,6 +26,8 @@ def join(
     members: Mapping[str, str] | None = None,
     at: str | None = None,
     seeds: Sequence[str] = (),
+    found: bool = False,
+    advertise: str | None = None,
     state: State | None = None,
     trace: str | PathLike[str] | None = None,
     flush: str = "view-atomic",
@@ -40,11 +42,21 @@ def join(
 
     ``group`` is the group's name; ``me`` is the name of this process, which no other member has.
 
-    Three ways in. With ``members``, which maps the name of every founding member to its
-    ``host:port``, all of them found the group together; all must be given the same. With ``at``,
-    the process's own ``host:port``, it founds a group of one. With ``at`` and ``seeds``, addresses
-    of some members, it joins a running group. A founding member that is started again while the
-    group runs joins it too, as a new incarnation of its name.
+    Four ways in. With ``at``, the process's own ``host:port``, it founds a group of one. With
+    ``at`` and ``seeds``, addresses of some members, it joins a running group. With ``found=True``
+    as well, it joins the group if that runs, and else founds it with the others: ``seeds`` then
+    lists the addresses of all likely members, its own included, and all are given the same list.
+    More than half must be there; started together or one by one, they found one group. With
+    ``members``, which maps the name of every founding member to its ``host:port``, all of them
+    found the group together, or more than half if the rest does not come in time; all must be
+    given the same. Who comes later joins, as does a founding member that is started again while
+    the group runs, as a new incarnation of its name. (Nothing is kept on disk: if so many founders
+    are started again that they are a majority with those who never were, and none of them reaches
+    the group that still runs elsewhere, they found another one.)
+
+    ``advertise`` is where the others find this process, as ``host:port``, if that is not where it
+    listens: ``at="0.0.0.0:7001", advertise="host-7:7001"``. With ``members``, that is what is
+    advertised, and ``at`` says where to listen if it is elsewhere.
 
     Until it is a member, entering takes at most ``connect_s`` seconds. Leaving sends everything
     that was multicast and takes part in the group until the others have agreed to a view without
@@ -65,7 +77,8 @@ def join(
     authenticated yet.
     """
     return make_node(
-        group, me, members=members, at=at, seeds=seeds, state=state, trace=trace, flush=flush,
+        group, me, members=members, at=at, seeds=seeds, found=found, advertise=advertise,
+        state=state, trace=trace, flush=flush,
         token=token, timing=timing, rejoin=rejoin, connect_s=connect_s, drain_s=drain_s,
         insecure=insecure,
     ).group  # fmt: skip
@@ -78,6 +91,8 @@ def make_node(
     members: Mapping[str, str] | None = None,
     at: str | None = None,
     seeds: Sequence[str] = (),
+    found: bool = False,
+    advertise: str | None = None,
     trace: str | PathLike[str] | None = None,
     flush: str = "view-atomic",
     token: str = "follow",  # noqa: S107 - no secret
@@ -90,7 +105,9 @@ def make_node(
     check_words(flush=flush, token=token)
     check_timing(timing)
     check_trace(trace)
-    founding, address, known = configure(group, me, members, at, seeds, insecure=insecure)
+    ways = configure(
+        group, me, members, at, seeds, insecure=insecure, advertise=advertise, found=found
+    )
     settings = Settings(
         flush=flush, timing=timing if timing is not None else Timing(), token=token,
         limits=limits if limits is not None else Limits(),
@@ -98,7 +115,7 @@ def make_node(
     environment = current_environment()
     check_needs(environment.transport)
     config = Config(
-        group=group, me=me, address=address, founding=founding, seeds=known, settings=settings,
+        group=group, me=me, ways=ways, settings=settings,
         trace=Path(trace) / "events" if trace is not None else None, insecure=insecure,
         environment=environment, **others,
     )  # fmt: skip

@@ -11,18 +11,22 @@ import asyncio
 import logging
 from contextlib import suppress
 
+from antiphon.core.control import FoundingAnswer, FoundingQuestion, Situation, decode_message
 from antiphon.core.errors import AntiphonError, ExcludedError, StateError, UsageError
 from antiphon.core.ids import ProcessId
 from antiphon.core.views import View as AgreedView
+from antiphon.membership.bootstrap import Founding
 from antiphon.net.application.config import Config
 from antiphon.net.driver.driver import Driver
 from antiphon.net.group.group import Group
 from antiphon.net.group.local_group import LocalGroup
 from antiphon.net.process.bootstrap import Bootstrap
+from antiphon.net.process.override import serve, take_over
 from antiphon.net.session.identity import Identity
 from antiphon.net.session.listener import Listener
 from antiphon.net.session.peer import Peer
 from antiphon.net.session.probe import Answer
+from antiphon.net.stream.events import View
 from antiphon.net.stream.notifier import Notifier
 from antiphon.stack.effects import LeaveGroup
 from antiphon.trace.schema import LEFT
@@ -36,8 +40,10 @@ class Node:
     def __init__(self, config: Config) -> None:
         """Describe how to take part; nothing happens before :meth:`start`."""
         self.config = config
-        self.address = config.address
-        """Where it listens."""
+        self.address = config.ways.address
+        """Where the others find this process."""
+        self.founding: Founding | None = None
+        """Its vote on who founds the group, where that was to be decided."""
         self.notifier = Notifier()
         """For everybody who waits for something of this process."""
         self.ending = LeaveGroup("")
@@ -84,14 +90,11 @@ class Node:
         self.local_group.is_started = True
         config = self.config
         try:
-            self.address = await self._listener.open(config.address, config.me)
+            ways = config.ways
+            bound = await self._listener.open(ways.address, config.me)
+            self.address = ways.advertised or bound
             self._bootstrap = Bootstrap(self, config.connect_s)
-            if config.founding is not None:
-                await self._bootstrap.found(config.founding)
-            elif config.seeds:
-                await self._bootstrap.join(list(config.seeds))
-            else:
-                await self._bootstrap.found_alone()
+            await self._bootstrap.enter(ways)
             await self.local_group.wait_for_state()
         except BaseException as error:
             with suppress(AntiphonError):
@@ -181,7 +184,24 @@ class Node:
             self.local_group.end_stream(None)
             self.notifier.notify()
 
+    async def take_over(self, who: str) -> View:
+        """Have this process go on alone, at the order of ``who``."""
+        return await take_over(self.local_group, who, self.config.environment)
+
     # What the driver calls.
+
+    def on_vote(self, question: bytes) -> FoundingAnswer | None:
+        """Vote on who founds the group, if this process has a vote."""
+        founding = self.founding
+        asked = decode_message(question) if founding is not None else None
+        if founding is None or not isinstance(asked, FoundingQuestion):
+            return None
+        self.notifier.notify()
+        return founding.answer(asked)
+
+    def on_operator(self, order: str, number: int, who: str) -> Situation:
+        """Do what an operator orders, of who is blocked in view ``number``."""
+        return serve(self.local_group, order, number, who, self.config.environment)
 
     def on_room(self) -> None:
         """A connection has come or gone, or time has passed: whoever waits may look again."""

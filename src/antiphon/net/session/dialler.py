@@ -168,12 +168,13 @@ class Dialler:
         except (OSError, PeerError) as error:
             _log.info("%s could not ask for %s: %s", owner.process, process, error)
             return
-        if answer.domain != owner.domain or answer.said is None or not is_its:
+        said = answer.said
+        if answer.domain != owner.domain or not isinstance(said, Out | Standing) or not is_its:
             return
         # A later incarnation shows the secret too, and knows if the group has gone on without us.
         is_it = peer is not None and is_same(peer, answer.handshake)
-        if is_it or isinstance(answer.said, Out):
-            owner.on_said(process, answer.said)
+        if is_it or isinstance(said, Out):
+            owner.on_said(process, said)
 
     def restore(self, process: ProcessId) -> None:
         """Take the session with a peer up again that was given up for a stall."""

@@ -16,7 +16,7 @@ import logging
 from collections import Counter
 from typing import Protocol
 
-from antiphon.core.control import Out, Standing
+from antiphon.core.control import FoundingAnswer, Out, Situation, Standing
 from antiphon.core.errors import PeerError, UsageError
 from antiphon.core.frames import Frame, Hello, encode_control, encode_hello
 from antiphon.core.handshake import Handshake
@@ -69,8 +69,16 @@ class Host(Protocol):
     def handshake(self, other: ProcessId) -> Handshake:
         """Return what to say to ``other``."""
 
-    def answer(self, asker: Handshake, *, has_channel: bool) -> Out | Standing | None:
+    def answer(
+        self, asker: Handshake, *, has_channel: bool
+    ) -> Out | Standing | FoundingAnswer | None:
         """Return what to tell who asks, beside the handshake."""
+
+    def on_probed(self, process: ProcessId, view_number: int) -> None:
+        """A process that shows the secret of its session asks, in a view of this number."""
+
+    def serve_operator(self, order: str, number: int, who: str) -> Situation:
+        """Do what an operator orders; return how this process stands then."""
 
 
 class Listener:
@@ -142,6 +150,13 @@ class Listener:
         if link in self._confirming:
             message = "a peer goes on before it is answered"
             raise PeerError(message)
+        if handshake.order:
+            self._serve_operator(link, host, handshake)
+        else:
+            self._receive(link, host, hello)
+
+    def _receive(self, link: PeerLink, host: Host, hello: Hello) -> None:
+        handshake = hello.handshake
         peer = host.mesh.peers.get(handshake.process)
         if hello.domain != host.domain:
             self._answer(link, host, handshake)
@@ -241,6 +256,15 @@ class Listener:
             return f"{name} is no member"
         return None
 
+    def _serve_operator(self, link: PeerLink, host: Host, handshake: Handshake) -> None:
+        """Tell an operator on this machine how this process stands, or do what it orders."""
+        self._answer(link, host, handshake)
+        if handshake.group == host.identity.group and (self._insecure or link.is_from_here):
+            who = f"{handshake.process.name} at {link.remote_host}"
+            said = host.serve_operator(handshake.order, handshake.view, who)
+            link.write_frame(encode_control(host.domain, said))
+        link.drop(_ANSWERED)
+
     def _answer_asker(
         self, link: PeerLink, host: Host, handshake: Handshake, peer: Peer | None
     ) -> None:
@@ -251,7 +275,11 @@ class Listener:
         if said is not None and not is_other_start:
             link.write_frame(encode_control(host.domain, said))
         link.drop(_ANSWERED)
-        if peer is None or host.is_founding:
+        if host.is_founding:
+            return
+        if host.mesh.credentials.shown(handshake, peer):
+            host.on_probed(handshake.process, handshake.view)
+        if peer is None:
             return
         if is_other_start:
             host.mesh.check(peer)

@@ -10,7 +10,7 @@ import struct
 from contextlib import suppress
 from typing import NamedTuple
 
-from antiphon.core.control import Out, Standing
+from antiphon.core.control import FoundingAnswer, Out, Situation, Standing
 from antiphon.core.errors import PeerError, UsageError
 from antiphon.core.frames import Control, Hello, decode_frame
 from antiphon.core.handshake import Handshake
@@ -33,7 +33,7 @@ class Answer(NamedTuple):
 
     domain: int
     handshake: Handshake
-    said: Out | Standing | None
+    said: Out | Standing | Situation | FoundingAnswer | None
     """If the asker is no member any more: that; of a member: how it stands itself."""
 
 
@@ -71,10 +71,12 @@ async def _answer(reader: asyncio.StreamReader) -> Answer:
     if not isinstance(hello, Hello):
         message = "it answers with something that is no handshake"
         raise PeerError(message)
-    said: Out | Standing | None = None
+    said: Out | Standing | Situation | FoundingAnswer | None = None
     with suppress(asyncio.IncompleteReadError, PeerError, ConnectionError):
         more = decode_frame(await _frame(reader, _STANDING_BYTES_MAX))
-        if isinstance(more, Control) and isinstance(more.message, Out | Standing):
+        if isinstance(more, Control) and isinstance(
+            more.message, Out | Standing | Situation | FoundingAnswer
+        ):
             said = more.message
     return Answer(hello.domain, hello.handshake, said)
 

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from antiphon.core.ids import ProcessId
 from antiphon.core.views import View as AgreedView
+from antiphon.core.views import lineage_of
 from antiphon.net.stream.request import Request
 
 
@@ -38,7 +39,9 @@ class Batch(NamedTuple):
 class View(NamedTuple):
     """Who is in the group, from here on in the stream.
 
-    - ``number``: views are numbered from 1; the same number is the same view at every member.
+    - ``number``: views are numbered from 1; the same number is the same view at every member. After
+      a take-over (``group.take_over``) numbers go on far above all that were before.
+    - ``lineage``: 0, or that of the last take-over: which line of views this one belongs to.
     - ``members``: names in order of seniority; where the group is blocked (see ``primary``), those
       that can still be reached.
     - ``joined``, ``left``, ``failed``: who was not in the view before and is in this one, who was
@@ -59,6 +62,11 @@ class View(NamedTuple):
     failed: tuple[str, ...] = ()
     primary: bool = True
     missing: tuple[str, ...] = ()
+
+    @property
+    def lineage(self) -> int:
+        """Which line of views this one belongs to; a take-over begins another one."""
+        return lineage_of(self.number)
 
 
 def as_event(view: AgreedView) -> View:
@@ -84,7 +92,8 @@ def say_blocked(view: View) -> str:
     """Say of a blocked view why the group cannot go on, and when it does."""
     return (
         f"of the group's last view it reaches only {', '.join(view.members)} and not "
-        f"{', '.join(view.missing)}, and the group goes on only with a majority of that view"
+        f"{', '.join(view.missing)}, and the group goes on only with a majority of that view, or "
+        "if an operator, knowing that they are gone for good, has this process take over"
     )
 
 

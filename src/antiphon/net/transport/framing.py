@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from antiphon.core.errors import PeerError
 from antiphon.core.frames import FRAME_BYTES_MAX
+from antiphon.core.handshake import QUESTION_BYTES_MAX
 
 _READ_BYTES = 128 * 1024
 """A good read: with less room than this, what is kept moves to the front of the buffer."""
@@ -20,7 +21,7 @@ BUFFER_BYTES = 1024 * 1024
 
 Members get it; everybody else one of the largest frame that it may send."""
 
-HANDSHAKE_BYTES_MAX = 512
+HANDSHAKE_BYTES_MAX = QUESTION_BYTES_MAX + 512
 """Until a peer has said who it is, it gets no more room than a handshake needs."""
 
 GUEST_BYTES_MAX = 8 * 1024

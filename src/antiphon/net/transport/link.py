@@ -14,6 +14,7 @@ from typing import Generic, Protocol, TypeVar, cast
 
 from antiphon.core.errors import PeerError
 from antiphon.core.frames import Frame, Hello, decode_frame, has_other_version
+from antiphon.net.transport.address import Address
 from antiphon.net.transport.framing import FrameBuffer, with_length
 from antiphon.net.transport.slow_link import SlowLink
 
@@ -158,6 +159,11 @@ class Link(asyncio.BufferedProtocol, Generic[Peer]):
         """Where the other side is, as the system says; empty if there is no connection."""
         peername = self._transport.get_extra_info("peername") if self._transport else None
         return str(peername[0]) if peername else ""
+
+    @property
+    def is_from_here(self) -> bool:
+        """Whether the other side is on this machine."""
+        return bool(self.remote_host) and Address(self.remote_host, 0).is_loopback
 
     def receive_guest(self) -> None:
         """The handshake was accepted, of a process that is in no view: take small frames."""

@@ -57,7 +57,7 @@ def _fault(survey: Survey, row: ViewRow, *, is_last: bool) -> What | None:
     before = views.before(row)
     if row.members != views.reference(row).members:
         return What.OTHER_MEMBERS
-    if before is not None and row.view != before.view + 1:
+    if before is not None and row.view != before.view + 1 and not views.is_takeover(before, row):
         return What.OUT_OF_TURN
     record = survey.records[row.run][row.process]
     is_cut_off = not record.is_whole and not record.last.is_stopped

@@ -17,10 +17,12 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from antiphon.pipeline.ingest.ballots import BALLOT_LINES, Ballot
+from antiphon.core.views import lineage_of
+from antiphon.pipeline.ingest.ballots import BALLOT_LINES, Ballot, Pile
 from antiphon.pipeline.ingest.chunks import column, numbers, unpacked
 from antiphon.pipeline.ingest.loading import Trace
 from antiphon.pipeline.ingest.reading import Report
+from antiphon.pipeline.survey.views import Views
 from antiphon.trace.verdict import EXAMPLES_MAX
 
 _TRANSACTION = ["box", "initiator", "number"]
@@ -73,17 +75,23 @@ class _Boxes:
 
     def __init__(self, reports: Sequence[Report]) -> None:
         piles = [pile for report in reports for pile in report.piles]
-        self.keys = sorted({(pile.run, pile.group) for pile in piles})
+        views = Views(reports)
+        self.keys = sorted({(pile.run, pile.group, pile.lineage) for pile in piles})
         self.names = sorted({name for pile in piles for name in (pile.process, pile.initiator)})
         boxes = {key: number for number, key in enumerate(self.keys)}
         ranks = {name: rank for rank, name in enumerate(self.names)}
         self.tables = {
             report.number: np.array(
                 [
-                    (boxes[pile.run, pile.group], ranks[pile.initiator], ranks[pile.process])
+                    (
+                        boxes[pile.run, pile.group, pile.lineage],
+                        ranks[pile.initiator],
+                        ranks[pile.process],
+                        *_left_alone(views, pile),
+                    )
                     for pile in report.piles
                 ],
-                dtype=np.int32,
+                dtype=np.int64,
             ).T
             for report in reports
             if report.piles
@@ -93,6 +101,17 @@ class _Boxes:
         """Return a row of Spark's, with names."""
         process, position, what, segment, line = (values[name] for name in _ROW)
         return BallotRow(self.names[process], position, Ballot(what), segment, line)
+
+
+def _left_alone(views: Views, pile: Pile) -> tuple[int, int]:
+    """Return from where to where a process was in the view that it left by taking over.
+
+    What it decided there is of neither lineage: it knew it alone.
+    """
+    for before, row in views.takeovers.get((pile.run, pile.group, pile.process), []):
+        if lineage_of(before.view) == pile.lineage:
+            return before.position, row.position
+    return 0, -1
 
 
 def judge_decisions(trace: Trace) -> dict[str, Outcome]:
@@ -111,7 +130,7 @@ def judge_decisions(trace: Trace) -> dict[str, Outcome]:
     if contested.isEmpty():
         return outcomes
     for row in _wrong(ballots, contested).toArrow().to_pylist():
-        run, group = boxes.keys[row["box"]]
+        run, group, _ = boxes.keys[row["box"]]
         outcome = outcomes[run]
         outcome.count += row["count"]
         outcome.examples += [
@@ -135,11 +154,14 @@ def _unpack(
         packs = unpacked(batch, "ballots", len(BALLOT_LINES))
         for segment, rows in zip(numbers(batch, "segment").tolist(), packs, strict=True):
             pile, number, what, position, line = rows
-            box, initiator, process = tables[segment][:, pile]
+            box, initiator, process, begin, end = tables[segment][:, pile]
             columns: list[np.ndarray[Any, Any]] = [
-                box, initiator, number, process, position, what,
+                box.astype(np.int32), initiator.astype(np.int32), number,
+                process.astype(np.int32), position, what,
                 np.full(len(pile), segment, dtype=np.int32), line,
             ]  # fmt: skip
+            is_judged = (position < begin) | (position > end)
+            columns = [each[is_judged] for each in columns]
             yield pa.RecordBatch.from_arrays(
                 [column(np.ascontiguousarray(each)) for each in columns], names=list(_TYPES)
             )

@@ -1,8 +1,9 @@
 """Votes and decisions, turned into numbers where a task reads them.
 
 Law: as in ``reading``: names are left behind. All votes and decisions of a process about the
-transactions that one initiator began in a group are a pile; a file's piles are numbered, its rows
-say which they belong to, and the report says who that is. The lines of a packed matrix:
+transactions that one initiator began in a group, in one lineage of its views, are a pile; a file's
+piles are numbered, its rows say which they belong to, and the report says who that is. The lines of
+a packed matrix:
 
     pile      number of the pile in the file
     number    the transaction
@@ -16,6 +17,7 @@ from enum import IntEnum
 
 import msgspec
 
+from antiphon.core.views import lineage_of
 from antiphon.pipeline.ingest.position import row_position
 from antiphon.trace.schema import ABORT, COMMIT, NO, YES, Event
 
@@ -46,6 +48,7 @@ class Pile(msgspec.Struct):
     number: int
     run: str
     group: str
+    lineage: int
     process: str
     initiator: str
     has_decision: bool = False
@@ -56,7 +59,7 @@ class Ballots:
 
     def __init__(self) -> None:
         """Begin with none."""
-        self.piles: dict[tuple[str, str, str, str], Pile] = {}
+        self.piles: dict[tuple[str, str, int, str, str], Pile] = {}
         self._pack = [array("q") for _ in BALLOT_LINES]
 
     def __len__(self) -> int:
@@ -65,7 +68,7 @@ class Ballots:
 
     def add(self, run: str, event: Event, line: int) -> None:
         """Take a row."""
-        key = (run, event.group, event.process, event.sender)
+        key = (run, event.group, lineage_of(event.view), event.process, event.sender)
         pile = self.piles.get(key)
         if pile is None:
             pile = self.piles[key] = Pile(len(self.piles), *key)

@@ -37,6 +37,6 @@ class Layout(NamedTuple):
     movers: list[int]
     """Ranks of members that went on from this view to the next."""
     is_whole: list[bool]
-    """By rank."""
+    """By rank: whether its messages must arrive."""
     is_bound: list[bool]
     """By rank: whether it owes its own messages, and total order, for it is whole, or went on."""

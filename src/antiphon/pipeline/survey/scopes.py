@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from antiphon.core.views import lineage_of
 from antiphon.pipeline.ingest.position import NEVER, STRIDE
 from antiphon.pipeline.ingest.reading import RecordPart, Report, ScopeKey, Strand
 from antiphon.pipeline.survey.grain import Grain
@@ -68,6 +69,14 @@ class Part:
     is_left_behind: bool = False
     """Whether it has a view row of the next view."""
     is_whole: bool = False
+    has_taken_over: bool = False
+    """Whether it left this view, or one before it of the same lineage, by taking over; or was
+    in views of other lineages only."""
+
+    @property
+    def is_held(self) -> bool:
+        """Whether it has to agree with the others: it was there to the end."""
+        return self.is_whole and not self.has_taken_over
 
     @property
     def is_bound(self) -> bool:
@@ -120,7 +129,7 @@ class Scope:
 
     def layout(self) -> Layout:
         """Return what workers must know."""
-        held = [name for name in self.members() if self.parts[name].is_whole]
+        held = [name for name in self.members() if self.parts[name].is_held]
         parts = self.parts.values()
         return Layout(
             column_count=len(parts),
@@ -129,7 +138,7 @@ class Scope:
             doubt_above=[NEVER if part.is_whole else part.highest for part in parts],
             last_multicasts=[part.last_multicast for part in parts],
             movers=[self.ranks[name] for name in self.movers()],
-            is_whole=[part.is_whole for part in parts],
+            is_whole=[part.is_held for part in parts],
             is_bound=[part.is_bound for part in parts],
         )
 
@@ -188,6 +197,8 @@ def survey(reports: Sequence[Report]) -> Survey:
         for name, part in scope.items():
             part.is_whole = name in of_run and of_run[name].is_whole
     _note_views(parts, views)
+    for key in _note_takeovers(parts, views):
+        asks[key] = set()  # nothing in total order, and nothing uniform, is asked of such a view
     scopes = [
         Scope(number, key, parts[key], asks.get(key, set()))
         for number, key in enumerate(sorted(parts))
@@ -205,6 +216,24 @@ def _note_views(parts: dict[ScopeKey, dict[str, Part]], views: Views) -> None:
                 scope[name].is_left_behind = True
 
 
+def _note_takeovers(parts: dict[ScopeKey, dict[str, Part]], views: Views) -> list[ScopeKey]:
+    """Note who took over, or was in other lineages only; return the views that were left so."""
+    left: list[ScopeKey] = []
+    lineages = {owner: {lineage_of(row.view) for row in rows} for owner, rows in views.rows.items()}
+    for (run, group, view), scope in parts.items():
+        for name, part in scope.items():
+            known = lineages.get((run, group, name))
+            part.has_taken_over = known is not None and lineage_of(view) not in known
+    for (run, group, process), pairs in views.takeovers.items():
+        for before, _ in pairs:
+            left.append(before.scope)
+            for key, scope in parts.items():
+                is_same = key[:2] == (run, group) and lineage_of(key[2]) == lineage_of(before.view)
+                if is_same and key[2] >= before.view and process in scope:
+                    scope[process].has_taken_over = True
+    return left
+
+
 def strand_tables(
     reports: Iterable[Report], scopes: Iterable[Scope], grain: Grain
 ) -> dict[int, Numbers]:
@@ -216,7 +245,8 @@ def strand_tables(
         scope = by_key[strand.scope]
         sender = scope.ranks[strand.sender]
         width = widths[strand.scope][sender]
-        return scope.number, sender, scope.ranks[strand.process], _bits(strand), width
+        bits = _bits(strand) if scope.asks else _bits(strand) & ~(IN_TOTAL_ORDER | UNIFORM)
+        return scope.number, sender, scope.ranks[strand.process], bits, width
 
     return {
         report.number: np.array([lines(strand) for strand in report.strands], dtype=np.int64).T

@@ -13,6 +13,7 @@ from itertools import pairwise
 
 import msgspec
 
+from antiphon.core.views import lineage_of
 from antiphon.pipeline.ingest.position import NEVER
 from antiphon.pipeline.ingest.reading import Report, ScopeKey, Strand, ViewRow
 
@@ -54,6 +55,21 @@ class Views:
             for row in rows:
                 found.setdefault(row.scope, {})[row.members] = self.members(row)
         return {key: list(lists.values()) for key, lists in found.items()}
+
+    @cached_property
+    def takeovers(self) -> dict[Owner, list[tuple[ViewRow, ViewRow]]]:
+        """Return who took over, with the rows of the view that it left and of its own."""
+        found: dict[Owner, list[tuple[ViewRow, ViewRow]]] = {}
+        for owner, rows in self.rows.items():
+            for before, row in pairwise(rows):
+                if self.is_takeover(before, row):
+                    found.setdefault(owner, []).append((before, row))
+        return found
+
+    def is_takeover(self, before: ViewRow, row: ViewRow) -> bool:
+        """Whether a view row begins a new lineage: its process goes on, alone."""
+        is_later = lineage_of(row.view) > lineage_of(before.view)
+        return is_later and self.members(row) == (row.process,)
 
     def segment(self, row: ViewRow) -> int:
         """Return the number of the file in which a row is."""

@@ -1,0 +1,153 @@
+"""Founding a group by a list of places: on the network, what ``membership.bootstrap`` says.
+
+Law: a process that founds answers the questions of others from the moment it listens until it
+leaves, and asks its own by short connections (``session.probe``): nothing is left open, and nothing
+but the votes decides. What is awaited is logged, after a second and then seldom.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from contextlib import suppress
+
+from msgspec.structs import replace
+
+from antiphon.core.control import FoundingAnswer, Standing, encode_message
+from antiphon.core.errors import PeerError, UsageError
+from antiphon.core.frames import encode_hello
+from antiphon.core.ids import ProcessId
+from antiphon.membership.bootstrap import AskPlace, Founding
+from antiphon.net.driver.driver import Driver
+from antiphon.net.process.owner import BootstrapOwner
+from antiphon.net.session.probe import probe
+from antiphon.net.stream.notifier import Notifier
+
+LOOK_S = 0.05
+"""How often founders look at the clock, whatever happens."""
+
+_ASK_S = 5.0
+"""How long a place may take to answer; it is not asked again before."""
+
+_TELL_S = 10.0
+"""How often it is logged who is awaited."""
+
+_log = logging.getLogger("antiphon")
+
+
+async def until_notified(notifier: Notifier, wait_s: float) -> None:
+    """Wait until something has happened, but not for long."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(wait_s):
+            await notifier.until_notified()
+
+
+class Waiting:
+    """Logs who is awaited."""
+
+    def __init__(self, me: str, group: str, now_us: Callable[[], int]) -> None:
+        """Say nothing for a second."""
+        self._now_us = now_us
+        self._me = me
+        self._group = group
+        self._due_us = self._now_us() + 1_000_000
+
+    def tell(self, who: str) -> None:
+        """Log who is awaited, if anybody is and it is time to."""
+        if who and self._now_us() >= self._due_us:
+            self._due_us = self._now_us() + int(_TELL_S * 1e6)
+            _log.warning("%s waits to found group %s: %s", self._me, self._group, who)
+
+
+class FoundingByPlaces:
+    """One attempt to found a group with more than half of a list of places."""
+
+    def __init__(self, node: BootstrapOwner, places: tuple[str, ...], connect_s: float) -> None:
+        """Prepare for a node that listens."""
+        config, environment = node.config, node.config.environment
+        self._now_us, self._draw_fraction = environment.now_us, environment.draw_fraction
+        self._transport = environment.transport
+        self._node = node
+        self._connect_s = connect_s
+        self._group = config.group
+        self._start = environment.draw_start()
+        self._me = ProcessId(config.me, 1, self._start, str(node.address))
+        self._machine = Founding(
+            config.group, self._me, places, config.settings.timing, self._now_us()
+        )
+        self._waiting = Waiting(config.me, config.group, self._now_us)
+        self._refusal = ""
+        self._asking: dict[asyncio.Task[None], None] = {}
+
+    async def found(self) -> bool:
+        """Found the group, and begin in its first view; False if it runs, or runs without us."""
+        node, machine = self._node, self._machine
+        driver = node.begin_incarnation(
+            self._me, self._start, founding=None
+        )  # it answers, and waits
+        node.founding = machine
+        try:
+            async with asyncio.timeout(self._connect_s):
+                await self._agree(driver)
+        except TimeoutError:
+            raise UsageError(self._say_unfounded()) from None
+        finally:
+            asking, self._asking = list(self._asking), {}
+            for task in asking:
+                task.cancel()
+            await asyncio.gather(*asking, return_exceptions=True)
+        view = machine.view
+        await node.end_incarnation(
+            "the group is founded" if view is not None else "the group is running"
+        )
+        if view is None or self._me not in view.members:
+            return False
+        node.begin_incarnation(self._me, self._start, founding=view).begin()
+        return True
+
+    async def _agree(self, driver: Driver) -> None:
+        """Do what the machine says until the group is founded, or found to run."""
+        machine = self._machine
+        while machine.view is None and not machine.is_running:
+            for asked in machine.look(self._now_us(), self._draw_fraction()):
+                task = asyncio.ensure_future(self._ask(driver, asked))
+                self._asking[task] = None
+                task.add_done_callback(lambda done: self._asking.pop(done, None))
+            if machine.given_others:
+                self._refusal = f"{machine.given_others} was given other seeds: give all the same"
+            if self._refusal:
+                raise UsageError(self._refusal)
+            self._waiting.tell(self._say_missing())
+            wait_s = max(machine.is_due_us - self._now_us(), 1_000) / 1e6
+            await until_notified(self._node.notifier, min(wait_s, LOOK_S))
+
+    async def _ask(self, driver: Driver, asked: AskPlace) -> None:
+        place, machine = asked.place, self._machine
+        handshake = driver.network.handshake(driver.process, is_asking=True)
+        handshake = replace(handshake, question=encode_message(asked.question))
+        hello = encode_hello(driver.identity.domain, handshake)
+        try:
+            answer = await probe(self._transport, place, hello, _ASK_S)
+        except (OSError, PeerError):
+            machine.miss(place, self._now_us(), self._draw_fraction())
+        else:
+            if answer.domain != driver.identity.domain:
+                self._refusal = f"{place}: {driver.identity.difference(answer.handshake)}"
+            elif isinstance(answer.said, FoundingAnswer):
+                machine.hear(place, answer.said, self._now_us(), self._draw_fraction())
+            elif isinstance(answer.said, Standing):
+                machine.meet(place, self._now_us(), self._draw_fraction())
+            else:  # it is on its way in, or founds by a list of members
+                machine.miss(place, self._now_us(), self._draw_fraction())
+        self._node.notifier.notify()
+
+    def _say_missing(self) -> str:
+        missing, size = self._machine.missing, len(self._machine.places)
+        there = f"{size - len(missing)} of {size} places are there"
+        return f"{there}, and nobody answers at {', '.join(missing)}" if missing else ""
+
+    def _say_unfounded(self) -> str:
+        said = self._say_missing() or "they could not agree on it in time: try again"
+        return (
+            f"after {self._connect_s:g} s group {self._group} does not run, and is not founded: "
+            f"{said}; more than half of the seeds are needed"
+        )
