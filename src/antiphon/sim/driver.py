@@ -181,10 +181,6 @@ class Driver:
         else:
             self._take(source, item)
 
-    def resume(self) -> None:
-        """Go on after a pause: first take what has arrived."""
-        self.pace.go_on()
-
     def advance(self, happened: Input) -> None:
         """Take what its application does, be it between two incarnations."""
         if self.is_up and self.is_paused:

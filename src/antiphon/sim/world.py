@@ -248,7 +248,7 @@ class World:
             bootstrap.is_paused = False
         for driver in list(self._current.values()):
             driver.pace.work_in_slices(0)
-            driver.resume()
+            driver.pace.go_on()
 
     def _why_not_quiescent(self) -> str:
         lost = self._lost()
@@ -346,7 +346,7 @@ class World:
             case "pause":
                 driver.pace.stop()
             case "resume":
-                driver.resume()
+                driver.pace.go_on()
             case "takeover":
                 driver.act(driver.take_over)
             case _:  # busy
@@ -395,11 +395,7 @@ class World:
         for other in self.drivers.values():
             if is_seen and other.is_up:
                 delay_us = self._scenario.distance_us + 200 + int(other.random.random() * 5_000)
-                self.scheduler.at(self.now_us + delay_us, self._see, (other, driver.machine.me))
-
-    def _see(self, what: tuple[Driver, ProcessId]) -> None:
-        driver, dead = what
-        driver.happen(PeerLost(dead))
+                self.scheduler.at(self.now_us + delay_us, _see, (other, driver.machine.me))
 
     def _arrive(self, source: ProcessId, target: ProcessId, item: Any) -> None:  # noqa: ANN401
         if target in self.drivers:
@@ -457,6 +453,12 @@ class World:
         if any(one.handed and not one.is_patient for one in everybody):
             late_us = 0
         return any(one.lag_us > late_us for one in everybody)
+
+
+def _see(what: tuple[Driver, ProcessId]) -> None:
+    """Let a process notice that another is dead."""
+    driver, dead = what
+    driver.happen(PeerLost(dead))
 
 
 def _stall_us(scenario: Scenario) -> int:
