@@ -93,6 +93,9 @@ _TRANSACTIONS = 0.15
 _AWKWARD = 0.5
 """How often an awkward application says something at an awkward moment."""
 
+MADE_OUT = "it is made out to take nothing"
+"""Why a member is given up wrongly, by a step of the scenario."""
+
 _WRITTEN = ("to", "anybody")
 """The count of all letters sent."""
 
@@ -509,7 +512,7 @@ class Life:
             case ProbeProcess(process):
                 self._around.on_probe(self, process)
             case RestoreProcess(process):
-                self._around.channels.restore(self.me, process)
+                self._around.on_restore(self, process)
             case GiveUpProcess(process, why):
                 self._around.mark("condemn")
                 self._around.on_give_up(self, process, why)
@@ -551,7 +554,7 @@ class Life:
     def give_up(self, process: ProcessId) -> None:
         """Give up a member as if it took nothing."""
         if self.view is not None and process != self.me and process in self.view.members:
-            self.give(MemberStalled(process, "it is made out to take nothing"))
+            self.give(MemberStalled(process, MADE_OUT))
 
     def _load(self, chunk: LoadChunk) -> None:
         self._around.mark("transfer")

@@ -65,6 +65,8 @@ class Surroundings:
         """Called with a life that is out, and why."""
         self.on_give_up: Callable[[Any, ProcessId, str], None] = lambda _life, _process, _why: None
         """Called with a life that gives another process up, and why."""
+        self.on_restore: Callable[[Any, ProcessId], None] = lambda _life, _process: None
+        """Called with a life that takes a process back that it had given up."""
         self.on_probe: Callable[[Any, ProcessId], None] = lambda _life, _process: None
         """Called with a life that asks how another process stands."""
         self.complain: Callable[[str], None] = lambda _what: None

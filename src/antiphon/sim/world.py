@@ -25,7 +25,7 @@ from antiphon.sim.channels import Channels
 from antiphon.sim.clock import Clock, clock_apart
 from antiphon.sim.coverage import DONE, Pair, pairs_in
 from antiphon.sim.entering import LIVES_MAX, Entering
-from antiphon.sim.life import GROUP, Life
+from antiphon.sim.life import GROUP, MADE_OUT, Life
 from antiphon.sim.progress import Progress, bound_us
 from antiphon.sim.rest import STATES_DIFFER, is_castaway, is_hopeless, leads_in, unrest
 from antiphon.sim.scenario import LIMITS, TIMINGS, Scenario, Step
@@ -110,6 +110,8 @@ class World:
         self._around.vote_us = 3 * self._timing.timeout_us // 2
         self._around.on_end = self._on_end
         self._around.on_give_up = self._on_give_up
+        self._around.on_restore = self._on_restore
+        self._restored_us: dict[tuple[ProcessId, ProcessId], int] = {}
         if self._around.is_tight:
             self.channels.room = _ROOM
             self.channels.on_full = self._on_full
@@ -383,9 +385,20 @@ class World:
         self.lives[source].happen(PeerFilled(target, is_full))
 
     def _on_give_up(self, life: Life, process: ProcessId, why: str) -> None:
-        """A process gives another one up: where that one is slow and not stuck, that is wrong."""
+        """A process gives another one up: where that one is slow and not stuck, that is wrong.
+
+        Who was given up wrongly before is to be given twice the time.
+        """
+        restored_us = self._restored_us.get((life.me, process))
+        time_us = 2 * self._settings.timing.stall_us - self._timing.heartbeat_us
+        if why != MADE_OUT and restored_us is not None and life.now_us - restored_us < time_us:
+            self.complain(f"{life.me} gives up {process} again, too soon: {why}")
         if not self._has_faults():
             self.complain(f"{life.me} gives up {process}, with which nothing is wrong: {why}")
+
+    def _on_restore(self, life: Life, process: ProcessId) -> None:
+        self._restored_us[life.me, process] = life.now_us
+        self.channels.restore(life.me, process)
 
     def _has_faults(self) -> bool:
         """Whether somebody may have been suspected: also by who is too far to be heard in time.
