@@ -501,6 +501,10 @@ class Member:
             if not is_fair or not self._stability.learn(rank, alive, sent):
                 message = f"{peer} claims to have received what was never multicast"
                 raise PeerError(message)
+        self._drop_past()
+
+    def _drop_past(self) -> None:
+        """Drop the copies of views that everybody else has left."""
         if self._past:
             everybody = self.membership.transition.everybody()
             others = (member for member in everybody if member != self.me)
@@ -532,6 +536,7 @@ class Member:
         if self.me in view.members:
             self._begin(view)
             self._take_early(view)
+            self._drop_past()  # who is alone now hears of nobody any more
         else:  # the last word of a leaver: it needs nothing more
             farewell = Alive(view.number, (), 0, view.number)
             self._out.send_each(membership.transition.everybody(), farewell)
