@@ -14,6 +14,7 @@ from antiphon.core.control import (
     Alive,
     AnyMessage,
     Ask,
+    Beat,
     Confirm,
     Decide,
     Flush,
@@ -61,6 +62,7 @@ ONE_OF_EACH: list[AnyMessage] = [
     Confirm(1, 0, 2**62),
     LetterTaken(2**62),
     LetterAsked(),
+    Beat(),
     StateChunk(3, 0, is_last=True, data=b"\x00\xff"),
     StateTaken(3, 1),
 ]
