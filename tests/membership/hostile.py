@@ -15,6 +15,7 @@ from antiphon.core.control import (
     Alive,
     AnyMessage,
     Ask,
+    Beat,
     Confirm,
     Decide,
     Flush,
@@ -44,7 +45,7 @@ from antiphon.core.views import View
 PEOPLE = (A, B, C, D, E, X, Y, ProcessId("a", 2, 1, A.address), ProcessId("c", 2, 3, "elsewhere"))
 KINDS = (
     Prepare, Promise, Propose, Accept, Reject, Decide, Want, JoinRequest, JoinRefused, Ask, Out,
-    Standing, Flush, Report, Install, Alive, Confirm, LetterTaken, LetterAsked, StateChunk,
+    Standing, Flush, Report, Install, Alive, Beat, Confirm, LetterTaken, LetterAsked, StateChunk,
     StateTaken,
 )  # fmt: skip
 
@@ -123,6 +124,7 @@ class Liar:
             Confirm: lambda: Confirm(number(), number(), number()),
             LetterTaken: lambda: LetterTaken(number()),
             LetterAsked: LetterAsked,
+            Beat: Beat,
             StateChunk: lambda: StateChunk(number(), number(), coin(), b"?"),
             StateTaken: lambda: StateTaken(number(), number()),
         }
