@@ -133,6 +133,7 @@ def test_isis_flush_violates_view_atomicity(flush: str) -> None:
         assert "both went on to view 2" in violated[0].violations[0].text
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["d3_coordinator_flush", "d3_all_to_all_flush"])
 def test_default_flush_never_violates_view_atomicity(name: str) -> None:
     """The same schedules, whatever the moments of the crashes, are harmless with the default."""

@@ -43,6 +43,7 @@ def test_every_promise_is_kept_in_every_scenario(path: Path) -> None:
     assert findings(path) == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("name", "wrong"), WRONG_RULES.items())
 def test_wrong_rule_breaks_a_promise(name: str, wrong: str) -> None:
     """With the bug planted some seed shows it."""

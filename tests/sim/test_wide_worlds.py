@@ -250,6 +250,7 @@ def test_pairs_are_named_in_either_order() -> None:
     assert len(pairs_of("coordinator")) == (len(KINDS) - 2) * (len(KINDS) - 1) // 2
 
 
+@pytest.mark.long
 def test_aimed_worlds_meet_what_they_aim_at() -> None:
     """Every pair comes about in some of the first worlds aimed at it."""
     missed = [

@@ -219,6 +219,7 @@ def test_short_way_keeps_limits_as_the_long_way_does(seed: int) -> None:
     assert play(seed, limits).twins.step_count > 100
 
 
+@pytest.mark.long
 def test_worlds_reach_what_they_are_for() -> None:
     """Plain runs in number, several views, and lies that are refused are among the inputs."""
     worlds = [play(seed) for seed in SEEDS]

@@ -1,17 +1,19 @@
 """Calm worlds: nobody fails, comes or goes, so that more can be asked of who is there.
 
-Law: a calm world is a function of the seed and the flush. Half of them are **prompt**: every way
-takes the same time, members call and write to each other, and what anybody hands over has to go out
-soon (``promptness``). In the others there is little room and **one sender after the other** has
-more to say than fits, to members that read slowly: they have to get it all, and nobody may be
-given up, for all of them move.
+Law: a calm world is a function of the seed and the flush. Some are **prompt**: every way takes the
+same time, members call and write to each other, and what anybody hands over has to go out soon
+(``promptness``). In the others there is little room, and somebody has more to say than fits, to
+members that read slowly: **streams**, in which nobody may be given up, for all of them move; and
+**quarrels**, in which all give each other up wrongly, take each other back, and go on.
 """
 
+from dataclasses import replace
 from random import Random
 
 from antiphon.sim.scenario import Scenario, Step
 
-_PROMPT = 0.5
+_KINDS = {"prompt": 3, "stream": 2, "quarrel": 5}
+_QUARREL_US = 60_000
 _PROMPT_US, _PROMPT_COUNT = 80_000, 30
 _STREAM_COUNT, _STREAM_GAP_US = 120, 2_000
 
@@ -19,9 +21,11 @@ _STREAM_COUNT, _STREAM_GAP_US = 120, 2_000
 def calm_scenario(seed: int, flush: str) -> Scenario:
     """Return the calm world of ``seed``."""
     random = Random(f"{seed}/calm")
-    return (
-        _prompt(random, seed, flush) if random.random() < _PROMPT else _stream(random, seed, flush)
-    )
+    kind = random.choices(list(_KINDS), list(_KINDS.values()))[0]
+    if kind == "prompt":
+        return _prompt(random, seed, flush)
+    scenario = _stream(random, seed, flush)
+    return scenario if kind == "stream" else _quarrel(random, scenario)
 
 
 def _prompt(random: Random, seed: int, flush: str) -> Scenario:
@@ -55,3 +59,16 @@ def _stream(random: Random, seed: int, flush: str) -> Scenario:
         delay_us=random.choice([1_000, 2_000]), limits="tight", steps=tuple(steps),
         orders="mixed" if flush == "view-atomic" and random.random() < 0.5 else "causal",
     )  # fmt: skip
+
+
+def _quarrel(random: Random, stream: Scenario) -> Scenario:
+    founders = random.choice([3, 4])
+    names = [f"p{number}" for number in range(1, founders + 1)]
+    steps = [replace(step, who=(random.choice(names),)) for step in stream.steps]
+    for name in names:
+        for other in names:
+            if name != other:
+                time_us = _QUARREL_US + random.choice([0, 0, 3_000, 20_000])
+                steps.append(Step(time_us, "condemn", (name, other)))
+    steps.sort(key=lambda step: step.time_us)
+    return replace(stream, founders=founders, orders="causal", steps=tuple(steps))

@@ -71,6 +71,10 @@ from antiphon.trace.rows import Rows
 from antiphon.trace.schema import LEFT, Event
 
 GROUP = GroupName("g")
+
+MADE_OUT = "it is made out to take nothing"
+"""Why a member is given up wrongly, by a step of the scenario."""
+
 _WRITTEN = ("to", "anybody")
 """The count of all letters sent."""
 
@@ -331,7 +335,7 @@ class Driver:
             case ProbeProcess(process):
                 self._around.on_probe(self, process)
             case RestoreProcess(process):
-                self._around.channels.restore(self.me, process)
+                self._around.on_restore(self, process)
             case GiveUpProcess(process, why):
                 self._around.mark("condemn")
                 self._around.on_give_up(self, process, why)
@@ -382,4 +386,4 @@ class Driver:
     def give_up(self, process: ProcessId) -> None:
         """Give up a member as if it took nothing."""
         if self.view is not None and process != self.me and process in self.view.members:
-            self.give(MemberStalled(process, "it is made out to take nothing"))
+            self.give(MemberStalled(process, MADE_OUT))

@@ -41,8 +41,8 @@ _FAULTS = {
 
 _SCENE_MESSAGES = 80
 
-_CALM = 0.03
-"""How many worlds are calm."""
+_CALM = 0.05
+"""How many worlds are calm, or nearly so."""
 
 _CALLING = 0.4
 """How many worlds have calls."""

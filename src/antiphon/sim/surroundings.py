@@ -65,6 +65,8 @@ class Surroundings:
         """Called with the driver of a process that is out, and why."""
         self.on_give_up: Callable[[Any, ProcessId, str], None] = lambda _driver, _who, _why: None
         """Called with the driver of a process that gives another one up, and why."""
+        self.on_restore: Callable[[Any, ProcessId], None] = lambda _driver, _process: None
+        """Called with the driver of a process that takes one back that it had given up."""
         self.on_probe: Callable[[Any, ProcessId], None] = lambda _driver, _process: None
         """Called with the driver of a process that probes another."""
         self.complain: Callable[[str], None] = lambda _what: None

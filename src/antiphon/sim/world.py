@@ -24,7 +24,7 @@ from antiphon.sim.bootstrap import INCARNATIONS_MAX, Bootstrap
 from antiphon.sim.channels import Channels
 from antiphon.sim.clock import Clock, clock_apart
 from antiphon.sim.coverage import DONE, Pair, pairs_in
-from antiphon.sim.driver import GROUP, Driver
+from antiphon.sim.driver import GROUP, MADE_OUT, Driver
 from antiphon.sim.founding import Founders
 from antiphon.sim.founding import Question as FoundingQuestion
 from antiphon.sim.founding import Reply as FoundingReply
@@ -119,6 +119,8 @@ class World:
         self._around.vote_us = 3 * self._timing.timeout_us // 2
         self._around.on_end = self._on_end
         self._around.on_give_up = self._on_give_up
+        self._around.on_restore = self._on_restore
+        self._restored_us: dict[tuple[ProcessId, ProcessId], int] = {}
         if self._around.is_tight:
             self.channels.room = _ROOM
             self.channels.on_full = self._on_full
@@ -258,10 +260,8 @@ class World:
             for name, bootstrap in self._bootstraps.items()
             if bootstrap.driver is None and not bootstrap.is_over and name not in lost
         ]
-        return self._complaint or why_not_quiescent(drivers, outside + self._unfounded())
-
-    def _unfounded(self) -> list[str]:
-        return self._founders.outside if self._founders is not None else []
+        unfounded = self._founders.outside if self._founders is not None else []
+        return self._complaint or why_not_quiescent(drivers, outside + unfounded)
 
     def _lost(self) -> dict[str | ProcessId, None]:
         """Return who is outside and knows no place that leads to a member, named or numbered."""
@@ -427,9 +427,20 @@ class World:
         self.drivers[source].happen(PeerFilled(target, is_full))
 
     def _on_give_up(self, driver: Driver, process: ProcessId, why: str) -> None:
-        """A process gives another one up: where that one is slow and not stuck, that is wrong."""
+        """A process gives another one up: where that one is slow and not stuck, that is wrong.
+
+        Who was given up wrongly before is to be given twice the time.
+        """
+        restored_us = self._restored_us.get((driver.me, process))
+        time_us = 2 * self._settings.timing.stall_us - self._timing.heartbeat_us
+        if why != MADE_OUT and restored_us is not None and driver.now_us - restored_us < time_us:
+            self.complain(f"{driver.me} gives up {process} again, too soon: {why}")
         if not self._has_faults():
             self.complain(f"{driver.me} gives up {process}, with which nothing is wrong: {why}")
+
+    def _on_restore(self, driver: Driver, process: ProcessId) -> None:
+        self._restored_us[driver.me, process] = driver.now_us
+        self.channels.restore(driver.me, process)
 
     def _has_faults(self) -> bool:
         """Whether somebody may have been suspected: also by who is too far to be heard in time.

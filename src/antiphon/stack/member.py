@@ -239,7 +239,7 @@ class Member:
         if self.membership.is_over:
             return []
         self.membership.tick(now_us)
-        # Whoever is alone now hears nothing that would make it look.
+        # Whoever is alone hears nothing that would make it look: a leaver may just be forgotten.
         self.receiver.drop_past(self.membership.roster.view_of)
         if self.membership.latest is not None and (is_due or self.announcer.has_news()):
             everybody = self.membership.transition.everybody()
@@ -337,6 +337,7 @@ class Member:
         if self.me in view.members:
             self._begin(view)
             self.receiver.take_early(view, membership.roster.view_of)
+            self.receiver.drop_past(membership.roster.view_of)
         else:  # the last word of a leaver: it needs nothing more
             farewell = Alive(view.number, (), 0, view.number)
             self._out.send_each(membership.transition.everybody(), farewell)
