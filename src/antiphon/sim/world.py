@@ -208,9 +208,11 @@ class World:
                 # Who is blocked for good may hold back what it will never deliver.
                 is_cast_away = is_castaway(driver, drivers) or driver.machine.me in lost
                 driver.rows.stop(driver.now_us, BLOCKED if is_cast_away else detail)
+        is_unfounded = self._founders is not None and bool(self._founders.outside)
+        is_excused = is_hopeless(drivers) and (bool(drivers) or not is_unfounded)
         return Outcome(
             [event for driver in drivers for event in driver.events],
-            "" if is_hopeless(drivers) and (drivers or not self._unfounded()) else stuck,
+            "" if is_excused else stuck,
             self._late, list(self._around.views.values()), self._around.calls.judge(),
             self.channels.sent_count, self.now_us,
             pairs_in(self._around.marks, self.channels.distance_us_max),
