@@ -24,10 +24,23 @@ main()
 """The command line with a bug: nothing of a failed sender is forwarded."""
 
 
-def buggy(folder: Path, *words: str) -> "subprocess.CompletedProcess[str]":
+LOSSY = """
+import sys
+from antiphon.cli import main
+from antiphon.net.session.session import Session
+
+right = Session.resume
+Session.resume = lambda self, received: right(self, received)[1:]
+sys.argv[0] = "antiphon"
+main()
+"""
+"""The command line with another: a session that is taken up again loses a frame."""
+
+
+def buggy(folder: Path, *words: str, bug: str = BUGGY) -> "subprocess.CompletedProcess[str]":
     """Run the command line with a planted bug."""
     script = folder / "buggy.py"
-    script.write_text(BUGGY)
+    script.write_text(bug)
     done = subprocess.run(
         [sys.executable, str(script), *words],
         cwd=folder,
@@ -198,7 +211,8 @@ def test_driver_worlds_are_explored_too(tmp_path: Path) -> None:
 
 def test_driver_world_that_fails_is_told_and_kept(tmp_path: Path) -> None:
     """Status 1, the seed, the one command that replays it, and its scenario and trace."""
-    done = buggy(tmp_path, "explore", "--drivers", "--seeds", "0..40", "--failures", "1")
+    words = ("explore", "--drivers", "--seeds", "0..40", "--failures", "1")
+    done = buggy(tmp_path, *words, bug=LOSSY)
     assert done.returncode == 1
     first, replay, scenario, trace = done.stdout.splitlines()
     assert first.startswith("seed ")
