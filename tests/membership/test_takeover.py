@@ -11,7 +11,10 @@ from antiphon.core.ids import ProcessId
 from antiphon.core.runs import PORT_APPLICATION, Order
 from antiphon.core.views import COUNT_BITS, LINEAGE_MAX, View, lineage_of, say_number
 from antiphon.membership.effects import InstallView, LeaveGroup, ProbeProcess, SendControl
+from antiphon.stack.endpoint import Endpoint
+from antiphon.stack.inputs import HEARTBEAT, PeerLost, TakeOverRequested, TimerFired
 from antiphon.stack.member import Member
+from antiphon.stack.settings import Settings
 
 STEP = 5
 OURS = view_of(A, B, C)
@@ -191,3 +194,16 @@ def test_numbers_are_said_with_their_lineage() -> None:
     """People do not read bits."""
     assert say_number(7) == "view 7"
     assert say_number((3 << COUNT_BITS) + 7) == "view 7 of lineage 3"
+
+
+def test_who_has_left_others_behind_is_not_idle() -> None:
+    """It asks them every few heartbeats; were nobody left behind, it would be idle."""
+    machine = Endpoint(A, OURS, Settings(), 0)
+    machine.start()
+    for other in (B, C):
+        machine.step(PeerLost(other), 1_000)
+    machine.step(TakeOverRequested(STEP), 2_000)
+    machine.step(TimerFired(HEARTBEAT), 200_000)
+    assert not machine.is_idle
+    machine.member.membership._probing.meet((B, C))
+    assert machine.is_idle
