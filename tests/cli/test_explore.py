@@ -198,7 +198,7 @@ def test_driver_worlds_are_explored_too(tmp_path: Path) -> None:
 
 def test_driver_world_that_fails_is_told_and_kept(tmp_path: Path) -> None:
     """Status 1, the seed, the one command that replays it, and its scenario and trace."""
-    done = buggy(tmp_path, "explore", "--drivers", "--seeds", "0..40", "--failures", "1")
+    done = buggy(tmp_path, "explore", "--drivers", "--seeds", "0..60", "--failures", "1")
     assert done.returncode == 1
     first, replay, scenario, trace = done.stdout.splitlines()
     assert first.startswith("seed ")
