@@ -49,7 +49,7 @@ _SAYINGS = {
     "uniform-fifo": How(Order.FIFO, uniform=True),
     "uniform-total": How(Order.TOTAL, uniform=True),
 }
-_TALK = ("multicast", "send", "begin", "answer", *_SAYINGS)
+_TALK = ("multicast", "send", "begin", "call", "answer", *_SAYINGS)
 _STALLS = 4
 """Heartbeats, and round trips, after which who takes nothing is given up, with little room."""
 
@@ -295,8 +295,8 @@ class World:
                 life.say(max(1, step.amount), _SAYINGS[step.verb])
             case "send":
                 life.write(step.who[1])
-            case "begin":
-                life.begin()
+            case "begin" | "call":
+                (life.begin if step.verb == "begin" else life.call)()
             case "crash":
                 self._crash(life, is_seen=bool(step.amount))
             case "pause" | "resume" | "busy":
