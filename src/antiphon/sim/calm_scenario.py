@@ -55,10 +55,12 @@ def _stream(random: Random, seed: int, flush: str) -> Scenario:
         Step(at * _STREAM_GAP_US, "multicast", (random.choice(senders),), 1)
         for at in range(_STREAM_COUNT)
     ]
+    delay_us = random.choice([1_000, 2_000])
+    is_mixed = random.random() < 0.5
     return Scenario(
         seed=seed, founders=founders, flush=flush, messages=_STREAM_COUNT, answers=0.0,
-        delay_us=random.choice([1_000, 2_000]), limits="tight", steps=tuple(steps),
-        orders="mixed" if flush == "view-atomic" and random.random() < 0.5 else "causal",
+        delay_us=delay_us, limits="tight", steps=tuple(steps),
+        orders="mixed" if is_mixed and flush == "view-atomic" else "causal",
     )  # fmt: skip
 
 
