@@ -61,6 +61,7 @@ SLOW_TO_FIND = (
     "acknowledgement that nobody asked for is never sent",
     "member that moves is given up anyway",
     "member given up wrongly gets no more time",
+    "confirmations of other views count",
 )
 """Bugs that may need more worlds than the quick suite has time for."""
 
