@@ -15,7 +15,7 @@ from dataclasses import replace
 from random import Random
 
 from antiphon.sim.beginnings import with_beginning
-from antiphon.sim.calm_scenario import calm_scenario
+from antiphon.sim.calm_scenario import calm_scenario, reply_scenario
 from antiphon.sim.coverage import Pair
 from antiphon.sim.scenario import Scenario, Step, Verb, without_strangers
 from antiphon.sim.scenes import Scenes
@@ -44,6 +44,9 @@ _SCENE_MESSAGES = 80
 _CALM = 0.05
 """How many worlds are calm, or nearly so."""
 
+_REPLIES = 0.01
+"""How many are about letters that follow each other to one member: replies to its calls."""
+
 _CALLING = 0.4
 """How many worlds have calls."""
 
@@ -55,6 +58,8 @@ def random_scenario(seed: int, flush: str = "view-atomic", aim: Pair | None = No
     """Return the world of ``seed``; if aimed at a pair of events, a wide one that has both."""
     if aim is None and Random(f"{seed}/is calm").random() < _CALM:
         return calm_scenario(seed, flush)
+    if aim is None and Random(f"{seed}/has replies").random() < _REPLIES:
+        return reply_scenario(seed, flush)
     if aim is not None or seed % 2:
         scenario = wide_scenario(seed, flush, aim)
     else:

@@ -41,6 +41,7 @@ Verb = Literal[
     "send",       # p, a letter to q
     "answer",     # p, one message in answer to the last that it has delivered, if any
     "begin",      # p, a transaction
+    "call",       # p, of all other members
     "crash",      # p; amount 1: the others can tell at once, as from a refused connection
     "pause",      # p does nothing, and what arrives waits
     "resume",     # p

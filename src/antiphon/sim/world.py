@@ -58,7 +58,7 @@ _SAYINGS = {
     "uniform-fifo": How(Order.FIFO, uniform=True),
     "uniform-total": How(Order.TOTAL, uniform=True),
 }
-_TALK = ("multicast", "send", "begin", "answer", *_SAYINGS)
+_TALK = ("multicast", "send", "begin", "call", "answer", *_SAYINGS)
 _STALLS = 4
 """Heartbeats, and round trips, after which who takes nothing is given up, with little room."""
 
@@ -330,8 +330,8 @@ class World:
                 driver.speaker.say(max(1, step.amount), _SAYINGS[step.verb])
             case "send":
                 driver.speaker.write(step.who[1])
-            case "begin":
-                driver.speaker.begin()
+            case "begin" | "call":
+                (driver.speaker.begin if step.verb == "begin" else driver.speaker.call)()
             case "crash":
                 self._crash(driver, is_seen=bool(step.amount))
             case "pause" | "resume" | "busy" | "takeover":
