@@ -176,7 +176,6 @@ class VectorDomain:
             message = f"this process is in no group with number {group}: join it first"
             raise UsageError(message)
         stamp = mine.take_stamp() if mine.changed and order is not Order.FIFO else ()
-        assert mine.delivered[mine.rank] == mine.sent, "own messages are delivered in order"
         first = mine.sent + 1
         mine.sent += len(payloads)
         mine.delivered[mine.rank] = mine.sent
