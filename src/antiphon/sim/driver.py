@@ -229,14 +229,15 @@ class Driver:
     def _take(self, source: ProcessId, item: Item) -> None:
         if not self.is_up:
             return
-        is_own = isinstance(item, RunsReceived) and not item.is_relayed
-        if is_own and self.endpoint.receive(source, item.runs[0]):  # type: ignore[union-attr]
-            self._is_working = True
-            self._deliver([item.runs[0]])  # type: ignore[union-attr]
-            self._is_working = False
-            self.give(PeerHeard(source))
-        else:
-            self.give(item)
+        if isinstance(item, RunsReceived) and not item.is_relayed:
+            (run,) = item.runs
+            if self.endpoint.receive(source, run):  # the short way
+                self._is_working = True
+                self._deliver([run])
+                self._is_working = False
+                self.give(PeerHeard(source))
+                return
+        self.give(item)
 
     def _do_all(self, effects: list[Effect]) -> None:
         for effect in effects:

@@ -216,10 +216,8 @@ class Endpoint:
         """The application multicasts a run, or sends a letter."""
         if isinstance(asked, LetterRequested):
             self._sender.send(asked)
-        elif self.is_over:
-            self._sender.keep(asked)
         else:
-            self._sender.multicast(asked)
+            self._sender.multicast(asked, is_over=self.is_over)
 
     def _ask_tools(self, asked: Input) -> None:
         """The application does something with one of the tools."""

@@ -22,7 +22,7 @@ are looked at in which something is under way, unless somebody is silent for lon
 Inputs and effects that concern one group are wrapped (``InGroup``); the others are the process's.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable
 from typing import NamedTuple, cast
 
 from antiphon.core.control import Beat
@@ -168,15 +168,14 @@ class Process:
                     self._sort(GroupNumber(group), endpoint.step(fired, self._now_us))
             case PeerHeard(peer):
                 self._pulses.hear(peer, self._now_us)
-                self._give([e for e in self._endpoints.values() if e.cares_for(peer)], happened)
+                self._give(happened, lambda endpoint: endpoint.cares_for(peer))
             case _:
-                self._give(self._endpoints.values(), happened)
+                self._give(happened)
 
-    def _give(self, endpoints: Iterable[Endpoint], happened: Input) -> None:
-        """Give an input to some groups."""
-        wanted = list(endpoints)
+    def _give(self, happened: Input, wants: Callable[[Endpoint], bool] = lambda _: True) -> None:
+        """Give an input to the groups that want it."""
         for group, endpoint in list(self._endpoints.items()):
-            if endpoint in wanted and not endpoint.is_over:
+            if not endpoint.is_over and wants(endpoint):
                 self._sort(group, endpoint.step(happened, self._now_us))
 
     def _beat(self) -> None:
@@ -189,8 +188,7 @@ class Process:
         bears_us = self._timing.timeout_us - 3 * self._timing.heartbeat_us
         late_us = self._pulses.forgive_own_sleep(now_us, self._timing.heartbeat_us)
         is_calm = not late_us and self._pulses.is_calm(now_us, bears_us)
-        busy = [e for e in self._endpoints.values() if not (is_calm and e.is_idle)]
-        self._give(busy, TimerFired(HEARTBEAT))
+        self._give(TimerFired(HEARTBEAT), lambda endpoint: not (is_calm and endpoint.is_idle))
         others = self._everybody()
         if others:
             self._done.append(SendControl(others, _BEAT))
@@ -236,9 +234,9 @@ class Process:
 
     def _lose_elsewhere(self, group: GroupNumber, failed: tuple[ProcessId, ...]) -> None:
         """Who failed in one group is dead in all."""
-        others = [e for number, e in self._endpoints.items() if number != group]
+        here = self._endpoints[group]
         for process in failed:
-            self._give(others, PeerLost(process))
+            self._give(PeerLost(process), lambda endpoint: endpoint is not here)
 
     def _end(self, group: GroupNumber, end: LeaveGroup) -> None:
         """A group has ended here; if because the process failed there, so have all."""

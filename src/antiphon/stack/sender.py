@@ -18,7 +18,7 @@ from antiphon.stack.effects import AdmitSenders, GiveUpProcess, SendLetter
 from antiphon.stack.flow_control import FlowControl
 from antiphon.stack.inputs import ACKNOWLEDGE, LetterRequested, MulticastRequested
 from antiphon.stack.member import Member
-from antiphon.stack.send_queue import SendQueue, WaitingLetter, WaitingRun
+from antiphon.stack.send_queue import Item, SendQueue, WaitingLetter, WaitingRun
 from antiphon.stack.stalls import Awaited, Stalls
 
 ACKNOWLEDGE_US = 5_000
@@ -43,23 +43,14 @@ class Sender:
 
     # What the application hands over.
 
-    def multicast(self, asked: MulticastRequested) -> None:
-        """Multicast a run, now or in its turn."""
+    def multicast(self, asked: MulticastRequested, *, is_over: bool = False) -> None:
+        """Multicast a run, now or in its turn; if this incarnation is over, in the next one's."""
         queue, item = self.queue, WaitingRun(asked.how, asked.payloads, asked.byte_count)
-        if self._is_void(asked.incarnation):
-            queue.drop(item)
-        elif queue.waiting or queue.is_void or not self._member.may_multicast:
-            queue.put(item)
-        else:
+        is_next = not (is_over or queue.waiting or queue.is_void)
+        if is_next and self._member.may_multicast and not self._is_void(asked.incarnation):
             self._send_run(item)
-
-    def keep(self, asked: MulticastRequested) -> None:
-        """Let a run wait for another incarnation: this one is over."""
-        item = WaitingRun(asked.how, asked.payloads, asked.byte_count)
-        if self._is_void(asked.incarnation):
-            self.queue.drop(item)
         else:
-            self.queue.put(item)
+            self._queue(item, asked.incarnation)
 
     def send(self, asked: LetterRequested) -> None:
         """Send a letter, now or in its turn."""
@@ -67,7 +58,10 @@ class Sender:
             message = "a letter goes to another member: a process has no need to send itself one"
             raise UsageError(message)
         item = WaitingLetter(asked.to, asked.payload, PORT_APPLICATION)
-        if self._is_void(asked.incarnation):
+        self._queue(item, asked.incarnation)
+
+    def _queue(self, item: Item, incarnation: int) -> None:
+        if self._is_void(incarnation):
             self.queue.drop(item)
         else:
             self.queue.put(item)

@@ -45,7 +45,7 @@ from antiphon.stack.inputs import (
     RunsReceived,
 )
 
-HEAR_US = 1_000
+HEAR_US = 5_000
 """Signs of life closer together than this count as one: a heartbeat is much longer."""
 
 _log = logging.getLogger("antiphon")
