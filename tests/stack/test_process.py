@@ -132,6 +132,18 @@ def test_channels_are_for_all_groups_together() -> None:
     assert [who.name for who in world.node("a").expected] == ["a", "b"]
 
 
+def test_who_is_met_again_in_another_group_is_not_taken_for_silent() -> None:
+    """What a group that was left had heard last is forgotten with it."""
+    world = SeveralGroups(7)
+    world.start("abc", {0: "ab", 1: "ac"})
+    world.run(10_000)
+    world.leave("a", 0)
+    world.run(1_000_000)  # a and b share no group for long
+    world.join("b", 1, "c")
+    world.run(1_000_000)
+    assert views_of(world, 1) == dict.fromkeys("abc", (2, "acb"))
+
+
 def test_group_is_opened_once() -> None:
     """A second time is a mistake of the application; so is one after the end."""
     me = ProcessId("a")

@@ -135,9 +135,16 @@ class Process:
         """Forget a group that the process has left, or was not taken into."""
         endpoint = self._endpoints.pop(group, None)
         if endpoint is not None:
-            endpoint.member.membership.coordination.end(self._now_us)  # watch nobody for it
-            self._expect(group, ())
+            self._forget(group, endpoint)
         return self._take()
+
+    def _forget(self, group: GroupNumber, endpoint: Endpoint) -> None:
+        """Watch nobody, and need no channel, for a group that has ended here.
+
+        What was last heard of a process would be old news when another group begins to watch it.
+        """
+        endpoint.member.membership.coordination.end(self._now_us)
+        self._expect(group, ())
 
     # Inputs.
 
@@ -241,7 +248,7 @@ class Process:
     def _end(self, group: GroupNumber, end: LeaveGroup) -> None:
         """A group has ended here; if because the process failed there, so have all."""
         endpoint = self._endpoints[group]
-        self._expect(group, ())
+        self._forget(group, endpoint)
         self._done.append(InGroup(group, end))
         if not end.why or end.is_refused or not endpoint.has_been_member or self.is_over:
             return
@@ -249,6 +256,6 @@ class Process:
         for number, other in list(self._endpoints.items()):
             if number != group and not other.is_over:
                 why = f"it failed in another group: {end.why}"
-                self._expect(number, ())
+                self._forget(number, other)
                 self._done.append(InGroup(number, LeaveGroup(why)))
                 self._sort(number, other.step(Stopped(why), self._now_us))
