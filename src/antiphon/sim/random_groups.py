@@ -105,7 +105,9 @@ class _Author:
         ]
         if not living:
             return ""
-        newest = max((node.views[group] for node in living), key=lambda view: view.number)
+        # Of the views agreed on, installed or not: the last one decides who is a quorum.
+        agreed = [node.machine.endpoint(group).latest or node.views[group] for node in living]
+        newest = max(agreed, key=lambda view: view.number)
         here = [node.me for node in living]
         if not newest.has_quorum([who for who in newest.members if who in here]):
             return ""
