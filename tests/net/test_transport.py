@@ -1,6 +1,7 @@
 """Transports: what they promise is checked before anything is opened."""
 
 import asyncio
+import socket
 from collections.abc import Callable
 from contextvars import copy_context
 from dataclasses import replace
@@ -84,5 +85,69 @@ def test_names_that_cannot_be_a_hosts_are_an_oserror(loop_factory: LoopFactory) 
         for attempt in (TcpTransport().listen, TcpTransport().connect):
             with pytest.raises(OSError, match="label"):
                 await attempt(nowhere, asyncio.Protocol)
+
+    play(loop_factory, scene())
+
+
+class Told(asyncio.Protocol):
+    """What a protocol was told of its connection."""
+
+    def __init__(self) -> None:
+        """Know of no connection."""
+        self.is_made = False
+        self.lost = asyncio.get_running_loop().create_future()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """End it at once."""
+        self.is_made = True
+        transport.close()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Note the end."""
+        self.lost.set_result(None)
+
+
+@pytest.mark.parametrize("turns", range(6))
+def test_server_that_closes_leaves_no_connection_half_accepted(
+    loop_factory: LoopFactory, turns: int
+) -> None:
+    """Whenever it closes, each protocol that it made has been told; no socket is left open.
+
+    asyncio's own server fails this with one turn: the suite takes the unclosed socket for an error.
+    """
+
+    async def scene() -> None:
+        made: list[Told] = []
+
+        def make() -> Told:
+            made.append(Told())
+            return made[-1]
+
+        server = await TcpTransport().listen(Address("127.0.0.1", 0), make)
+        place = (server.address.host, server.address.port)
+        with socket.create_connection(place), socket.create_connection(place):
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            await server.close()
+            assert all(told.is_made for told in made)
+            for told in made:
+                await told.lost
+        with pytest.raises(ConnectionRefusedError):
+            await TcpTransport().connect(server.address, make)
+
+    play(loop_factory, scene())
+
+
+def test_name_of_several_addresses_is_listened_at_on_one_port(loop_factory: LoopFactory) -> None:
+    """Whoever dials any of them, at the port that was chosen, gets through."""
+
+    async def scene() -> None:
+        server = await TcpTransport().listen(Address("localhost", 0), Told)
+        loop = asyncio.get_running_loop()
+        infos = await loop.getaddrinfo("localhost", server.address.port, type=socket.SOCK_STREAM)
+        for family, kind, _, _, place in infos:
+            with socket.socket(family, kind) as dialling:
+                dialling.connect(place)
+        await server.close()
 
     play(loop_factory, scene())

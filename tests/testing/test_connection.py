@@ -104,7 +104,7 @@ async def pair(dialler: Transport, listener: Transport) -> tuple[Ear, Ear]:
     server = await listener.listen(HERE, accept)
     _, ear = await dialler.connect(server.address, Ear)
     await until(lambda: bool(accepted))
-    server.close()
+    await server.close()
     return ear, accepted[0]
 
 
@@ -131,7 +131,7 @@ async def conversation(dialler: Transport, listener: Transport) -> list[object]:
     await asyncio.gather(ear.lost, other.lost)
     told += [ear.signs[2:], other.signs]
     server = await listener.listen(HERE, Ear)
-    server.close()
+    await server.close()
     await asyncio.sleep(0.01)
     with pytest.raises(ConnectionRefusedError):
         await dialler.connect(server.address, Ear)

@@ -58,8 +58,12 @@ class MemoryServer:
         else:
             end.attach(self._factory())
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """Accept no more connections."""
+        self.kill()
+
+    def kill(self) -> None:
+        """The process that listened is dead."""
         self._is_closed = True
         self._network.forget_listener(self)
 
@@ -266,7 +270,7 @@ class Network:
         """A process is dead: close its connections, or, silently, tell nobody."""
         for listener in list(self._listeners.values()):
             if listener.owner is owner:
-                listener.close()
+                listener.kill()
                 if silently:
                     self._down[listener.address] = None
         for end in list(self._ends):

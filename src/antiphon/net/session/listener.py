@@ -110,12 +110,11 @@ class Listener:
     async def close(self) -> None:
         """Listen no longer, and send away who has sent no handshake yet."""
         if self._server is not None:
-            self._server.close()
+            await self._server.close()
         confirming = list(self._confirming.values())
         for task in confirming:
             task.cancel()
         await asyncio.gather(*confirming, return_exceptions=True)
-        await asyncio.sleep(0)  # a connection that was accepted already is made only now
         links = list(self._links)
         for link in links:
             link.drop("this process stops")

@@ -36,8 +36,11 @@ class Server(Protocol):
     def address(self) -> Address:
         """Where: with the port that was chosen, if any was welcome."""
 
-    def close(self) -> None:
-        """Accept no more connections; those that were accepted stay."""
+    async def close(self) -> None:
+        """Accept no more connections; those that were accepted stay.
+
+        A protocol that was made for one has been told of it when this returns.
+        """
 
 
 class Transport(Protocol):
