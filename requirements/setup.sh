@@ -88,7 +88,7 @@ build() {
 export PIP_DISABLE_PIP_VERSION_CHECK=1
 quiet=--quiet
 [ -t 2 ] && quiet=
-has_java='from antiphon.pipeline.java import system_java_home as home; raise SystemExit(not home())'
+has_java='from antiphon.pipeline.session.java import system_java_home as home; raise SystemExit(not home())'
 
 is_current || build
 

@@ -106,7 +106,8 @@ def test_committer_made_while_a_group_is_being_entered_is_refused(
     async def scene() -> None:
         node = make_choir(free_addresses(TRIO[:1]))["alice"]
         starting = asyncio.ensure_future(node.start())
-        await asyncio.sleep(0)
+        while not node.local_group.is_started:
+            await asyncio.sleep(0)
         assert node.local_group.view is None
         with pytest.raises(UsageError, match="create the committer before"):
             Committer(node.group)

@@ -28,6 +28,9 @@ LOOK_S = 0.05
 _ASK_S = 5.0
 """How long a place may take to answer; it is not asked again before."""
 
+_ANSWER_ON_S = 1.0
+"""How long a process that cannot found the group still answers others that want to."""
+
 _TELL_S = 10.0
 """How often it is logged who is awaited."""
 
@@ -115,6 +118,7 @@ class FoundingByPlaces:
             if machine.given_others:
                 self._refusal = f"{machine.given_others} was given other seeds: give all the same"
             if self._refusal:
+                await asyncio.sleep(_ANSWER_ON_S)  # so that the others hear of it too
                 raise UsageError(self._refusal)
             self._waiting.tell(self._say_missing())
             wait_s = max(machine.is_due_us - self._now_us(), 1_000) / 1e6
