@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from antiphon.net.group.committing import Committer, Ending, Resource
     from antiphon.net.group.group import Group
     from antiphon.net.process.joining import join, run
+    from antiphon.net.process.process import Process
     from antiphon.net.stream.events import Batch, Letter, Message, Unsent, View
     from antiphon.net.stream.request import Request
     from antiphon.toolkit.calls import Answered, Failed, Refused, Replies, TimedOut
@@ -57,6 +58,7 @@ __all__ = [
     "Message",
     "Order",
     "PeerError",
+    "Process",
     "Refused",
     "Replies",
     "Request",
@@ -83,6 +85,7 @@ _PLACES = {
     "Letter": "antiphon.net.stream.events",
     "Message": "antiphon.net.stream.events",
     "Order": "antiphon.core.runs",
+    "Process": "antiphon.net.process.process",
     "Refused": "antiphon.toolkit.calls",
     "Replies": "antiphon.toolkit.calls",
     "Request": "antiphon.net.stream.request",

@@ -125,15 +125,15 @@ def _other_frame(rng: Random) -> bytes:
             alice = ProcessId("alice", 1, rng.randrange(2**40), "127.0.0.1:7001")
             return encode_hello(domain, Handshake("choir", "view-atomic", alice, rng.randrange(99)))
         case 1:
-            return encode_bye(domain)
+            return encode_bye()
         case 2:
-            return encode_ack(domain, rng.randrange(2**40))
+            return encode_ack(rng.randrange(2**40))
         case 3:
             return encode_relay(domain, rng.randrange(9), [random_run(rng)])
         case 4:
             return encode_letter(domain, rng.randrange(9), random_letter(rng))
         case _:
-            return encode_control(domain, _control(rng))
+            return encode_control(domain, rng.randrange(9), _control(rng))
 
 
 def _control(rng: Random) -> AnyMessage:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import antiphon
-from antiphon.net.driver.driver import Driver
+from antiphon.net.driver.incarnation import Incarnation
 from antiphon.net.group.committing import Committer
 from antiphon.stack.effects import Effect
 from antiphon.stack.ports import Ports
@@ -61,7 +61,7 @@ def arm_method(ledger: type, name: str, when: str) -> None:
 
 def arm_multicast(kind: type, when: str) -> None:
     """Die before a message of this kind is handed over to be sent, or when it has been sent."""
-    right, do_all = Ports._committed, Driver.do_all
+    right, do_all = Ports._committed, Incarnation._do
     said: list[bytes] = []
 
     def armed(self: Ports, effects: list[commit.Effect]) -> list[Effect]:
@@ -74,13 +74,13 @@ def arm_multicast(kind: type, when: str) -> None:
             die()
         return right(self, effects)
 
-    def armed_do_all(self: Driver, effects: list[Effect]) -> None:
-        do_all(self, effects)
-        if said and not self._queue.waiting:
+    def armed_do_all(self: Incarnation, group: Any, effects: Any) -> None:
+        do_all(self, group, effects)
+        if said and not any(one.queue.waiting for one in self.machine._endpoints.values()):
             die()
 
     Ports._committed = armed  # type: ignore[method-assign]
-    Driver.do_all = armed_do_all  # type: ignore[method-assign]
+    Incarnation._do = armed_do_all  # type: ignore[method-assign]
 
 
 def arm_decided() -> None:

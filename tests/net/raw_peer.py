@@ -192,9 +192,9 @@ class Porter:
             asked = decode_frame(await reader.readexactly(length))
             assert isinstance(asked, Hello)
             for mine in self.dialled:
-                if is_proven(mine.secret, ASK, asked.handshake, mine.process):
+                if is_proven(mine.secret, ASK, asked.handshake, mine.process.bare()):
                     answer = replace(mine, secret=b"", nonce=asked.handshake.nonce)
-                    answer = proven(mine.secret, ANSWER, answer, asked.handshake.process)
+                    answer = proven(mine.secret, ANSWER, answer, asked.handshake.process.bare())
                     writer.write(with_length(encode_hello(asked.domain, answer)))
         writer.close()
 
@@ -254,27 +254,27 @@ def founders_handshake(addresses: dict[str, str]) -> bytes:
 
 def farewell() -> bytes:
     """Return a BYE frame."""
-    return encode_bye(DOMAIN)
+    return encode_bye()
 
 
-def control(message: AnyMessage) -> bytes:
+def control(message: AnyMessage, incarnation: int = 1) -> bytes:
     """Return a CONTROL frame."""
-    return encode_control(DOMAIN, message)
+    return encode_control(DOMAIN, incarnation, message)
 
 
 def ack(count: int) -> bytes:
     """Return an ACK frame."""
-    return encode_ack(DOMAIN, count)
+    return encode_ack(count)
 
 
 def relay(*several: Run) -> bytes:
     """Return a RELAY frame."""
-    return encode_relay(DOMAIN, CAROL, list(several))
+    return encode_relay(DOMAIN, 1, list(several))
 
 
-def runs(*several: Run, rank: int = CAROL, domain: int = DOMAIN) -> bytes:
+def runs(*several: Run, incarnation: int = 1, domain: int = DOMAIN) -> bytes:
     """Return a RUNS frame."""
-    return encode_runs(domain, rank, list(several))
+    return encode_runs(domain, incarnation, list(several))
 
 
 def run(

@@ -57,8 +57,8 @@ def test_who_drops_out_before_is_told(loop_factory: LoopFactory) -> None:
         async with choir(timing=QUICK) as nodes:
             carol = nodes["carol"]
             for name in ("alice", "bob"):
-                network = nodes[name].driver.network
-                peer = nodes[name].driver.mesh.peers[carol.driver.process]
+                network = nodes[name].incarnation
+                peer = nodes[name].driver.mesh.peers[carol.driver.process.bare()]
                 network.on_dead(peer, "a test says so")
             with pytest.raises(ExcludedError):
                 await keep_asking(carol)

@@ -74,7 +74,7 @@ class Watch:
         while True:
             for node in self._nodes:
                 self.unread_bytes = max(self.unread_bytes, node.local_group.stream.unread_bytes)
-                for peer in node.driver.mesh.members:
+                for peer in node.driver.outlet.members:
                     assert peer.link is not None
                     assert peer.link._transport is not None
                     size = peer.link._transport.get_write_buffer_size()
@@ -432,7 +432,7 @@ def test_answers_to_a_late_question_wait_at_their_sender(
         async with choir(limits=replace(SMALL, held_bytes=held_max)) as nodes:
             alice, bob, carol = (nodes[name] for name in TRIO)
             readers = [asyncio.ensure_future(read(each.group, 401)) for each in (alice, bob, carol)]
-            late = carol.driver.mesh.peers[alice.driver.process].link
+            late = carol.driver.mesh.peers[alice.driver.process.bare()].link
             assert late is not None
             assert late._transport is not None
             late._transport.pause_reading()  # alice's messages are late at carol

@@ -246,8 +246,10 @@ def test_caller_that_is_shut_out_does_not_know_and_can_call_again(
             carol = nodes["carol"].group
             calling = asyncio.ensure_future(carol.call(b"x", timeout_s=None))
             await asyncio.sleep(0.05)
-            network = nodes["alice"].driver.network
-            dead = next(peer for peer in network.mesh.members if peer.process.name == "carol")
+            network = nodes["alice"].incarnation
+            dead = next(
+                peer for peer in network.mesh.peers.values() if peer.process.name == "carol"
+            )
             network.on_dead(dead, "a test says so")
             with pytest.raises(IndefiniteCallError, match="carol is out of the group"):
                 await calling
@@ -360,8 +362,7 @@ def test_call_in_a_blocked_group_ends_in_time(loop_factory: LoopFactory) -> None
         sent = asyncio.ensure_future(alice.call(b"before", timeout_s=None))
         await asyncio.sleep(0.1)
         for name in NAMES[1:3]:
-            await nodes[name].driver.close("killed by the test")
-            await nodes[name]._listener.close()
+            await nodes[name].process.close()
         await until(lambda: not alice.view.primary, "alice is alone")
         with pytest.raises(DefiniteCallError, match="never went out"):
             await asyncio.wait_for(alice.call(b"now", timeout_s=0.2), 10)

@@ -24,7 +24,7 @@ from tests.net.harness import (
 from antiphon import AntiphonError, ExcludedError, View
 from antiphon.bench.coming_back import come_back_s
 from antiphon.core.frames import Frame
-from antiphon.net.driver.network_side import NetworkSide
+from antiphon.net.driver.incarnation import Incarnation
 from antiphon.net.process.joining import make_node
 from antiphon.net.process.node import Node
 from antiphon.net.session.peer import Peer
@@ -46,7 +46,7 @@ def _condemn(node: Node, other: Node, *, is_certain: bool = True) -> None:
     """Let one node take another for dead, or for stalled."""
     process = other.driver.process
     if is_certain:
-        node.driver.network.on_dead(node.driver.mesh.peers[process], "a test says so")
+        node.incarnation.on_dead(node.driver.mesh.peers[process.bare()], "a test says so")
     else:
         node.driver.give(MemberStalled(process, "a test says so"))
 
@@ -54,28 +54,28 @@ def _condemn(node: Node, other: Node, *, is_certain: bool = True) -> None:
 def _delay_reading(monkeypatch: pytest.MonkeyPatch, name: str, delay_s: float) -> list[float]:
     """Let what is sent to ``name`` reach its machine late, until the returned list is emptied."""
     delays = [delay_s]
-    due: dict[NetworkSide, float] = {}
-    right_frame, right_read = NetworkSide.on_frame, NetworkSide.on_read
+    due: dict[Incarnation, float] = {}
+    right_frame, right_read = Incarnation.on_frame, Incarnation.on_read
 
-    def later(side: NetworkSide, action: object, *what: object) -> None:
+    def later(side: Incarnation, action: object, *what: object) -> None:
         loop = asyncio.get_running_loop()
         due[side] = max(due.get(side, 0.0), loop.time() + (delays[0] if delays else 0.0))
         loop.call_at(due[side], action, side, *what)  # type: ignore[arg-type]
 
-    def on_frame(side: NetworkSide, peer: Peer, frame: Frame) -> None:
+    def on_frame(side: Incarnation, peer: Peer, frame: Frame) -> None:
         if side.process.name != name or not (delays or side in due):
             right_frame(side, peer, frame)
         else:
             later(side, _suppressed(right_frame), peer, frame)
 
-    def on_read(side: NetworkSide, peer: Peer) -> None:
+    def on_read(side: Incarnation, peer: Peer) -> None:
         if side.process.name != name or not (delays or side in due):
             right_read(side, peer)
         else:
             later(side, _suppressed(right_read), peer)
 
-    monkeypatch.setattr(NetworkSide, "on_frame", on_frame)
-    monkeypatch.setattr(NetworkSide, "on_read", on_read)
+    monkeypatch.setattr(Incarnation, "on_frame", on_frame)
+    monkeypatch.setattr(Incarnation, "on_read", on_read)
     return delays
 
 
@@ -173,8 +173,8 @@ def test_who_does_not_read_comes_back_when_it_does(
                 await alice.group.cbcast(bytes(10_000))
             await until(lambda: carol.local_group.stream.is_full, "carol has not read")
             for node in (alice, bob):
-                node.driver.network.on_dead(
-                    node.driver.mesh.peers[carol.driver.process], "a test says so"
+                node.incarnation.on_dead(
+                    node.driver.mesh.peers[carol.driver.process.bare()], "a test says so"
                 )
             await until_view(alice, ["alice", "bob"])
             await asyncio.sleep(5 * QUICK.timeout_us / 1e6)

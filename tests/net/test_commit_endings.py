@@ -107,15 +107,15 @@ def test_transaction_ends_in_doubt_when_its_process_stops_alone(loop_factory: Lo
         committer, *_ = [Committer(node.group) for node in nodes.values()]
         await start_all(list(nodes.values()))
         for name in ("bob", "carol"):
-            await nodes[name].driver.close("killed by the test")
-            await nodes[name]._listener.close()
+            await nodes[name].process.close()
         await until(lambda: not nodes["alice"].group.view.primary, "alice is alone")
         begun = asyncio.ensure_future(committer.begin(b"x"))
         await asyncio.sleep(0.05)
+        timers = nodes["alice"].incarnation.timers
         await nodes["alice"].stop()
         with pytest.raises((InDoubtError, UsageError)):
             await asyncio.wait_for(begun, 10)
-        assert all(timer.cancelled() for timer in nodes["alice"].driver.timers.handles.values())
+        assert all(timer.cancelled() for timer in timers.handles.values())
 
     play(loop_factory, scene())
 

@@ -95,9 +95,9 @@ async def enter(found: House) -> None:
 
 def shut_out(nodes: Nodes, name: str) -> None:
     """Have a living member taken for dead."""
-    network = nodes["alice"].driver.network
+    network = nodes["alice"].incarnation
     network.on_dead(
-        next(peer for peer in network.mesh.members if peer.process.name == name), "so be it"
+        next(peer for peer in network.mesh.peers.values() if peer.process.name == name), "so be it"
     )
 
 
@@ -260,7 +260,7 @@ def test_open_transaction_is_decided_for_whoever_comes_back(loop_factory: LoopFa
         await asyncio.sleep(0.05)  # her vote is on its way
         await found.nodes["carol"].stop()
         await until_view(found.nodes["alice"], TRIO[:2])
-        name = f"alice/1/{found.nodes['alice'].driver.network.start:x}"
+        name = f"alice/1/{found.nodes['alice'].incarnation.start:x}"
         seeds = [str(found.nodes["alice"].address)]
         again = make_node("choir", "carol", at="127.0.0.1:0", seeds=seeds)
         diary = Diary([name])
@@ -289,7 +289,7 @@ def test_excluded_process_comes_back_and_learns_the_outcome(loop_factory: LoopFa
         carol = found.diaries["carol"]
         await until(lambda: carol.entries == ["prepare x"], "carol has prepared")
         await asyncio.sleep(0.05)  # her vote is on its way
-        carol.left = [f"carol/1/{nodes['carol'].driver.network.start:x}"]
+        carol.left = [f"carol/1/{nodes['carol'].incarnation.start:x}"]
         shut_out(nodes, "carol")
         with pytest.raises(InDoubtError, match="carol is out of the group"):
             await beginning

@@ -220,7 +220,7 @@ def test_founder_that_is_the_senior_comes_back_too(
 
 def _cut(one: Node, other: Node) -> None:
     """Cut the connection between two nodes, and whatever is on its way."""
-    link = one.driver.mesh.peers[other.driver.process].link
+    link = one.driver.mesh.peers[other.driver.process.bare()].link
     if link is not None and link._transport is not None:
         link._transport.abort()
 

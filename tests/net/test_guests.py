@@ -161,7 +161,7 @@ def test_new_member_is_heard_by_one_that_learns_of_it_later(loop_factory: LoopFa
             to_bob = await porter.visit(address_of(bob), "dora")
             me = porter.dialled[-1].process
             early = run(payloads=[b"early"], sender=3, view=2)
-            await to_bob.send(control(Alive(2, (), 0, 2)), runs(early, rank=3))
+            await to_bob.send(control(Alive(2, (), 0, 2)), runs(early))
             to_alice = await porter.visit(address_of(alice), "dora")
             await to_alice.send(control(JoinRequest(me)))
             assert await read_payloads(bob.group, 1) == [b"early"]
@@ -186,14 +186,14 @@ def test_guest_that_announces_a_large_frame_loses_its_connection(
             await guest.hear_end()
             await guest.close()
             first, address = porter.dialled[-1], address_of(alice)
-            again = replace(first, secret=b"", nonce=b"n" * 16, to=alice.driver.network.start)
+            again = replace(first, secret=b"", nonce=b"n" * 16, to=alice.incarnation.start)
             for key, is_its in ((b"?" * 16, False), (SECRET, True)):
-                hello = proven(key, DIAL, again, alice.driver.process)
+                hello = proven(key, DIAL, again, alice.incarnation.process)
                 guest = await RawPeer.connect(address)
                 await guest.send(encode_hello(DOMAIN, hello))
                 answer = said(await guest.hear_frame())
                 assert bool(answer.to) is is_its
-                assert is_proven(SECRET, ANSWER, answer, first.process) is is_its
+                assert is_proven(SECRET, ANSWER, answer, first.process.bare()) is is_its
                 await guest.close()
 
     play(loop_factory, scene())
@@ -270,7 +270,7 @@ def test_guest_that_asks_and_does_not_read_goes(
         async with visited() as (nodes, porter):
             guest = await porter.visit(address_of(nodes["alice"]), "bob", boot=7)
             me = porter.dialled[-1].process
-            asked = with_length(encode_control(DOMAIN, JoinRequest(me)))
+            asked = with_length(encode_control(DOMAIN, 1, JoinRequest(me)))
             with suppress(ConnectionError):
                 for _ in range(10_000):
                     await guest.say(asked)
@@ -367,13 +367,13 @@ class _Mesh:
 
 
 def _guest(number: int = 0) -> Peer:
-    peer = Peer(ProcessId(f"guest{number}", 1, 1, "127.0.0.1:7004"), is_senior=False)
+    peer = Peer(ProcessId(f"guest{number}", 0, 1, "127.0.0.1:7004"), is_dialled=False)
     peer.is_guest = True
     return peer
 
 
 def _frame(message: AnyMessage) -> Frame:
-    return Control(DOMAIN, message)
+    return Control(DOMAIN, 1, message)
 
 
 async def _enter(lobby: Any, peer: Peer) -> _Wire:
@@ -392,10 +392,14 @@ def test_member_that_is_known_late_is_heard_in_order(loop_factory: LoopFactory) 
         mesh: Any = _Mesh(peer)
         lobby = Lobby(mesh)
         wire = await _enter(lobby, peer)
-        words = [_frame(Alive(2, (), 0, 2)), _frame(JoinRequest(peer.process)), _frame(Want(3))]
-        for frame in (*words[:2], Ack(DOMAIN, 0)):
+        words = [
+            _frame(Alive(2, (), 0, 2)),
+            _frame(JoinRequest(peer.process.numbered(1))),
+            _frame(Want(3)),
+        ]
+        for frame in (*words[:2], Ack(0)):
             lobby.on_frame(peer, frame, 20)
-        assert mesh.taken == [Ack(DOMAIN, 0)]
+        assert mesh.taken == [Ack(0)]
         mesh.admitted.add(peer.process)
         lobby.on_frame(peer, words[2], 20)
         assert mesh.taken[1:] == words
@@ -414,7 +418,7 @@ def test_guest_that_says_too_much_is_cut_off_without_a_gap(loop_factory: LoopFac
         wire = await _enter(lobby, peer)
         lobby.on_frame(peer, _frame(Want(1)), HELD_BYTES_MAX)
         assert wire.is_dropped
-        lobby.on_frame(peer, _frame(JoinRequest(peer.process)), 20)
+        lobby.on_frame(peer, _frame(JoinRequest(peer.process.numbered(1))), 20)
         mesh.admitted.add(peer.process)
         lobby.on_frame(peer, _frame(Want(2)), 20)
         assert mesh.taken == []
@@ -434,14 +438,14 @@ def test_full_lobby_sends_the_most_silent_away(loop_factory: LoopFactory) -> Non
             await _enter(lobby, peer)
         await asyncio.sleep(0.002)
         for peer in peers[2:]:
-            lobby.on_frame(peer, _frame(JoinRequest(peer.process)), 20)
+            lobby.on_frame(peer, _frame(JoinRequest(peer.process.numbered(1))), 20)
         mesh.admitted.add(peers[1].process)
         lobby.sweep()
         for number in (0, 2, 3):
             lobby.make_room()
             assert mesh.dismissed[-1] == peers[number].process
             newcomer = _guest(100 + number)
-            mesh.peers[newcomer.process] = newcomer
+            mesh.peers[newcomer.process.bare()] = newcomer
             await _enter(lobby, newcomer)
 
     play(loop_factory, scene())

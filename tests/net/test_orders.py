@@ -40,8 +40,7 @@ async def until(condition: Callable[[], bool]) -> None:
 
 async def kill(node: Node) -> None:
     """End a member without a word to the others, and close its door."""
-    await node.driver.close("killed by the test")
-    await node._listener.close()
+    await node.process.close()
 
 
 class Reader:

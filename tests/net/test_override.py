@@ -50,8 +50,7 @@ class Notes:
 async def kill(nodes: Nodes, *names: str) -> None:
     """End processes without a word."""
     for name in names:
-        await nodes[name].driver.close("killed by the test")
-        await nodes[name]._listener.close()
+        await nodes[name].process.close()
 
 
 async def until_blocked(node: Node) -> None:
@@ -61,8 +60,8 @@ async def until_blocked(node: Node) -> None:
 
 def cut_off(node: Node) -> None:
     """Have a node take all others, who live and go on, for dead."""
-    for peer in list(node.driver.mesh.members):
-        node.driver.network.on_dead(peer, "the test says so")
+    for peer in list(node.driver.outlet.members):
+        node.incarnation.on_dead(peer, "the test says so")
 
 
 def test_survivor_takes_over_and_others_come_with_its_state(
@@ -203,7 +202,7 @@ def test_majority_that_has_gone_on_learns_it_from_a_question(
             for name in ("alice", "bob"):
                 await until_view(nodes[name], ["alice", "bob"])
                 mesh = nodes[name].driver.mesh
-                if (peer := mesh.peers.get(carol.driver.process)) is not None:
+                if (peer := mesh.peers.get(carol.driver.process.bare())) is not None:
                     mesh._forget(peer)  # as after a few seconds
             await until_blocked(carol)
             view = await carol.group.take_over()
@@ -239,7 +238,7 @@ def test_command_shows_what_is_held_and_has_it_taken_over(loop_factory: LoopFact
         status, told = await run(where, "--group", "choir", say=b"n\n")
         assert status == 1
         assert "out of its reach: alice" in told
-        assert bob.driver.network.view_number == 1
+        assert bob.driver.view_number == 1
         status, told = await run(where, "--group", "choir", "--yes")
         assert status == 0, told
         assert "bob goes on alone, in view 2 of lineage" in told

@@ -63,7 +63,6 @@ LIES = {
     "a run of alice": (_frames(runs(run(3, sender=0))), "a run of member 0 comes from another"),
     "a run of nobody": (_frames(runs(run(3, sender=3))), "a run of member 3 comes from another"),
     "a relayed run of nobody": (_frames(relay(run(1, sender=3))), "sender number 3"),
-    "a frame of another domain": (_frames(runs(run(3), domain=7)), "domain 0x7"),
     "receipt of what was never sent": (_frames(ack(10_000)), "10000 frames are acknowledged"),
     "receipt of what alice never said": (
         _frames(control(Alive(1, ((0, 5),), 0, 1))),
@@ -257,7 +256,7 @@ def test_one_who_was_given_up_is_told_so(loop_factory: LoopFactory) -> None:
             await until(lambda: len(alice.driver.mesh.peers) == 1, "alice has forgotten carol")
             carol = founders(group.addresses)[CAROL]
             again = await RawPeer.connect(address_of(alice))
-            await again.send(handshake(carol, view=1, to=alice.driver.network.start), _GOOD)
+            await again.send(handshake(carol, view=1, to=alice.incarnation.start), _GOOD)
             assert await again.hear_end()
             await again.close()
             asking = await RawPeer.connect(address_of(alice))

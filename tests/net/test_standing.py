@@ -28,9 +28,9 @@ BLOCKED = View(1, ("alice",), primary=False, missing=("bob", "carol"))
 
 def shut_out_carol(nodes: Nodes) -> None:
     """Have alice take carol, who lives, for dead."""
-    network = nodes["alice"].driver.network
+    network = nodes["alice"].incarnation
     network.on_dead(
-        next(peer for peer in network.mesh.members if peer.process.name == "carol"), "so"
+        next(peer for peer in network.mesh.peers.values() if peer.process.name == "carol"), "so"
     )
 
 
@@ -50,8 +50,7 @@ def test_blocked_view_says_whom_it_misses(
         alice = nodes["alice"].group
         reading = asyncio.ensure_future(views_of(alice))
         for name in ("bob", "carol"):
-            await nodes[name].driver.close("killed by the test")
-            await nodes[name]._listener.close()
+            await nodes[name].process.close()
         await until(lambda: not alice.view.primary, "alice is blocked")
         assert alice.view == BLOCKED
         nodes["alice"].local_group.on_block(None)
@@ -145,8 +144,7 @@ def test_lost_majority_is_told_at_both_ends(loop_factory: LoopFactory) -> None:
         await start_all(list(nodes.values()))
         alice = nodes["alice"].group
         for name in ("bob", "carol"):
-            await nodes[name].driver.close("killed by the test")
-            await nodes[name]._listener.close()
+            await nodes[name].process.close()
         await until(lambda: not alice.view.primary, "alice is blocked")
         with pytest.raises(DefiniteCallError) as blocked:
             await alice.call(b"who is there?", timeout_s=0.05)

@@ -270,7 +270,7 @@ def test_connection_reset_while_stopping_is_no_error(
         await node.start()
         host, port = address_of(node).split(":")
         stranger = socket.create_connection((host, int(port)))
-        await until(lambda: node._listener._links, "the stranger is connected")
+        await until(lambda: node.process.listener._links, "the stranger is connected")
         stranger.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         stranger.close()
         await node.stop()

@@ -79,12 +79,12 @@ def test_missing_members_are_named(loop_factory: LoopFactory, tmp_path: Path) ->
 
 
 def test_missing_juniors_are_named_too(loop_factory: LoopFactory) -> None:
-    """The most senior member dials nobody, and says who has not connected to it."""
+    """The most senior member asks too, and says who does not answer."""
     addresses = free_addresses()
     node = make_node("choir", "alice", members=addresses, connect_s=SOON_S)
-    here = addresses["alice"]
     assert play(loop_factory, _refused(node)) == (
-        f"after 0.2 s bob has not connected to {here}, carol has not connected to {here}: "
+        f"after 0.2 s bob does not answer at {addresses['bob']}, "
+        f"carol does not answer at {addresses['carol']}: "
         "is every member running?"
     )
 
@@ -190,7 +190,7 @@ def test_connection_that_meets_itself_is_nobody(
 
     assert play(loop_factory, scene()) == (
         f"after 0.2 s alice does not answer at {addresses['alice']}, "
-        f"carol has not connected to {addresses['bob']}: is every member running?"
+        f"carol does not answer at {addresses['carol']}: is every member running?"
     )
 
 
@@ -310,7 +310,7 @@ def test_member_may_begin_again_while_the_others_still_wait(loop_factory: LoopFa
         addresses = free_addresses(("alice", "bob", "carol", "dave"))
         carol = make_node("choir", "carol", members=addresses)
         waiting = asyncio.ensure_future(carol.start())
-        assert "bob has not connected" in await _refused(
+        assert "bob does not answer" in await _refused(
             make_node("choir", "alice", members=addresses, connect_s=SOON_S)
         )
         nodes = [make_node("choir", name, members=addresses) for name in ("alice", "bob", "dave")]
@@ -331,7 +331,7 @@ def test_strangers_do_not_keep_a_group_from_starting(
         addresses = free_addresses()
         nodes = [make_node("choir", name, members=addresses) for name in TRIO]
         starts = [asyncio.ensure_future(nodes[0].start())]
-        await until(lambda: nodes[0]._listener._server, "alice listens")
+        await until(lambda: nodes[0].process.listener._server, "alice listens")
         strangers = [await RawPeer.connect(addresses["alice"]) for _ in range(3)]
         await strangers[0].send(handshake(domain=7))
         await strangers[1].say(b"\xff" * 100)
@@ -353,7 +353,7 @@ def test_cancelled_start_leaves_nothing_behind(loop_factory: LoopFactory, tmp_pa
         addresses = free_addresses()
         node = make_node("choir", "bob", members=addresses, trace=tmp_path)
         start = asyncio.ensure_future(node.start())
-        await until(lambda: node._listener._server, "bob listens")
+        await until(lambda: node.process.listener._server, "bob listens")
         start.cancel()
         await asyncio.wait([start])
         assert start.cancelled()

@@ -210,9 +210,9 @@ def test_excluded_member_comes_back_with_the_state_of_the_others(
         await nodes["bob"].group.cbcast(b"before")
         await until(lambda: all(tally.read for tally in tallies.values()), "all have read it")
         carol = next(
-            peer for peer in nodes["alice"].driver.mesh.members if peer.process.name[0] == "c"
+            peer for peer in nodes["alice"].driver.outlet.members if peer.process.name[0] == "c"
         )
-        nodes["alice"].driver.network.on_dead(carol, "a test says so")
+        nodes["alice"].incarnation.on_dead(carol, "a test says so")
         await nodes["bob"].group.cbcast(b"meanwhile")
         await until_view(nodes["alice"], ("alice", "bob", "carol~2"))
         await nodes["bob"].group.cbcast(b"after")

@@ -218,9 +218,9 @@ def test_message_does_not_depend_on_what_arrives_after_it(loop_factory: LoopFact
     async def scene() -> None:
         async with infiltrated() as group:
             alice = group.nodes["alice"]
-            carols = alice.driver.mesh.peers[founders(group.addresses)[CAROL]]
+            carols = alice.driver.mesh.peers[founders(group.addresses)[CAROL].bare()]
             await alice.group.cbcast(b"before")
-            alice.driver.network.on_frame(
+            alice.incarnation.on_frame(
                 carols, decode_frame(runs(run()))
             )  # in the same turn of the loop
             await alice.group.cbcast(b"after")

@@ -61,7 +61,7 @@ GARBAGE = b"\xff" * 50
 
 
 def _link(one: Node, other: Node) -> PeerLink | None:
-    return one.driver.mesh.peers[other.driver.process].link
+    return one.driver.mesh.peers[other.driver.process.bare()].link
 
 
 async def _ask(address: str, **fields: Any) -> Handshake:
@@ -82,9 +82,7 @@ def test_asking_and_guessing_takes_nobodys_session(loop_factory: LoopFactory) ->
             await exchange(list(nodes.values()))
             link, bobs = _link(alice, bob), bob.driver.process
             assert link is not None
-            told = await _ask(
-                address_of(alice), process=bobs, start=bob.driver.network.start, view=1
-            )
+            told = await _ask(address_of(alice), process=bobs, start=bob.incarnation.start, view=1)
             assert (told.secret, told.proof, told.received) == (b"", b"", 0)
             other = await _ask(address_of(alice), process=bobs, start=9, view=1)
             assert (other.to, other.knows_other) == (0, True)
@@ -150,7 +148,7 @@ def test_asking_in_a_members_name_does_not_cut_its_link(
             assert link is not None
             for _ in range(20):
                 await _ask(
-                    address_of(alice), process=bob.driver.process, start=bob.driver.network.start
+                    address_of(alice), process=bob.driver.process, start=bob.incarnation.start
                 )
             assert _link(alice, bob) is link
             assert not link.is_dropped
@@ -204,7 +202,7 @@ def test_first_handshake_whose_answer_was_lost_is_believed_again(
             await second.send(encode_hello(DOMAIN, porter.dialled[-1]))
             assert said(await second.hear_frame()).to == CAROLS_START
             await first.hear_end()
-            dora = alice.driver.mesh.peers[porter.dialled[-1].process]
+            dora = alice.driver.mesh.peers[porter.dialled[-1].process.bare()]
             assert dora.secret == porter.dialled[-1].secret
             for peer in (first, second):
                 await peer.close()
@@ -283,13 +281,20 @@ def test_nothing_proves_nothing() -> None:
 class _Life:
     """As much of an incarnation as greets."""
 
-    process, domain = ALICE, DOMAIN
+    process = ALICE
 
-    def handshake(
-        self, other: ProcessId, to: int = 0, received: int = 0, *, is_asking: bool = False
-    ) -> Handshake:
-        del other
-        return Handshake("choir", "view-atomic", ALICE, 1, 1, 0, to, received, 0, is_asking)
+    def hello(
+        self,
+        other: ProcessId,
+        to: int = 0,
+        received: int = 0,
+        *,
+        is_asking: bool = False,
+        group: str | None = None,
+    ) -> Hello:
+        del other, group
+        said = Handshake("choir", "view-atomic", ALICE, 1, 1, 0, to, received, 0, is_asking)
+        return Hello(DOMAIN, said)
 
 
 def test_answer_of_another_time_is_refused(loop_factory: LoopFactory) -> None:
@@ -298,14 +303,14 @@ def test_answer_of_another_time_is_refused(loop_factory: LoopFactory) -> None:
     async def scene() -> None:
         mine, peer, link = (
             Credentials(_Life(), SYSTEM),
-            Peer(BOB, is_senior=True),
+            Peer(BOB, is_dialled=True),
             Link[Peer](_NOBODY),
         )
-        first = mine.to_dial(peer, link)
+        first = said(mine.to_dial(peer, link))
         assert first.secret
         mine.believe(peer, link, _handshake(to=1))
         assert peer.secret == first.secret
-        again = mine.to_dial(peer, link)
+        again = said(mine.to_dial(peer, link))
         assert (again.secret, len(again.nonce), len(again.proof)) == (b"", 16, 16)
         answer = proven(peer.secret, ANSWER, _handshake(to=1, nonce=again.nonce), ALICE)
         mine.believe(peer, link, answer)
@@ -334,8 +339,8 @@ def test_stranger_in_a_dead_members_place_cannot_say_that_the_group_has_gone_on(
         await start_all(list(nodes.values()))
         await exchange(list(nodes.values()))
         for node in (bob, carol):
-            alice.driver.network.on_dead(
-                alice.driver.mesh.peers[node.driver.process], "a test says so"
+            alice.incarnation.on_dead(
+                alice.driver.mesh.peers[node.driver.process.bare()], "a test says so"
             )
         assert not alice.group.view.primary
         for node in (bob, carol):
@@ -353,7 +358,10 @@ def test_stranger_in_a_dead_members_place_cannot_say_that_the_group_has_gone_on(
             zed = replace(
                 hello.handshake, process=ProcessId("bob", 2, 7, address), view=99, proof=b""
             )
-            for frame in (encode_hello(hello.domain, zed), encode_control(hello.domain, Out(98))):
+            for frame in (
+                encode_hello(hello.domain, zed),
+                encode_control(hello.domain, 2, Out(98)),
+            ):
                 writer.write(with_length(frame))
             await writer.drain()
             writer.close()

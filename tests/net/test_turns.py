@@ -210,7 +210,7 @@ def test_multicast_of_another_order_ends_when_its_process_stops(loop_factory: Lo
         await start_all([alice, *others])
         for node in others:
             await node.end_incarnation("crash")
-            await node._listener.close()
+            await node.process.listener.close()
         await until(lambda: not alice.group.view.primary, "alice is blocked")
         alice.local_group.sending.pending.payloads.append(b"collected before that")
         sending = asyncio.ensure_future(alice.group.abcast(b"and then"))
@@ -253,7 +253,7 @@ def test_blocked_view_is_nobodys_debt(loop_factory: LoopFactory) -> None:
         await start_all([alice, bob, carol])
         readers = [Reader(node.group) for node in (alice, bob)]
         await carol.end_incarnation("crash")
-        await carol._listener.close()
+        await carol.process.listener.close()
         sending = asyncio.ensure_future(alice.group.cbcast(b"on"))
         await until_view(alice, DUET)
         await sending

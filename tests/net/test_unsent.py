@@ -95,9 +95,9 @@ class Persistent(Reader):
 
 def shut_out_carol(nodes: Nodes) -> None:
     """Have alice take carol, who lives, for dead."""
-    network = nodes["alice"].driver.network
+    network = nodes["alice"].incarnation
     network.on_dead(
-        next(peer for peer in network.mesh.members if peer.process.name == "carol"), "so"
+        next(peer for peer in network.mesh.peers.values() if peer.process.name == "carol"), "so"
     )
 
 

@@ -141,15 +141,15 @@ def test_group_is_opened_once() -> None:
     """A second time is a mistake of the application; so is one after the end."""
     me = ProcessId("a")
     process = Process(me, TIMING, 0)
-    process.open(GroupNumber(1), None, Settings(timing=TIMING), 0)
+    process.open(GroupNumber(1), me, None, Settings(timing=TIMING), 0)
     with pytest.raises(UsageError, match="is in that group already"):
-        process.open(GroupNumber(1), None, Settings(timing=TIMING), 0)
+        process.open(GroupNumber(1), me, None, Settings(timing=TIMING), 0)
 
 
 def test_what_is_of_a_group_that_was_left_is_ignored() -> None:
     """Late frames for it harm nobody."""
     process = Process(ProcessId("a"), TIMING, 0)
-    assert process.step(InGroup(GroupNumber(7), PeerLost(ProcessId("b"))), 0) == []
+    assert process.step_in(GroupNumber(7), PeerLost(ProcessId("b")), 0) == []
 
 
 @pytest.mark.parametrize("seed", range(60))

@@ -122,6 +122,13 @@ class Standing(Struct, frozen=True, array_like=True, tag=True):
     """Where some of the members are."""
 
 
+class Elsewhere(Struct, frozen=True, array_like=True, tag=True):
+    """In answer to a question: I have no part in that group; others may."""
+
+    places: tuple[Place, ...] = ()
+    """Where some of the processes are that I know."""
+
+
 class Situation(Struct, frozen=True, array_like=True, tag=True):
     """In answer to an operator: where this process stands in its group."""
 
@@ -248,7 +255,7 @@ class StateTaken(Struct, frozen=True, array_like=True, tag=True):
 
 AnyMessage = (
     Prepare | Promise | Propose | Accept | Reject | Decide | Want
-    | JoinRequest | JoinRefused | Ask | Out | Standing | Situation
+    | JoinRequest | JoinRefused | Ask | Out | Standing | Elsewhere | Situation
     | FoundingQuestion | FoundingAnswer
     | Flush | Report | Install | Alive | Beat | Confirm | LetterTaken | LetterAsked
     | StateChunk | StateTaken

@@ -10,8 +10,9 @@
             | 1 record                     kind LETTER: to this process alone (ISIS 7.2)
 
 ``version`` and ``kind`` are single bytes, ``domain`` is a 4-byte digest of the domain's
-configuration, ``process`` a varint: the speaker's place in its view, where it matters. What a
-record is, is in ``records``.
+configuration, and so tells the speaker's group from others; ``process`` is a varint: the number of
+the speaker's incarnation in that group. Frames of the session alone (HELLO of no group, ACK, BYE)
+have 0 for both. What a record is, is in ``records``.
 
 Law: encode once, send the same bytes to every peer; decode in one pass, payloads are slices.
 Everything that arrives is untrusted: malformed bytes raise :class:`PeerError`, nothing else.
@@ -95,6 +96,7 @@ class Control:
     """A message about membership."""
 
     domain: int
+    process: int
     message: AnyMessage
 
 
@@ -102,15 +104,12 @@ class Control:
 class Ack:
     """So many frames have arrived in this session."""
 
-    domain: int
     count: int
 
 
 @dataclass(frozen=True, slots=True)
 class Bye:
-    """The process is out of the group: everything it had to send is ahead of this frame."""
-
-    domain: int
+    """The process ends: everything it had to send is ahead of this frame."""
 
 
 Frame = Hello | Runs | Relay | Post | Control | Ack | Bye
@@ -121,21 +120,21 @@ def encode_hello(domain: int, handshake: Handshake) -> bytes:
     return bytes(_prefix(Kind.HELLO, domain, 0) + encode_handshake(handshake))
 
 
-def encode_control(domain: int, message: AnyMessage) -> bytes:
+def encode_control(domain: int, process: int, message: AnyMessage) -> bytes:
     """Return the bytes of a CONTROL frame."""
-    return bytes(_prefix(Kind.CONTROL, domain, 0) + encode_message(message))
+    return bytes(_prefix(Kind.CONTROL, domain, process) + encode_message(message))
 
 
-def encode_ack(domain: int, count: int) -> bytes:
+def encode_ack(count: int) -> bytes:
     """Return the bytes of an ACK frame."""
-    out = _prefix(Kind.ACK, domain, 0)
+    out = _prefix(Kind.ACK, 0, 0)
     append_varint(out, count)
     return bytes(out)
 
 
-def encode_bye(domain: int) -> bytes:
+def encode_bye() -> bytes:
     """Return the bytes of a BYE frame."""
-    return bytes(_prefix(Kind.BYE, domain, 0))
+    return bytes(_prefix(Kind.BYE, 0, 0))
 
 
 def encode_relay(domain: int, process: int, runs: list[Run]) -> bytes:
@@ -226,17 +225,17 @@ def _decode_other(
     """Return a frame of any kind but the two that bring messages, and the offset behind it."""
     match kind:
         case Kind.CONTROL:
-            return Control(domain, decode_message(data[offset:])), len(data)
+            return Control(domain, process, decode_message(data[offset:])), len(data)
         case Kind.ACK:
             count, offset = read_varint(data, offset)
-            return Ack(domain, count), offset
+            return Ack(count), offset
         case Kind.RELAY:
             runs, offset = decode_runs(data, offset)
             return Relay(domain, process, runs), offset
         case Kind.HELLO:
             return Hello(domain, decode_handshake(data[offset:])), len(data)
         case Kind.BYE:
-            return Bye(domain), offset
+            return Bye(), offset
         case _:
             message = f"a frame is of unknown kind {kind}"
             raise PeerError(message)

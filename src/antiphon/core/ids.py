@@ -43,7 +43,7 @@ class ProcessId(Struct, frozen=True, order=True, array_like=True):
 
     name: Annotated[str, Meta(pattern=rf"^{_NAME.pattern}\Z")]
     incarnation: Annotated[int, Meta(ge=0, le=2**31)] = 1
-    """Lives of a name are numbered from 1, for people; what tells them apart is ``boot``."""
+    """Lives of a name in a group are numbered from 1, for people; 0: of no group (``bare``)."""
     boot: Annotated[int, Meta(ge=0, le=2**62)] = 0
     """Drawn anew at every start: nobody takes a restarted process for its former self."""
     address: Annotated[str, Meta(max_length=256)] = ""
@@ -51,7 +51,15 @@ class ProcessId(Struct, frozen=True, order=True, array_like=True):
 
     def __str__(self) -> str:
         """First lives go by the bare name; later ones show their number, as ``alice~2``."""
-        return self.name if self.incarnation == 1 else f"{self.name}~{self.incarnation}"
+        return self.name if self.incarnation <= 1 else f"{self.name}~{self.incarnation}"
+
+    def bare(self) -> "ProcessId":
+        """Return the process itself, the same in all its groups, whatever its number in each."""
+        return ProcessId(self.name, 0, self.boot, self.address)
+
+    def numbered(self, incarnation: int) -> "ProcessId":
+        """Return the process as the group knows it in which this is its number."""
+        return ProcessId(self.name, incarnation, self.boot, self.address)
 
     @property
     def place(self) -> str:

@@ -81,10 +81,14 @@ class Found:
         return standing is not None and (standing.is_known or not standing.is_blocked)
 
 
+_NAMED_MAX = 5
+"""Processes named in a sentence."""
+
+
 class _Place:
     """What is known of one place."""
 
-    __slots__ = ("asked_us", "due_us", "found", "pause_us", "why_foreign")
+    __slots__ = ("asked_us", "due_us", "found", "pause_us", "who_elsewhere", "why_foreign")
 
     def __init__(self, now_us: int, pause_us: int) -> None:
         self.due_us = now_us
@@ -92,6 +96,7 @@ class _Place:
         self.asked_us: int | None = None  # None: no answer is awaited
         self.found: Found | None = None
         self.why_foreign = ""
+        self.who_elsewhere = ""  # who answers here, and is not in the group
 
 
 class Search:
@@ -183,7 +188,15 @@ class Search:
         found = [place.found for place in self._places.values() if place.found is not None]
         if members := [one for one in found if one.standing is not None]:
             return self._say_blocked(members)
-        return "nobody who answers is in the group: try again when one of them is" if found else ""
+        if found:
+            return "nobody who answers is in the group: try again when one of them is"
+        if elsewhere := [one.who_elsewhere for one in self._places.values() if one.who_elsewhere]:
+            named = ", ".join(elsewhere[:_NAMED_MAX]) + ", ..." * (len(elsewhere) > _NAMED_MAX)
+            return (
+                f"nobody who answers ({named}) is in the group: is its name right? who founds it "
+                "gives no seeds, or found=True"
+            )
+        return ""
 
     def _say_blocked(self, members: list[Found]) -> str:
         """Say that the group has lost its majority, as far as those who answer can tell."""
@@ -227,10 +240,16 @@ class Search:
         place = self._settle(at, now_us, dice)
         place.found, place.why_foreign = None, why
 
+    def pass_on(self, at: str, who: str, places: list[str], now_us: int, dice: float) -> None:
+        """Who is at a place has no part in the group; it knows processes at ``places``."""
+        place = self._settle(at, now_us, dice)
+        place.found, place.why_foreign, place.who_elsewhere = None, "", who
+        self.learn(places, now_us)
+
     def _settle(self, at: str, now_us: int, dice: float) -> _Place:
         self.learn([at], now_us)
         place = self._places.get(at) or _Place(now_us, self._pause_us)
-        place.asked_us = None
+        place.asked_us, place.who_elsewhere = None, ""
         place.due_us = now_us + int(place.pause_us * (0.5 + dice))
         place.pause_us = min(2 * place.pause_us, self._pause_us_max)
         return place

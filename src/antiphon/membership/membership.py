@@ -126,10 +126,10 @@ class Membership:
         """The last view agreed on."""
         return self._agreement.latest
 
-    def has_accepted(self, process: ProcessId) -> bool:
-        """Whether the proposal that this process accepted last has ``process`` as a member."""
-        accepted = self._agreement.accepted
-        return accepted is not None and process in accepted.members
+    @property
+    def accepted(self) -> View | None:
+        """The proposal that this process accepted last, if any."""
+        return self._agreement.accepted
 
     @property
     def may_multicast(self) -> bool:

@@ -92,8 +92,12 @@ class _Author:
         joiner = self.random.choice(self.names)
         node = self.world.node(joiner)
         is_able = node.is_up and not node.machine.is_over
-        if is_able and GroupNumber(number) not in node.rows:
-            self.world.join(joiner, number, self.random.choice(self.groups[number]))
+        group = GroupNumber(number)
+        has_left = group in node.ends and not node.ends[group]
+        if is_able and (group not in node.rows or has_left):
+            contact = self.random.choice(self.groups[number])
+            if contact != joiner:
+                self.world.join(joiner, number, contact)
 
     def _stuck(self, number: int) -> str:
         """Say whether a group has not gone on where a quorum of its last view lives."""
@@ -108,7 +112,7 @@ class _Author:
         # Of the views agreed on, installed or not: the last one decides who is a quorum.
         agreed = [node.machine.endpoint(group).latest or node.views[group] for node in living]
         newest = max(agreed, key=lambda view: view.number)
-        here = [node.me for node in living]
+        here = [node.ids[group] for node in living]
         if not newest.has_quorum([who for who in newest.members if who in here]):
             return ""
         views = {str(node.me): node.views[group].number for node in living}

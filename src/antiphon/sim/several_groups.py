@@ -4,11 +4,12 @@ Law: a world drives its processes by the contract and nothing else. Channels are
 one per pair of processes whatever the number of groups; delays come from the seed. A partition
 holds messages back until it is healed. A crash loses some of what its victim had sent and nobody
 had received. Groups are domains of their own, so each group's rows are kept apart, for the oracle
-to judge each group by itself. Who is out of its groups stays out.
+to judge each group by itself. Who is out of its groups stays out; who has left a group may join it
+again, under the next number.
 """
 
 from collections import defaultdict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from heapq import heappop, heappush
 from random import Random
@@ -30,7 +31,7 @@ from antiphon.trace.verdict import Status
 
 BLOCKED = "blocked: too few members are left"
 
-_Item = InGroup | OfProcess
+_Item = tuple[GroupNumber, on.Input] | OfProcess
 
 TIMING = Timing(heartbeat_us=20_000, timeout_us=100_000, timeout_us_max=400_000)
 
@@ -42,6 +43,7 @@ class Node:
         """Begin in no group."""
         self.world, self.me = world, me
         self.machine = Process(me, TIMING, world.now_us)
+        self.ids: dict[GroupNumber, ProcessId] = {}
         self.rows: dict[GroupNumber, Rows] = {}
         self.views: dict[GroupNumber, View] = {}
         self.ends: dict[GroupNumber, str] = {}
@@ -55,30 +57,45 @@ class Node:
     def found(self, group: GroupNumber, view: View | None) -> None:
         """Open a group: in a founding view, or to join it."""
         name = view.group if view is not None else GroupName(f"g{group}")
-        self.rows[group] = Rows(str(self.me), name, self.world.events[group].append)
+        before = self.ids.get(group)
+        me = self.ids[group] = self.me.numbered(before.incarnation + 1 if before is not None else 1)
+        if before is not None:
+            self.do(self.machine.close(group))
+            del self.ends[group]
+            self.views.pop(group, None)
+        self.rows[group] = Rows(str(me), name, self.world.events[group].append)
         self.rows[group].start(self.world.now_us)
         settings = Settings(timing=TIMING)
-        self.do(self.machine.open(group, view, settings, self.world.now_us))
+        effects = self.machine.open(group, me, view, settings, self.world.now_us)
+        self.do(effects, group)
 
-    def give(self, happened: InGroup | OfProcess) -> None:
+    def give(self, happened: "_Item") -> None:
         """Give one input; do what comes of it."""
-        if self.is_up:
+        if not self.is_up:
+            return
+        if isinstance(happened, tuple):
+            group, given = happened
+            self.do(self.machine.step_in(group, given, self.world.now_us), group)
+        else:
             self.do(self.machine.step(happened, self.world.now_us))
 
-    def do(self, effects: list[InGroup | told.Effect]) -> None:
-        """Do effects in order."""
+    def do(
+        self, effects: Sequence[InGroup | told.Effect], group: GroupNumber | None = None
+    ) -> None:
+        """Do effects in order; those that are of no other are of ``group``."""
         for effect in effects:
             if isinstance(effect, InGroup):
                 self.do_in_group(effect.group, effect.what)
             elif isinstance(effect, told.SetTimer):
                 self.set_timer(effect)
-            elif isinstance(effect, told.SendControl):  # a beat
-                assert isinstance(effect.message, Beat)
+            elif isinstance(effect, told.SendControl) and isinstance(effect.message, Beat):
                 self.beats += len(effect.to)
                 for to in effect.to:
                     self.world.send(self.me, to, on.PeerHeard(self.me))
             elif isinstance(effect, told.ExpectPeers):
                 self.expected = effect.processes
+            elif group is not None:
+                self.do_in_group(group, effect)
 
     def set_timer(self, asked: told.SetTimer) -> None:
         """Have it fire, unless it is set anew before."""
@@ -90,7 +107,7 @@ class Node:
 
         self.world.at(max(asked.time_us, self.world.now_us + 1), fire)
 
-    def do_in_group(self, group: GroupNumber, effect: on.Input | told.Effect) -> None:
+    def do_in_group(self, group: GroupNumber, effect: told.Effect) -> None:
         """Do what one group says."""
         rows, now_us = self.rows[group], self.world.now_us
         match effect:
@@ -108,27 +125,28 @@ class Node:
             case _:
                 self.carry(group, effect)
 
-    def carry(self, group: GroupNumber, effect: on.Input | told.Effect) -> None:
+    def carry(self, group: GroupNumber, effect: told.Effect) -> None:
         """Send what one group says to others."""
+        me = self.ids[group]
         match effect:
             case told.SendControl(to, message):
-                self.send(group, to, on.ControlReceived(self.me, message))
+                self.send(group, to, on.ControlReceived(me, message))
             case told.SendRun(run, alive):
                 self.rows[group].run(self.world.now_us, "multicast", run, 0)
                 members = self.views[group].members
-                others = tuple(process for process in members if process != self.me)
+                others = tuple(process for process in members if process != me)
                 if alive is not None:
-                    self.send(group, others, on.ControlReceived(self.me, alive))
-                self.send(group, others, on.RunsReceived(self.me, [run]))
+                    self.send(group, others, on.ControlReceived(me, alive))
+                self.send(group, others, on.RunsReceived(me, [run]))
             case told.RelayRuns(to, runs):
-                self.send(group, to, on.RunsReceived(self.me, runs, is_relayed=True))
+                self.send(group, to, on.RunsReceived(me, runs, is_relayed=True))
             case _:
                 pass
 
     def send(self, group: GroupNumber, to: tuple[ProcessId, ...], received: on.Input) -> None:
         """Send something to some processes."""
         for process in to:
-            self.world.send(self.me, process, InGroup(group, received))
+            self.world.send(self.me, process.bare(), (group, received))
 
 
 class SeveralGroups:
@@ -149,22 +167,22 @@ class SeveralGroups:
 
     def start(self, names: str, groups: dict[int, str]) -> None:
         """Begin with processes of these names (letters), and groups of some of them."""
-        ids = {name: ProcessId(name) for name in names}
+        ids = {name: ProcessId(name, 0) for name in names}
         for me in ids.values():
             self.nodes[me] = Node(self, me)
         for number, members in groups.items():
             group = GroupNumber(number)
-            founders = tuple(ids[name] for name in members)
+            founders = tuple(ids[name].numbered(1) for name in members)
             view = View(GroupName(f"g{number}"), ViewNumber(1), founders)
-            for me in founders:
-                self.nodes[me].found(group, view)
+            for name in members:
+                self.nodes[ids[name]].found(group, view)
 
     def at(self, time_us: int, action: Callable[[], None]) -> None:
         """Do something at a time."""
         self._count += 1
         heappush(self._heap, (time_us, self._count, action))
 
-    def send(self, source: ProcessId, to: ProcessId, item: InGroup | OfProcess) -> None:
+    def send(self, source: ProcessId, to: ProcessId, item: _Item) -> None:
         """Send something over the one channel of a pair."""
         self.sent += 1
         channel = self._channels.setdefault((source, to), deque())
@@ -208,23 +226,29 @@ class SeveralGroups:
     def say(self, name: str, group: int, order: Order = Order.CAUSAL) -> None:
         """Multicast one message in one group."""
         said = on.MulticastRequested([b"."], How(order), 1)
-        self.node(name).give(InGroup(GroupNumber(group), said))
+        self.node(name).give((GroupNumber(group), said))
 
     def join(self, name: str, group: int, contact: str) -> None:
         """Let a process join a group through a member, which it asks until it is in."""
         node, number = self.node(name), GroupNumber(group)
         node.found(number, None)
+        me = node.ids[number]
 
         def ask() -> None:
-            if node.is_up and number not in node.views and number not in node.ends:
-                node.give(InGroup(number, on.JoinRequested(self.node(contact).me)))
+            if (
+                node.is_up
+                and node.ids[number] == me
+                and number not in node.views
+                and number not in node.ends
+            ):
+                node.give((number, on.JoinRequested(self.node(contact).ids[number])))
                 self.at(self.now_us + 20_000, ask)
 
         ask()
 
     def leave(self, name: str, group: int) -> None:
         """Let a process leave one group."""
-        self.node(name).give(InGroup(GroupNumber(group), on.LeaveRequested()))
+        self.node(name).give((GroupNumber(group), on.LeaveRequested()))
 
     def run(self, for_us: int) -> None:
         """Let time pass."""

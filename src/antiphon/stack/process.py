@@ -1,6 +1,6 @@
 """The process: one incarnation in all its groups, as a machine.
 
-    application, network      InGroup(group, input)  PeerHeard  PeerLost  TimerFired ...
+    application, network      step_in(group, input)  PeerHeard  PeerLost  TimerFired ...
                                       |                  |
     Process                   one heartbeat, one failure detector's pulses, one end for all groups
                                       |
@@ -19,11 +19,18 @@ back only as another incarnation, in all. Leaving is of a group, and so is being
 An idle group costs nothing: receipts are said when there is news, and at a heartbeat only groups
 are looked at in which something is under way, unless somebody is silent for long.
 
-Inputs and effects that concern one group are wrapped (``InGroup``); the others are the process's.
+A process is the same in all groups, but each group numbers its incarnations for itself: a process
+that leaves a group and joins it again has the next number there, and stays what it is elsewhere.
+What is of a process goes by the process itself (``ProcessId.bare``), what is of a group by the
+process as that group knows it; the translation is here.
+
+An input is of one group (``step_in``) or of the process (``step``). Effects of another group than
+the one that was given the input are wrapped (``InGroup``); so a driver that does what one group
+says need not ask of each effect whose it is.
 """
 
 from collections.abc import Callable
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 from antiphon.core.control import Beat
 from antiphon.core.errors import UsageError
@@ -38,7 +45,6 @@ from antiphon.stack.effects import (
     GiveUpProcess,
     InstallView,
     LeaveGroup,
-    RejectPeer,
     RestoreProcess,
     SendControl,
     SetTimer,
@@ -60,16 +66,24 @@ from antiphon.stack.settings import Settings
 
 
 class InGroup(NamedTuple):
-    """An input, or an effect, of one group."""
+    """An effect of one group."""
 
     group: GroupNumber
-    what: Input | Effect
+    what: Effect
 
 
 OfProcess = PeerHeard | PeerLost | PeerFilled | TimerFired
-"""Inputs that concern all groups, or name theirs."""
+"""Inputs that concern all groups, or name theirs; they name processes, not members of a group."""
 
 _BEAT = Beat()
+
+_SEEN_TO = frozenset(
+    {SetTimer, ExpectPeers, GiveUpProcess, RestoreProcess, InstallView, LeaveGroup}
+)
+"""Effects of a group that concern the process too."""
+
+_BARE_MAX = 4096
+"""Processes whose translation is kept at hand."""
 
 
 class Process:
@@ -77,12 +91,15 @@ class Process:
 
     def __init__(self, me: ProcessId, timing: Timing, now_us: int) -> None:
         """Begin in no group."""
-        self.me = me
+        self.me = me.bare()
+        """The process itself."""
         self._timing = timing
         self._pulses = Pulses(now_us)
         self._endpoints: dict[GroupNumber, Endpoint] = {}
-        self._expected: dict[GroupNumber, tuple[ProcessId, ...]] = {}
+        self._expected: dict[GroupNumber, dict[ProcessId, tuple[ProcessId, ...]]] = {}
+        self._bare: dict[ProcessId, ProcessId] = {}
         self._done: list[InGroup | Effect] = []
+        self._current: GroupNumber | None = None  # whose effects are not wrapped
         self._now_us = now_us
         self.is_over = False
         """Whether the process failed in the eyes of a group of its, and so is out of all."""
@@ -103,11 +120,25 @@ class Process:
         """Return the process's part in one group."""
         return self._endpoints[group]
 
+    def bare(self, member: ProcessId) -> ProcessId:
+        """Return the process that a group knows as ``member``."""
+        bare = self._bare.get(member)
+        if bare is None:
+            if len(self._bare) >= _BARE_MAX:
+                self._bare.clear()
+            bare = self._bare[member] = member.bare()
+        return bare
+
+    def knows(self, group: GroupNumber, process: ProcessId) -> bool:
+        """Whether a group has, had or will have a process as a member."""
+        return process in self._expected.get(group, {})
+
     # Groups.
 
     def open(
         self,
         group: GroupNumber,
+        me: ProcessId,
         view: View | None,
         settings: Settings,
         now_us: int,
@@ -116,20 +147,23 @@ class Process:
         with_state: bool = False,
         commit: CommitOptions | None = None,
     ) -> list[InGroup | Effect]:
-        """Begin in one more group: in ``view``, founded beforehand, or outside."""
+        """Begin in one more group, as ``me``: in ``view``, founded beforehand, or outside.
+
+        The effects are those of the group, as :meth:`step_in` returns them.
+        """
         if group in self._endpoints:
             message = f"{self.me} is in that group already: use the handle that it has"
             raise UsageError(message)
         if self.is_over:
             message = f"{self.me} is out of its groups: begin another incarnation"
             raise UsageError(message)
+        assert me.bare() == self.me, "one process, whatever the group"
         self._now_us = now_us
         endpoint = self._endpoints[group] = Endpoint(
-            self.me, view, settings, now_us, queue=queue, with_state=with_state, commit=commit,
+            me, view, settings, now_us, queue=queue, with_state=with_state, commit=commit,
             pulses=self._pulses,
         )  # fmt: skip
-        self._sort(group, endpoint.start())
-        return self._take()
+        return self._see_to(group, endpoint.start())
 
     def close(self, group: GroupNumber) -> list[InGroup | Effect]:
         """Forget a group that the process has left, or was not taken into."""
@@ -148,15 +182,36 @@ class Process:
 
     # Inputs.
 
-    def step(self, happened: InGroup | OfProcess, now_us: int) -> list[InGroup | Effect]:
-        """Take one input; return what is to be done, in order."""
+    def step_in(
+        self, group: GroupNumber, happened: Input, now_us: int
+    ) -> "list[InGroup | Effect] | list[Effect]":
+        """Take one input of a group; return what is to be done, in order."""
+        endpoint = self._endpoints.get(group)
+        if endpoint is None:
+            return []  # this process has left it
         self._now_us = now_us
-        if isinstance(happened, InGroup):
-            endpoint = self._endpoints.get(happened.group)
-            if endpoint is not None:  # else of a group that this process has left
-                self._sort(happened.group, endpoint.step(cast("Input", happened.what), now_us))
-        else:
-            self._take_of_process(happened)
+        effects = endpoint.step(happened, now_us)
+        for effect in effects:
+            if type(effect) in _SEEN_TO:
+                return self._see_to(group, effects)
+        return effects
+
+    def step(self, happened: OfProcess, now_us: int) -> list[InGroup | Effect]:
+        """Take one input of the process; return what is to be done, in order."""
+        self._now_us = now_us
+        match happened:
+            case TimerFired(timer) if timer == HEARTBEAT:
+                self._beat()
+            case TimerFired(Timer(kind, number)):
+                group = GroupNumber(number)
+                if group in self._endpoints:
+                    self._give(group, TimerFired(Timer(kind)))
+            case PeerHeard(peer):
+                self._hear(peer)
+            case PeerLost(peer):
+                self._give_each(peer, PeerLost)
+            case PeerFilled(peer, is_full):
+                self._give_each(peer, lambda member: PeerFilled(member, is_full))
         return self._take()
 
     def receive(self, group: GroupNumber, peer: ProcessId, run: Run) -> bool:
@@ -164,26 +219,30 @@ class Process:
         endpoint = self._endpoints.get(group)
         return endpoint is not None and endpoint.receive(peer, run)
 
-    def _take_of_process(self, happened: OfProcess) -> None:
-        match happened:
-            case TimerFired(timer) if timer == HEARTBEAT:
-                self._beat()
-            case TimerFired(Timer(kind, group)):
-                endpoint = self._endpoints.get(GroupNumber(group))
-                if endpoint is not None:
-                    fired = TimerFired(Timer(kind))
-                    self._sort(GroupNumber(group), endpoint.step(fired, self._now_us))
-            case PeerHeard(peer):
-                self._pulses.hear(peer, self._now_us)
-                self._give(happened, lambda endpoint: endpoint.cares_for(peer))
-            case _:
-                self._give(happened)
+    def _give(self, group: GroupNumber, happened: Input) -> None:
+        """Give an input to one group, unless that has ended here."""
+        endpoint = self._endpoints[group]
+        if not endpoint.is_over:
+            self._sort(group, endpoint.step(happened, self._now_us))
 
-    def _give(self, happened: Input, wants: Callable[[Endpoint], bool] = lambda _: True) -> None:
-        """Give an input to the groups that want it."""
+    def _give_each(self, peer: ProcessId, input_of: Callable[[ProcessId], Input]) -> None:
+        """Give an input about a process to each group that knows it."""
+        for group in list(self._endpoints):
+            for member in self._members(group, peer):
+                self._give(group, input_of(member))
+
+    def _members(self, group: GroupNumber, peer: ProcessId) -> tuple[ProcessId, ...]:
+        """Return as what a group knows a process: seldom more than one incarnation."""
+        return self._expected.get(group, {}).get(peer, ())
+
+    def _hear(self, peer: ProcessId) -> None:
+        heard = {member for known in self._expected.values() for member in known.get(peer, ())}
+        for member in heard:
+            self._pulses.hear(member, self._now_us)
         for group, endpoint in list(self._endpoints.items()):
-            if not endpoint.is_over and wants(endpoint):
-                self._sort(group, endpoint.step(happened, self._now_us))
+            for member in self._members(group, peer):
+                if endpoint.cares_for(member):
+                    self._give(group, PeerHeard(member))
 
     def _beat(self) -> None:
         """A heartbeat: look at groups in which something is under way, and be heard."""
@@ -195,7 +254,9 @@ class Process:
         bears_us = self._timing.timeout_us - 3 * self._timing.heartbeat_us
         late_us = self._pulses.forgive_own_sleep(now_us, self._timing.heartbeat_us)
         is_calm = not late_us and self._pulses.is_calm(now_us, bears_us)
-        self._give(TimerFired(HEARTBEAT), lambda endpoint: not (is_calm and endpoint.is_idle))
+        for group, endpoint in list(self._endpoints.items()):
+            if not (is_calm and endpoint.is_idle):
+                self._give(group, TimerFired(HEARTBEAT))
         others = self._everybody()
         if others:
             self._done.append(SendControl(others, _BEAT))
@@ -210,29 +271,45 @@ class Process:
         done, self._done = self._done, []
         return done
 
+    def _see_to(self, group: GroupNumber, effects: list[Effect]) -> list[InGroup | Effect]:
+        """Return the effects of the group that was given the input, seen to."""
+        self._current = group
+        self._sort(group, effects)
+        self._current = None
+        return self._take()
+
     def _sort(self, group: GroupNumber, effects: list[Effect]) -> None:
-        """Wrap what is of a group, and see to what is of the process."""
+        """Wrap what is of another group, and see to what is of the process."""
         for effect in effects:
             match effect:
                 case SetTimer(timer, time_us):
                     self._done.append(SetTimer(Timer(timer.kind, group), time_us))
                 case ExpectPeers(processes):
                     self._expect(group, processes)
-                case GiveUpProcess() | RestoreProcess() | RejectPeer():
-                    self._done.append(effect)
+                case GiveUpProcess(process, why):
+                    self._done.append(GiveUpProcess(self.bare(process), why))
+                case RestoreProcess(process):
+                    self._done.append(RestoreProcess(self.bare(process)))
                 case InstallView(view):
-                    self._done.append(InGroup(group, effect))
+                    self._add(group, effect)
                     self._lose_elsewhere(group, view.failed)
                 case LeaveGroup():
                     self._end(group, effect)
                 case _:
-                    self._done.append(InGroup(group, effect))
+                    self._add(group, effect)
 
-    def _expect(self, group: GroupNumber, processes: tuple[ProcessId, ...]) -> None:
+    def _add(self, group: GroupNumber, effect: Effect) -> None:
+        self._done.append(effect if group == self._current else InGroup(group, effect))
+
+    def _expect(self, group: GroupNumber, members: tuple[ProcessId, ...]) -> None:
         """Note whom one group needs; say whom all groups together do, if that has changed."""
         before = self._everybody()
-        if processes:
-            self._expected[group] = processes
+        known: dict[ProcessId, tuple[ProcessId, ...]] = {}
+        for member in members:
+            process = self.bare(member)
+            known[process] = (*known.get(process, ()), member)
+        if known:
+            self._expected[group] = known
         else:
             self._expected.pop(group, None)
         everybody = self._everybody()
@@ -241,15 +318,17 @@ class Process:
 
     def _lose_elsewhere(self, group: GroupNumber, failed: tuple[ProcessId, ...]) -> None:
         """Who failed in one group is dead in all."""
-        here = self._endpoints[group]
-        for process in failed:
-            self._give(PeerLost(process), lambda endpoint: endpoint is not here)
+        for process in map(self.bare, failed):
+            for other in list(self._endpoints):
+                if other != group:
+                    for member in self._members(other, process):
+                        self._give(other, PeerLost(member))
 
     def _end(self, group: GroupNumber, end: LeaveGroup) -> None:
         """A group has ended here; if because the process failed there, so have all."""
         endpoint = self._endpoints[group]
         self._forget(group, endpoint)
-        self._done.append(InGroup(group, end))
+        self._add(group, end)
         if not end.why or end.is_refused or not endpoint.has_been_member or self.is_over:
             return
         self.is_over = True
@@ -257,5 +336,5 @@ class Process:
             if number != group and not other.is_over:
                 why = f"it failed in another group: {end.why}"
                 self._forget(number, other)
-                self._done.append(InGroup(number, LeaveGroup(why)))
+                self._add(number, LeaveGroup(why))
                 self._sort(number, other.step(Stopped(why), self._now_us))

@@ -137,9 +137,15 @@ def _by_seeds(
     known = tuple(dict.fromkeys(map(str, places.values())))
     if not found:
         return Ways(address, advertised, seeds=known)
+    return found_ways(address, advertised, known)
+
+
+def found_ways(address: Address, advertised: Address | None, places: tuple[str, ...]) -> Ways:
+    """Return the way in of one that founds the group with all of ``places``, if it does not run."""
     here = str(advertised or address)
-    _check_founders(here, known)
-    return Ways(address, advertised, seeds=tuple(one for one in known if one != here), places=known)
+    _check_founders(here, places)
+    others = tuple(one for one in places if one != here)
+    return Ways(address, advertised, seeds=others, places=places)
 
 
 def _among_members(

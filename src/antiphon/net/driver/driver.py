@@ -1,38 +1,34 @@
-"""The network driver of one incarnation of a process: from its first handshake to its last bye.
+"""The driver of one group: what the machine says of it, done on the network.
 
-Law: the driver only carries. What it hears it gives to the machine (``stack.endpoint``), one input
+Law: the driver only carries. What it hears in its group it gives to the process machine, one input
 at a time, and does what the machine returns, in order (docs/machine.md):
 
 - What the application has multicast is given before anything that has arrived since: it does not
   depend on it.
 - A run is encoded once, and the same bytes go to every member of the view.
-- Runs, relayed runs and control messages share one session per pair (``session``), for the
-  machine needs them in order.
+- Runs, relayed runs and control messages share one session per pair of processes (``session``),
+  for the machine needs them in order.
 - Deliveries, views and requests go to the application's side (``Application``).
-- Whatever arrives, read by read, is a sign of life of its sender.
 
-An excluded process can come back only as another incarnation.
+A driver is of one incarnation of its process (``incarnation``), which several groups may share.
 """
 
 import logging
-from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from antiphon.core.control import Beat
-from antiphon.core.errors import AntiphonError
+from antiphon.core.control import Situation
 from antiphon.core.ids import ProcessId
 from antiphon.core.runs import Letter, Run
 from antiphon.core.views import View
-from antiphon.net.driver.heartbeat import Lateness
-from antiphon.net.driver.network_side import NetworkSide
+from antiphon.net.driver.nobody import Nobody
 from antiphon.net.driver.outlet import Outlet
-from antiphon.net.driver.owners import Application, DriverOwner
+from antiphon.net.driver.owners import Application, DriverOwner, ProcessSide
+from antiphon.net.driver.reception import Reception
 from antiphon.net.driver.recorder import Recorder
-from antiphon.net.driver.timers import Timers
 from antiphon.net.session.identity import Identity
-from antiphon.net.transport.environment import Environment
+from antiphon.net.session.peer import Peer
 from antiphon.stack.effects import (
     BlockGroup,
     DeliverRuns,
@@ -55,13 +51,11 @@ from antiphon.stack.effects import (
 )
 from antiphon.stack.endpoint import Endpoint
 from antiphon.stack.inputs import (
-    HEARTBEAT,
     Input,
     JoinRequested,
     LeaveRequested,
+    ProbeReceived,
     Stopped,
-    Timer,
-    TimerFired,
 )
 from antiphon.stack.member import Member
 from antiphon.stack.ports import CommitOptions
@@ -72,66 +66,77 @@ _log = logging.getLogger("antiphon")
 
 
 class Driver:
-    """One incarnation of a process on the network."""
+    """One incarnation of a process in one group."""
 
     def __init__(
         self,
         owner: DriverOwner,
         application: Application,
+        incarnation: ProcessSide,
         identity: Identity,
-        environment: Environment,
         queue: SendQueue,
         *,
         commit: CommitOptions | None = None,
         trace: Path | None = None,
-        delay_s_max: float = 0.0,
     ) -> None:
-        """Prepare; a founder waits for the other founding members, see :meth:`begin`."""
+        """Prepare; see :meth:`begin`."""
         self._owner = owner
         self._application = application
         self._queue = queue
         self._commit = commit
         self._trace = trace
-        self.identity, self.process = identity, identity.process
-        self.environment, self.now_us = environment, environment.now_us
+        self.incarnation, self.mesh = incarnation, incarnation.mesh
+        self.identity, self.process, self.domain = identity, identity.process, identity.domain
+        self.now_us = incarnation.environment.now_us
         self.recorder: Recorder | None = None
         self.endpoint: Endpoint | None = None
-        """The machine, once it has begun."""
+        """The machine's part in the group, once it has begun."""
+        self.ending = LeaveGroup("")
+        """How it ended, if it has."""
         self.is_over = False
-        self.network = NetworkSide(self, owner, application, identity, environment, delay_s_max)
-        """What it says to other processes, and hears of them."""
-        self.mesh = self.network.mesh
-        self.outlet = Outlet(self.mesh, identity.domain)
-        self.timers = Timers(self.now_us, self._fire)
-        self._lateness = Lateness(str(self.process), identity.settings.timing)
-        self._inputs: deque[Input] = deque()
-        self._is_working = False
-        self._do = self._effect_table()
+        self._is_closed = False
+        self.contact: ProcessId | None = None
+        """The process that is being asked to take this one in."""
+        self.turned_away: str | None = None
+        """Why the last visitor was turned away for being given another group."""
+        self.flush = application.flush
+        self.reception = reception = Reception(self, incarnation, owner, application)
+        self.take, self.answer, self.handshake = (
+            reception.take, reception.answer, reception.handshake,
+        )  # fmt: skip
+        self.has_counted = reception.has_counted
+        self.outlet = Outlet(self.mesh, identity)
+        self._effects = self._effect_table()
+        self.number = incarnation.add(self)
 
     def _effect_table(self) -> dict[type, Callable[[Any], None]]:
         """Return how each effect is done; what is not here is for the application's side."""
-        network = self.network
         return {
             SendRun: self._send_run,
             DeliverRuns: self._deliver,
             SendControl: self._send_control,
-            SetTimer: self.timers.set,
+            SetTimer: self.incarnation.timers.set,
             RelayRuns: self._relay,
             SendLetter: self._send_letter,
             InstallView: self._install,
-            ExpectPeers: network.look_after_peer,
-            ProbeProcess: network.look_after_peer,
-            RestoreProcess: network.look_after_peer,
-            GiveUpProcess: network.look_after_peer,
-            RejectPeer: network.look_after_peer,
+            ExpectPeers: self.incarnation.expect,
+            ProbeProcess: self._probe,
+            RestoreProcess: self._restore,
+            GiveUpProcess: self._give_up,
+            RejectPeer: self.reception.reject,
             BlockGroup: self._note_blocked,
             ResumeGroup: self._note_blocked,
-            SuspectProcess: network.note_suspect,
+            SuspectProcess: self._note_suspect,
             IgnoreMessage: self._note_ignored,
             LeaveGroup: self._end,
         }
 
     # What others ask.
+
+    @property
+    def founding(self) -> int:
+        """What tells the founding members from others, while this process waits for them."""
+        return self.identity.founding if self.endpoint is None else 0
 
     @property
     def member(self) -> Member | None:
@@ -141,7 +146,13 @@ class Driver:
     @property
     def latest(self) -> View | None:
         """The last view agreed on, as far as this process knows."""
-        return self.identity.founding_view if self.endpoint is None else self.endpoint.latest
+        return self.endpoint.latest if self.endpoint is not None else None
+
+    @property
+    def view_number(self) -> int:
+        """The number of the last view agreed on, as far as this process knows; 0 outside."""
+        latest = self.latest
+        return latest.number if latest is not None else 0
 
     @property
     def has_state(self) -> bool:
@@ -154,25 +165,43 @@ class Driver:
         assert self.endpoint is not None, "it delivers"
         return self.endpoint.sender_of(run)
 
+    def needs(self, process: ProcessId) -> bool:
+        """Whether a process concerns this group."""
+        return process == self.contact or self.incarnation.machine.knows(self.number, process)
+
+    def has_accepted(self, process: ProcessId) -> bool:
+        """Whether this process has accepted a process for the next view."""
+        if self.endpoint is None:
+            return False
+        accepted = self.endpoint.member.membership.accepted
+        bare = self.incarnation.machine.bare
+        return accepted is not None and any(bare(who) == process for who in accepted.members)
+
     # Beginning and ending.
 
-    def open(self) -> None:
-        """As a founder: connect to the other founding members."""
-        assert self.identity.founding_view is not None, "joiners begin with a contact"
-        self.mesh.expect(list(self.identity.founding_view.members))
-
-    def begin(self) -> None:
-        """Start the machine: every founding member is there, or this process joins."""
-        identity = self.identity
-        journal = self.environment.open_journal(self._trace, str(self.process))
+    def begin(self, view: View | None) -> None:
+        """Start the machine: in the first view of the group, or to join it."""
+        identity, environment = self.identity, self.incarnation.environment
+        journal = environment.open_journal(self._trace, str(self.process))
         if journal is not None:
             process = str(self.process)
-            self.recorder = Recorder(journal, process, identity.group, self.environment)
-        self.endpoint = Endpoint(
-            self.process, identity.founding_view, identity.settings, self.now_us(),
-            queue=self._queue, with_state=identity.with_state, commit=self._commit,
+            self.recorder = Recorder(journal, process, identity.group, environment)
+        machine = self.incarnation.machine
+        effects = machine.open(
+            self.number, self.process, view, identity.settings, self.now_us(), queue=self._queue,
+            with_state=identity.with_state, commit=self._commit,
         )  # fmt: skip
-        self.do_all(self.endpoint.start())
+        self.endpoint = machine.endpoint(self.number)
+        self.incarnation.do_all(self.number, effects)
+
+    def seek(self, contact: ProcessId) -> Peer:
+        """As a joiner: have a session with a member, which is to take this process in."""
+        process = contact.bare()
+        peer = self.mesh.add(process, is_dialled=True)
+        if self.contact != process:
+            self.contact = process
+            self.incarnation.look_at_contacts()
+        return peer
 
     def ask_to_join(self, contact: ProcessId) -> None:
         """As a joiner: ask a member to be taken in."""
@@ -182,54 +211,54 @@ class Driver:
         """Ask to leave."""
         self.give(LeaveRequested())
 
-    async def close(self, detail: str) -> None:
-        """Stop for good; ``detail`` says how, in the journal."""
-        self.is_over = True
-        self.timers.stop()
-        if self.endpoint is not None:
-            self._inputs.append(Stopped(detail))
-            self._work(self.endpoint)
-        try:
-            await self.mesh.close(has_left=detail == LEFT)
-        finally:
-            recorder, self.recorder = self.recorder, None
-            if recorder is not None:
-                recorder.close(detail)
+    def on_probed(self, member: ProcessId, view_number: int) -> None:
+        """A process that shows the secret of its session asks, in a view of this number."""
+        if not self.is_over:
+            self.give(ProbeReceived(member, view_number))
 
-    def begin_early(self) -> None:
-        """Start the machine: somebody has seen all founding members, so the group has begun."""
-        try:
-            self.begin()
-        except AntiphonError as error:  # the journal cannot be written
-            self._end(LeaveGroup(str(error), is_refused=True))
+    def abandon(self, release: Callable[[], None]) -> None:
+        """Leave the group without its application, in the background, however long it takes.
+
+        The process lives on, in other groups: the members of this one would wait for it for ever.
+        """
+        nobody = Nobody(self, release)
+        self._owner = self._application = nobody
+        self.flush = nobody.flush
+        self.reception.abandon(nobody)
+        if self.is_over or self.endpoint is None:
+            nobody.on_over(self.ending)
+        else:
+            self.leave()
+
+    def serve_operator(self, order: str, number: int, who: str) -> Situation:
+        """Pass it on."""
+        return self._owner.on_operator(order, number, who)
+
+    def close(self, detail: str) -> None:
+        """Stop for good; ``detail`` says how, in the journal."""
+        if self._is_closed:
+            return
+        self._is_closed = self.is_over = True
+        self.give(Stopped(detail))
+        self.incarnation.remove(self, has_left=detail == LEFT)
+        recorder, self.recorder = self.recorder, None
+        if recorder is not None:
+            recorder.close(detail)
 
     # Driving the machine.
 
     def give(self, happened: Input) -> None:
         """Give an input to the machine, after those that wait, and do what it returns."""
         if self.endpoint is not None:
-            self._inputs.append(happened)
-            if not self._is_working:
-                self._work(self.endpoint)
+            self.incarnation.give(self.number, happened)
 
-    def _work(self, endpoint: Endpoint) -> None:
-        while self._inputs:
-            self.do_all(endpoint.step(self._inputs.popleft(), self.now_us()))
-
-    def do_all(self, effects: list[Effect]) -> None:
-        """Do effects in order; what is given meanwhile waits until they are done."""
-        self._is_working = True
-        try:
-            for effect in effects:
-                do = self._do.get(type(effect))
-                if do is not None:
-                    do(effect)
-                else:
-                    self._application.on_effect(effect)
-        finally:
-            self._is_working = False
-        if self._inputs and self.endpoint is not None:
-            self._work(self.endpoint)
+    def do(self, effect: Effect) -> None:
+        """Do one effect."""
+        do = self._effects.get(type(effect))
+        if do is not None:
+            do(effect)
+        else:
+            self._application.on_effect(effect)
 
     # What the network does.
 
@@ -244,13 +273,19 @@ class Driver:
             self.recorder.letter("send", str(sent.to), sent.letter.byte_count)
 
     def _send_control(self, sent: SendControl) -> None:
-        if type(sent.message) is Beat:
-            self.mesh.beat(sent.to)  # an acknowledgement is as good a sign of life
-        else:
-            self.outlet.send(sent.to, sent.message)
+        self.outlet.send(sent.to, sent.message)
 
     def _relay(self, relayed: RelayRuns) -> None:
         self.outlet.relay(relayed.to, relayed.runs)
+
+    def _probe(self, effect: ProbeProcess) -> None:
+        self.mesh.probe(effect.process, self.identity.group)
+
+    def _restore(self, effect: RestoreProcess) -> None:
+        self.mesh.restore(effect.process)
+
+    def _give_up(self, effect: GiveUpProcess) -> None:
+        self.mesh.give_up(effect.process, effect.why)
 
     # What the application sees.
 
@@ -275,9 +310,10 @@ class Driver:
         if self.recorder is not None:
             self.recorder.view(view)
         if self.process in view.members:
-            self.outlet.rank = view.rank_of(self.process)
-            others = (member for member in view.members if member != self.process)
-            self.mesh.set_members(tuple(others))
+            self.outlet.set_members([who for who in view.members if who != self.process])
+            if self.contact is not None:
+                self.contact = None
+                self.incarnation.look_at_contacts()
         self._application.on_view(view)
 
     def _note_blocked(self, noted: BlockGroup | ResumeGroup) -> None:
@@ -286,20 +322,19 @@ class Driver:
             self.recorder.block(reachable)
         self._application.on_block(reachable)
 
+    def _note_suspect(self, suspected: SuspectProcess) -> None:
+        process = suspected.process
+        peer = self.mesh.peers.get(process.bare())
+        why = peer.why if peer is not None and peer.why else "nothing was heard of it for too long"
+        _log.warning("%s suspects %s: %s", self.process, process, why)
+        if self.recorder is not None:
+            self.recorder.suspect(str(process), why)
+
     def _note_ignored(self, ignored: IgnoreMessage) -> None:
         what = "%s ignores a word of %s to a tool of the group: %s"
         _log.warning(what, self.process, ignored.sender, ignored.why)
 
     def _end(self, end: LeaveGroup) -> None:
         self.is_over = True
-        self.timers.stop()
+        self.ending = end
         self._owner.on_over(end)
-
-    def _fire(self, timer: Timer, late_us: int) -> None:
-        if timer == HEARTBEAT:
-            self._lateness.note(self.now_us() / 1e6, late_us / 1e6)
-        self._application.flush()
-        self.give(TimerFired(timer))
-        if timer == HEARTBEAT:
-            self.mesh.sweep()
-            self._owner.on_room()

@@ -18,8 +18,9 @@ from antiphon.core.frames import (
 )
 from antiphon.core.ids import ProcessId
 from antiphon.core.runs import Letter, Run
+from antiphon.net.session.identity import Identity
 from antiphon.net.session.mesh import Mesh
-from antiphon.net.session.peer import KEPT_BYTES_MAX
+from antiphon.net.session.peer import KEPT_BYTES_MAX, Peer
 from antiphon.net.transport.framing import join_with_length, with_length
 from antiphon.stack.send_queue import weight
 
@@ -28,41 +29,52 @@ RELAY_BYTES_MAX = 1024 * 1024
 
 
 class Outlet:
-    """Sends for one incarnation."""
+    """Sends for one incarnation in one group."""
 
-    def __init__(self, mesh: Mesh, domain: int) -> None:
+    def __init__(self, mesh: Mesh, identity: Identity) -> None:
         """Send through ``mesh``."""
         self._mesh = mesh
-        self._domain = domain
-        self.rank = 0
-        """This process's place in the current view."""
+        self._domain = identity.domain
+        self._number = identity.process.incarnation
+        self._bare: dict[ProcessId, ProcessId] = {}
+        self.members: list[Peer] = []
+        """The other members of the current view, to which runs are sent."""
+
+    def set_members(self, members: list[ProcessId]) -> None:
+        """Send runs to these from now on."""
+        self._bare.clear()
+        peers = map(self._peer, members)
+        self.members = [peer for peer in peers if peer is not None]
+
+    def _peer(self, member: ProcessId) -> Peer | None:
+        process = self._bare.get(member)
+        if process is None:
+            process = self._bare[member] = member.bare()
+        return self._mesh.peers.get(process)
 
     def send_run(self, run: Run, alive: Alive | None) -> int:
         """Send a run to every other member; return how many of its bytes are not payload."""
         said = self._encode(alive) if alive is not None else b""
-        parts, overhead_bytes = runs_parts(self._domain, self.rank, [run])
+        parts, overhead_bytes = runs_parts(self._domain, self._number, [run])
         stream_bytes = join_with_length(parts, overhead_bytes + run.byte_count, said)
-        again = partial(_encode_again, self._domain, self.rank, run, said)
+        again = partial(_encode_again, self._domain, self._number, run, said)
         frame_count = 2 if said else 1
-        for peer in self._mesh.members:
+        for peer in self.members:
             peer.send_runs(stream_bytes, again, frame_count)
             if peer.session.kept_bytes > KEPT_BYTES_MAX and not peer.is_said_full:
                 self._mesh.note_room(peer)
         return overhead_bytes
 
     def send(self, to: tuple[ProcessId, ...], message: AnyMessage) -> None:
-        """Send a control message to some processes."""
+        """Send a control message to some members."""
         self._send_each(to, self._encode(message))
 
     def send_letter(self, to: ProcessId, letter: Letter) -> None:
         """Send a letter."""
-        peer = self._mesh.peers.get(to)
-        if peer is not None and not peer.is_lost:
-            frame = encode_letter(self._domain, self.rank, letter)
-            peer.send(with_length(frame), self._acknowledge)
+        self._send_each((to,), with_length(encode_letter(self._domain, self._number, letter)))
 
     def relay(self, to: tuple[ProcessId, ...], runs: list[Run]) -> None:
-        """Send runs of other processes to some processes, in frames of moderate size."""
+        """Send runs of other members to some members, in frames of moderate size."""
         part: list[Run] = []
         size = 0
         for run in runs:
@@ -74,20 +86,21 @@ class Outlet:
         self._relay_part(to, part)
 
     def _relay_part(self, to: tuple[ProcessId, ...], runs: list[Run]) -> None:
-        self._send_each(to, with_length(encode_relay(self._domain, self.rank, runs)))
+        self._send_each(to, with_length(encode_relay(self._domain, self._number, runs)))
 
     def _send_each(self, to: tuple[ProcessId, ...], stream_bytes: bytes) -> None:
-        for process in to:
-            peer = self._mesh.peers.get(process)
+        for member in to:
+            peer = self._peer(member)
             if peer is not None and not peer.is_lost:
-                peer.send(stream_bytes, self._acknowledge)
+                peer.send(stream_bytes, _acknowledge)
 
     def _encode(self, message: AnyMessage) -> bytes:
-        return with_length(encode_control(self._domain, message))
-
-    def _acknowledge(self, count: int) -> bytes:
-        return with_length(encode_ack(self._domain, count))
+        return with_length(encode_control(self._domain, self._number, message))
 
 
-def _encode_again(domain: int, rank: int, run: Run, said: bytes) -> bytes:
-    return with_length(encode_runs(domain, rank, [run])) + said
+def _acknowledge(count: int) -> bytes:
+    return with_length(encode_ack(count))
+
+
+def _encode_again(domain: int, number: int, run: Run, said: bytes) -> bytes:
+    return with_length(encode_runs(domain, number, [run])) + said

@@ -1,28 +1,46 @@
-"""What a driver carries for: the process that it serves, and the application's side of its group.
+"""Whom drivers carry for, and what a group's driver needs of its process's.
 
-Law: what concerns the process as a whole goes to ``DriverOwner``, what concerns one group to
-``Application``.
+Law: what concerns the process as a whole goes to ``IncarnationOwner``, what concerns its part in
+one group to ``DriverOwner``, and what happens in that group to ``Application``.
 """
 
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from antiphon.core.control import FoundingAnswer, Situation
-from antiphon.core.ids import ProcessId
+from antiphon.core.control import FoundingAnswer, Out, Situation, Standing
+from antiphon.core.frames import Control, Post, Relay, Runs
+from antiphon.core.handshake import Handshake
+from antiphon.core.ids import GroupNumber, ProcessId
 from antiphon.core.runs import Run
 from antiphon.core.views import View
+from antiphon.membership.failure_detector import Timing
+from antiphon.net.driver.timers import Timers
+from antiphon.net.session.identity import Identity
+from antiphon.net.session.mesh import Mesh
 from antiphon.net.session.peer import Peer
-from antiphon.net.session.probe import Answer
-from antiphon.stack.effects import Effect, LeaveGroup
+from antiphon.net.transport.environment import Environment
+from antiphon.stack.effects import Effect, ExpectPeers, LeaveGroup
+from antiphon.stack.inputs import Input
+from antiphon.stack.process import InGroup, Process
+
+GroupFrame = Runs | Relay | Post | Control
+"""Frames that are of a group."""
 
 
-class DriverOwner(Protocol):
-    """What a driver needs of the process whose incarnation it drives."""
+class IncarnationOwner(Protocol):
+    """What an incarnation needs of its process."""
+
+    timing: Timing
+    """How often it says that it lives, and how soon silence is suspicious."""
+    is_alone: bool
+    """Whether it is in one group for good, and says so to who asks for another."""
 
     def on_room(self) -> None:
         """A connection has come or gone, or takes more: whoever waits may look again."""
 
-    def on_answer(self, peer: Peer, answer: Answer) -> bool:
-        """While founding: take what was found at a member's address; False to try no further."""
+
+class DriverOwner(Protocol):
+    """What a driver needs of who takes part in its group."""
 
     def on_vote(self, question: bytes) -> FoundingAnswer | None:
         """Vote on who founds the group, if this process has a vote."""
@@ -31,7 +49,7 @@ class DriverOwner(Protocol):
         """Do what an operator orders; return how this process stands then."""
 
     def on_over(self, end: LeaveGroup) -> None:
-        """The incarnation has ended: it left (no ``end.why``), was excluded, or not taken in."""
+        """The group has ended here: it was left (no ``end.why``), or this process is out."""
 
 
 class Application(Protocol):
@@ -51,3 +69,91 @@ class Application(Protocol):
 
     def on_effect(self, effect: Effect) -> None:
         """Do what is left to the application: admissions, calls, votes, state."""
+
+
+class GroupDriver(Protocol):
+    """What an incarnation needs of the driver of one of its groups."""
+
+    number: GroupNumber
+    domain: int
+    identity: Identity
+    ending: LeaveGroup
+    is_over: bool
+    contact: ProcessId | None
+    turned_away: str | None
+    flush: Callable[[], None]
+
+    @property
+    def take(self) -> Callable[[Peer, GroupFrame], None]:
+        """What gives a frame to the machine; raises PeerError if no correct process sends it."""
+
+    @property
+    def founding(self) -> int:
+        """What tells the founding members from others, while this process waits for them."""
+
+    @property
+    def view_number(self) -> int:
+        """The number of the last view agreed on, as far as this process knows; 0 outside."""
+
+    def do(self, effect: Effect) -> None:
+        """Do one effect."""
+
+    def give(self, happened: Input) -> None:
+        """Give an input to the machine."""
+
+    def needs(self, process: ProcessId) -> bool:
+        """Whether a process concerns this group."""
+
+    def has_accepted(self, process: ProcessId) -> bool:
+        """Whether this process has accepted a process for the next view."""
+
+    def handshake(
+        self, other: ProcessId, to: int = 0, received: int = 0, *, is_asking: bool = False
+    ) -> Handshake:
+        """Return what to say to ``other``."""
+
+    def has_counted(self, asker: Handshake) -> bool:
+        """Whether this process founds, or founded, the group with this very asker."""
+
+    def answer(
+        self, asker: Handshake, *, has_channel: bool
+    ) -> Out | Standing | FoundingAnswer | None:
+        """Return what to tell who asks, beside the handshake."""
+
+    def on_probed(self, member: ProcessId, view_number: int) -> None:
+        """A process that shows the secret of its session asks, in a view of this number."""
+
+    def serve_operator(self, order: str, number: int, who: str) -> Situation:
+        """Do what an operator orders; return how this process stands then."""
+
+    def close(self, detail: str) -> None:
+        """Stop for good; ``detail`` says how, in the journal."""
+
+
+class ProcessSide(Protocol):
+    """What the driver of a group needs of the process's incarnation."""
+
+    process: ProcessId
+    start: int
+    machine: Process
+    mesh: Mesh
+    timers: Timers
+    environment: Environment
+
+    def give(self, group: GroupNumber | None, happened: Input) -> None:
+        """Give an input to the machine, after those that wait, and do what it returns."""
+
+    def do_all(self, group: GroupNumber, effects: Sequence[InGroup | Effect]) -> None:
+        """Do effects of a group in order."""
+
+    def add(self, driver: GroupDriver) -> GroupNumber:
+        """Take part in a group; return the number under which the machine knows it."""
+
+    def remove(self, driver: GroupDriver, *, has_left: bool) -> None:
+        """Take part in a group no longer."""
+
+    def expect(self, effect: ExpectPeers) -> None:
+        """Have sessions with those whom the groups need."""
+
+    def look_at_contacts(self) -> None:
+        """Have sessions with those whom groups need, or ask to be taken in by."""

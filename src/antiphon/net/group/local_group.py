@@ -58,11 +58,13 @@ _log = logging.getLogger("antiphon")
 class GroupProcess(Protocol):
     """What a group needs of the process that takes part in it."""
 
-    address: Address
-    """Where the others find it."""
     notifier: Notifier
     ending: LeaveGroup
     """How the current incarnation ended, if it has."""
+
+    @property
+    def address(self) -> Address:
+        """Where the others find it."""
 
     @property
     def advice(self) -> str:

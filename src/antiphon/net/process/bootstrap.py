@@ -12,7 +12,7 @@ import asyncio
 import logging
 from contextlib import suppress
 
-from antiphon.core.control import Out, Standing
+from antiphon.core.control import Elsewhere, Out, Standing
 from antiphon.core.errors import (
     AntiphonError,
     ExcludedError,
@@ -22,16 +22,16 @@ from antiphon.core.errors import (
 from antiphon.core.frames import encode_hello
 from antiphon.core.ids import GroupName, ProcessId, ViewNumber
 from antiphon.core.views import View
-from antiphon.membership.bootstrap import RollCall
 from antiphon.membership.entrance import Found, GiveUp, Inquire, Knock, Search
 from antiphon.net.application.config import Ways
 from antiphon.net.driver.driver import Driver
-from antiphon.net.process.founding import LOOK_S, FoundingByPlaces, Waiting, until_notified
+from antiphon.net.process.founding import FoundingByPlaces
+from antiphon.net.process.founding_by_list import FoundingByList
 from antiphon.net.process.owner import BootstrapOwner
 from antiphon.net.session.identity import Identity
-from antiphon.net.session.listener import GIVEN_OTHERS
-from antiphon.net.session.peer import Peer, PeerLink
-from antiphon.net.session.probe import Answer, HungUpError, probe
+from antiphon.net.session.peer import PeerLink
+from antiphon.net.session.probe import HungUpError, probe
+from antiphon.stack.inputs import ProbeAnswered
 
 ASK_S = 5.0
 """How long a place may take to answer; it may be asked again before."""
@@ -48,11 +48,8 @@ class Bootstrap:
         self._config = node.config
         self._transport = node.config.environment.transport
         self._now_us = node.config.environment.now_us
-        self._draw_start = node.config.environment.draw_start
         self._draw_fraction = node.config.environment.draw_fraction
         self._connect_s = connect_s
-        self._refusal: str | None = None
-        self._is_running_without_us = False
         self._search: Search | None = None
         self._driver: Driver | None = None  # of the incarnation that asks to join
         self._asked_over: PeerLink | None = None
@@ -72,97 +69,17 @@ class Bootstrap:
 
     async def found(self, view: View) -> None:
         """Found the group with the other members of ``view``, or join it if it is running."""
-        me = next(member for member in view.members if member.name == self._config.me)
-        driver = self._node.begin_incarnation(me, self._draw_start(), founding=view)
-        driver.open()
-        patience_us = min(self._config.settings.timing.timeout_us, int(self._connect_s * 5e5))
-        waiting = Waiting(self._config.me, self._config.group, self._now_us)
-        roll_call = RollCall(len(view.members), patience_us, self._now_us())
-        try:
-            async with asyncio.timeout(self._connect_s):
-                while not self._is_settled(driver, roll_call):
-                    waiting.tell(self._say_absent(driver))
-                    await until_notified(self._node.notifier, LOOK_S)
-        except TimeoutError:
-            raise UsageError(self._say_missing(driver)) from None
-        if self._refusal is not None:
-            raise UsageError(self._refusal)
-        if self._is_running_without_us:
-            await self._node.end_incarnation("the group is running: joins it as a new incarnation")
-            others = [member.address for member in view.members if member != me]
+        founding = FoundingByList(self._node, view, self._connect_s)
+        if not await founding.found():
+            me = str(self._node.address)
+            others = [member.address for member in view.members if member.address != me]
             await self.join(others)
-        elif driver.endpoint is None:
-            if absent := self._say_absent(driver):
-                _log.warning("%s founds group %s without them: %s", me, view.group, absent)
-            driver.begin()
 
     async def found_alone(self) -> None:
         """Found a group of one."""
-        start = self._draw_start()
-        me = ProcessId(self._config.me, 1, start, str(self._node.address))
-        view = View(GroupName(self._config.group), ViewNumber(1), (me,))
-        self._node.begin_incarnation(me, start, founding=view).begin()
-
-    def _is_settled(self, driver: Driver, roll_call: RollCall) -> bool:
-        if driver.is_over:
-            self._refusal = self._node.ending.why
-        if self._refusal is not None or self._is_running_without_us or driver.endpoint is not None:
-            return True
-        present = 1 + len(driver.mesh.peers) - len(self._missing(driver))
-        return roll_call.may_begin(present, self._now_us())
-
-    def _say_absent(self, driver: Driver) -> str:
-        return ", ".join(
-            f"{one.process.name} at {one.process.address}" for one in self._missing(driver)
-        )
-
-    @staticmethod
-    def _missing(driver: Driver) -> list[Peer]:
-        return [
-            peer
-            for peer in driver.mesh.peers.values()
-            if peer.link is None
-            and not (peer.has_left or peer.is_condemned or peer.leaves_at is not None)
-        ]
-
-    def _say_missing(self, driver: Driver) -> str:
-        said = []
-        for peer in self._missing(driver):
-            name, address = peer.process.name, peer.process.address
-            if peer.why:
-                said.append(f"{name} at {address} is something else: {peer.why}")
-            elif peer.is_senior:
-                said.append(f"{name} does not answer at {address}")
-            else:
-                said.append(f"{name} has not connected to {driver.process.address}")
-        advice = "is every member running?"
-        if (turned_away := self._node.turned_away) is not None:
-            advice = f"somebody was turned away because {turned_away}"
-        return f"after {self._connect_s:g} s {', '.join(said)}: {advice}"
-
-    def on_answer(self, driver: Driver, peer: Peer, answer: Answer) -> bool:
-        """Look at what was found where a founding member should be; False: not that."""
-        handshake = answer.handshake
-        problem: str | None = None
-        if answer.domain != driver.identity.domain:
-            problem = driver.identity.difference(handshake)
-        elif handshake.process.name != peer.process.name:
-            name = handshake.process.name
-            problem = f"{name} is at the other end of this connection: correct the addresses"
-        elif handshake.founding not in {0, driver.identity.founding}:
-            problem = GIVEN_OTHERS
-        elif handshake.founding:
-            return True  # it waits too, be it for an earlier start of this process
-        elif handshake.process != peer.process:
-            self._is_running_without_us = self._is_running_without_us or handshake.view > 0
-        elif handshake.knows_other or (handshake.view > 1 and not handshake.to):
-            self._is_running_without_us = True
-        else:
-            return True
-        if problem is not None:
-            self._refusal = f"{peer.process.name} at {peer.process.address}: {problem}"
-        self._node.notifier.notify()
-        return False
+        driver = await self._node.begin_incarnation(1)
+        view = View(GroupName(self._config.group), ViewNumber(1), (driver.process,))
+        driver.begin(view)
 
     # Joining.
 
@@ -273,7 +190,7 @@ class Bootstrap:
 
     async def _look(self, search: Search) -> None:
         driver, contact = self._driver, search.contact
-        if driver is not None and driver.network.view_number:
+        if driver is not None and driver.view_number:
             return  # taken in: the rest is up to the group
         if driver is not None and contact is not None:
             self._look_after(search, driver, contact)
@@ -289,7 +206,7 @@ class Bootstrap:
                     raise UsageError(message)
 
     def _look_after(self, search: Search, driver: Driver, contact: ProcessId) -> None:
-        peer = driver.mesh.peers.get(contact)
+        peer = driver.mesh.peers.get(contact.bare())
         if peer is None or peer.is_condemned:
             search.lose(contact, self._now_us(), self._draw_fraction())
         elif peer.link is not None and peer.link is not self._asked_over:
@@ -300,16 +217,12 @@ class Bootstrap:
         if self._driver is None or self._driver.process.incarnation != number:
             if self._driver is not None:
                 await self._node.end_incarnation("its number is out of date")
-            start = self._draw_start()
-            me = ProcessId(self._config.me, number, start, str(self._node.address))
-            self._driver = self._node.begin_incarnation(me, start, founding=None)
-            self._driver.begin()
+            self._driver = await self._node.begin_incarnation(number)
+            self._driver.begin(None)
         return self._driver
 
     def _ask_to_join(self, driver: Driver, contact: ProcessId) -> None:
-        peer = driver.mesh.peers.get(contact)
-        if peer is None:
-            peer = driver.mesh.add(contact, is_senior=True)
+        peer = driver.seek(contact)
         if peer.link is not None:
             self._asked_over = peer.link
             driver.ask_to_join(contact)
@@ -320,7 +233,7 @@ class Bootstrap:
         task.add_done_callback(lambda _: self._asking.pop(task, None))
 
     async def _ask(self, search: Search, place: str) -> None:
-        domain, hello, asker = self._question()
+        hello, asker = self._question()
         driver = self._driver
         try:
             answer = await probe(self._transport, place, hello, ASK_S)
@@ -331,7 +244,10 @@ class Bootstrap:
             search.refuse(place, why, self._now_us(), self._draw_fraction())
         else:
             handshake, said = answer.handshake, answer.said
-            if answer.domain != domain:
+            if isinstance(said, Elsewhere):
+                who = f"{handshake.process.name} at {place}"
+                search.pass_on(place, who, list(said.places), self._now_us(), self._draw_fraction())
+            elif answer.domain != asker.domain:
                 why = f"{place}: {asker.difference(handshake)}"
                 search.refuse(place, why, self._now_us(), self._draw_fraction())
             else:
@@ -340,17 +256,16 @@ class Bootstrap:
                 search.hear(place, found, self._now_us(), self._draw_fraction())
                 if isinstance(said, Out) and driver is not None and driver is self._driver:
                     # Taken in and excluded again before it heard of either: once more, then.
-                    driver.network.on_said(handshake.process, said)
+                    driver.give(ProbeAnswered(handshake.process, said))
         self._node.notifier.notify()
 
-    def _question(self) -> tuple[int, bytes, Identity]:
+    def _question(self) -> tuple[bytes, Identity]:
         """Return the question, and what it rests on: the incarnation that asks to join, if any."""
         driver = self._driver
         if driver is not None and not driver.is_over:
             asker = driver.identity
-            handshake = driver.network.handshake(driver.process, is_asking=True)
-            return asker.domain, encode_hello(asker.domain, handshake), asker
-        me = ProcessId(self._config.me, 0, 0, str(self._node.address))
-        asker = self._node.identity(me, self._draw_start(), None)
-        hello = encode_hello(asker.domain, asker.handshake(me, None, is_asking=True))
-        return asker.domain, hello, asker
+            handshake = driver.handshake(driver.process, is_asking=True)
+        else:
+            asker = self._node.identity()
+            handshake = asker.handshake(asker.process, None, is_asking=True)
+        return encode_hello(asker.domain, handshake), asker

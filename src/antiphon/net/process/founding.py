@@ -12,10 +12,9 @@ from contextlib import suppress
 
 from msgspec.structs import replace
 
-from antiphon.core.control import FoundingAnswer, Standing, encode_message
+from antiphon.core.control import Elsewhere, FoundingAnswer, Standing, encode_message
 from antiphon.core.errors import PeerError, UsageError
 from antiphon.core.frames import encode_hello
-from antiphon.core.ids import ProcessId
 from antiphon.membership.bootstrap import AskPlace, Founding
 from antiphon.net.driver.driver import Driver
 from antiphon.net.process.owner import BootstrapOwner
@@ -72,22 +71,19 @@ class FoundingByPlaces:
         self._node = node
         self._connect_s = connect_s
         self._group = config.group
-        self._start = environment.draw_start()
-        self._me = ProcessId(config.me, 1, self._start, str(node.address))
-        self._machine = Founding(
-            config.group, self._me, places, config.settings.timing, self._now_us()
-        )
+        self._places = places
+        self._timing = config.settings.timing
         self._waiting = Waiting(config.me, config.group, self._now_us)
         self._refusal = ""
         self._asking: dict[asyncio.Task[None], None] = {}
 
     async def found(self) -> bool:
         """Found the group, and begin in its first view; False if it runs, or runs without us."""
-        node, machine = self._node, self._machine
-        driver = node.begin_incarnation(
-            self._me, self._start, founding=None
-        )  # it answers, and waits
-        node.founding = machine
+        node = self._node
+        driver = await node.begin_incarnation(1)  # it answers, and waits
+        me = driver.process
+        machine = Founding(self._group, me, self._places, self._timing, self._now_us())
+        node.founding = self._machine = machine
         try:
             async with asyncio.timeout(self._connect_s):
                 await self._agree(driver)
@@ -99,12 +95,10 @@ class FoundingByPlaces:
                 task.cancel()
             await asyncio.gather(*asking, return_exceptions=True)
         view = machine.view
-        await node.end_incarnation(
-            "the group is founded" if view is not None else "the group is running"
-        )
-        if view is None or self._me not in view.members:
+        if view is None or me not in view.members:
+            await node.end_incarnation("the group is running: joins it")
             return False
-        node.begin_incarnation(self._me, self._start, founding=view).begin()
+        driver.begin(view)
         return True
 
     async def _agree(self, driver: Driver) -> None:
@@ -126,15 +120,17 @@ class FoundingByPlaces:
 
     async def _ask(self, driver: Driver, asked: AskPlace) -> None:
         place, machine = asked.place, self._machine
-        handshake = driver.network.handshake(driver.process, is_asking=True)
+        handshake = driver.handshake(driver.process, is_asking=True)
         handshake = replace(handshake, question=encode_message(asked.question))
-        hello = encode_hello(driver.identity.domain, handshake)
+        hello = encode_hello(driver.domain, handshake)
         try:
             answer = await probe(self._transport, place, hello, _ASK_S)
         except (OSError, PeerError):
             machine.miss(place, self._now_us(), self._draw_fraction())
         else:
-            if answer.domain != driver.identity.domain:
+            if isinstance(answer.said, Elsewhere):  # it has not come to this group yet
+                machine.miss(place, self._now_us(), self._draw_fraction())
+            elif answer.domain != driver.domain:
                 self._refusal = f"{place}: {driver.identity.difference(answer.handshake)}"
             elif isinstance(answer.said, FoundingAnswer):
                 machine.hear(place, answer.said, self._now_us(), self._draw_fraction())

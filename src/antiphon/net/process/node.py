@@ -1,7 +1,8 @@
-"""A node: a process on a real network, incarnation after incarnation.
+"""A node: what makes one process take part in one group, incarnation after incarnation.
 
-Law: what a process has once is here: its listener, its current incarnation (``driver``), the way in
-(``bootstrap``) and back. What it has once per group is the ``local_group``'s.
+Law: the way into the group (``bootstrap``), back, and out is here, once per group. What the process
+has once, whatever its groups, is the ``local_process``'s; what goes to the application and comes of
+it, the ``local_group``'s. ``antiphon.join`` makes a process with one node, which ends with it.
 
 A process that was excluded ends its stream with an error; or, with ``rejoin``, comes back as a new
 incarnation, and the stream goes on.
@@ -13,21 +14,19 @@ from contextlib import suppress
 
 from antiphon.core.control import FoundingAnswer, FoundingQuestion, Situation, decode_message
 from antiphon.core.errors import AntiphonError, ExcludedError, StateError, UsageError
-from antiphon.core.ids import ProcessId
 from antiphon.core.views import View as AgreedView
 from antiphon.membership.bootstrap import Founding
 from antiphon.net.application.config import Config
 from antiphon.net.driver.driver import Driver
+from antiphon.net.driver.incarnation import Incarnation
 from antiphon.net.group.group import Group
 from antiphon.net.group.local_group import LocalGroup
 from antiphon.net.process.bootstrap import Bootstrap
+from antiphon.net.process.local_process import LocalProcess
 from antiphon.net.process.override import serve, take_over
 from antiphon.net.session.identity import Identity
-from antiphon.net.session.listener import Listener
-from antiphon.net.session.peer import Peer
-from antiphon.net.session.probe import Answer
 from antiphon.net.stream.events import View
-from antiphon.net.stream.notifier import Notifier
+from antiphon.net.transport.address import Address
 from antiphon.stack.effects import LeaveGroup
 from antiphon.trace.schema import LEFT
 
@@ -35,22 +34,30 @@ _log = logging.getLogger("antiphon")
 
 
 class Node:
-    """One process: its listener, its current incarnation, and its group."""
+    """One process in one group."""
 
-    def __init__(self, config: Config) -> None:
-        """Describe how to take part; nothing happens before :meth:`start`."""
+    def __init__(self, config: Config, process: LocalProcess | None = None) -> None:
+        """Describe how to take part; nothing happens before :meth:`start`.
+
+        Without a ``process`` that is open it makes one of its own, which has no other group.
+        """
         self.config = config
-        self.address = config.ways.address
-        """Where the others find this process."""
+        ways = config.ways
+        self.process = process or LocalProcess(
+            config.me, ways.address, ways.advertised, timing=config.settings.timing,
+            environment=config.environment, insecure=config.insecure,
+            delay_s_max=config.delay_s_max, is_alone=True,
+        )  # fmt: skip
+        """The process that takes part."""
         self.founding: Founding | None = None
         """Its vote on who founds the group, where that was to be decided."""
-        self.notifier = Notifier()
+        self.notifier = self.process.notifier
         """For everybody who waits for something of this process."""
         self.ending = LeaveGroup("")
         """How the current incarnation ended, if it has."""
-        self._listener = Listener(config.environment, insecure=config.insecure)
+        self.has_ended = False
+        """Whether it is done with the group for good."""
         self._driver: Driver | None = None
-        self._bootstrap: Bootstrap | None = None
         self._coming_back: asyncio.Task[None] | None = None
         self.local_group = LocalGroup(config, self)
         """This process's part in its group."""
@@ -65,15 +72,21 @@ class Node:
         return self.local_group.name
 
     @property
+    def address(self) -> Address:
+        """Where the others find this process."""
+        return self.process.address
+
+    @property
     def driver(self) -> Driver:
         """The driver of the current incarnation."""
         assert self._driver is not None, "it has been started"
         return self._driver
 
     @property
-    def turned_away(self) -> str | None:
-        """Why somebody was turned away for being given another group."""
-        return self._listener.turned_away
+    def incarnation(self) -> Incarnation:
+        """The current incarnation of the process."""
+        assert self.process.incarnation is not None, "it has been started"
+        return self.process.incarnation
 
     @property
     def advice(self) -> str:
@@ -90,11 +103,11 @@ class Node:
         self.local_group.is_started = True
         config = self.config
         try:
-            ways = config.ways
-            bound = await self._listener.open(ways.address, config.me)
-            self.address = ways.advertised or bound
-            self._bootstrap = Bootstrap(self, config.connect_s)
-            await self._bootstrap.enter(ways)
+            if self.process.is_alone:
+                await self.process.open()
+            else:
+                await self._until_left()
+            await Bootstrap(self, config.connect_s).enter(config.ways)
             await self.local_group.wait_for_state()
         except BaseException as error:
             with suppress(AntiphonError):
@@ -108,39 +121,67 @@ class Node:
         if self.driver.is_over:  # excluded while it was still on its way in
             self.on_over(self.ending)
 
-    def begin_incarnation(
-        self, process: ProcessId, start: int, *, founding: AgreedView | None
-    ) -> Driver:
-        """Begin an incarnation, which whoever connects from now on comes to see."""
+    async def _until_left(self) -> None:
+        """Wait until the process is out of the group that it was in before."""
+        process, config = self.process, self.config
+        if not process.is_open:
+            message = (
+                f"{config.me} cannot join group {config.group} yet: enter it first, with "
+                "`async with antiphon.Process(...) as process:`"
+            )
+            raise UsageError(message)
+
+        def is_out() -> bool:
+            return process.incarnation is None or process.incarnation.part(config.group) is None
+
+        try:
+            async with asyncio.timeout(config.connect_s):
+                await self.notifier.until(is_out)
+        except TimeoutError:
+            message = (
+                f"{config.me} has not left group {config.group} yet, which it was in before: the "
+                "others have not let it go"
+            )
+            raise UsageError(message) from None
+
+    async def begin_incarnation(self, number: int, *, founding: AgreedView | None = None) -> Driver:
+        """Take part as the incarnation of this number; ``founding`` is the list of founders."""
         config, local_group = self.config, self.local_group
+        incarnation = await self.process.incarnate(is_listed=founding is not None)
+        identity = self._identity(number, founding)
+        if (rival := incarnation.rival(identity.domain)) is not None:
+            message = f"{config.me} is in group {rival} already: use the handle that it has"
+            if rival != config.group:
+                message = f"groups {config.group} and {rival} cannot be told apart: rename one"
+            raise UsageError(message)
         self.ending = LeaveGroup("")
-        identity = self.identity(process, start, founding)
-        former = self._driver
         self._driver = Driver(
-            self, local_group, identity, config.environment, local_group.sending.queue,
-            commit=local_group.commit_options(start), trace=config.trace,
-            delay_s_max=config.delay_s_max,
+            self, local_group, incarnation, identity, local_group.sending.queue,
+            commit=local_group.commit_options(incarnation.start), trace=config.trace,
         )  # fmt: skip
-        self._listener.host = self._driver.network
         local_group.begin_incarnation(self._driver)
-        if former is not None:
-            self._driver.mesh.credentials.inherit(former.mesh.credentials)
         return self._driver
 
-    def identity(self, process: ProcessId, start: int, founding: AgreedView | None) -> Identity:
-        """Return who this process is in one incarnation."""
-        config = self.config
+    def identity(self) -> Identity:
+        """Return who this process is before it has a number in the group."""
+        return self._identity(0, None)
+
+    def _identity(self, number: int, founding: AgreedView | None) -> Identity:
+        config, process = self.config, self.process
+        start = process.incarnation.start if process.incarnation is not None else 0
         return Identity(
-            config.group, process, start, config.settings, founding, config.state is not None,
-            with_commit=self.local_group.with_commit,
+            config.group, process.id.numbered(number), start, config.settings, founding,
+            config.state is not None, with_commit=self.local_group.with_commit,
         )  # fmt: skip
 
     async def end_incarnation(self, detail: str) -> None:
         """End the current incarnation, and stay for another one."""
-        self._listener.host = None
         self.local_group.stop_loading()
-        if self._driver is not None:
-            await self._driver.close(detail)
+        try:
+            if self._driver is not None:
+                self._driver.close(detail)
+        finally:
+            await self.process.release()
 
     async def stop(self) -> None:
         """Send what is pending, leave the group, and close."""
@@ -178,9 +219,15 @@ class Node:
             await asyncio.wait([self._coming_back])
         self.local_group.end_incarnation(AntiphonError(f"{self.name} has stopped ({detail})"))
         try:
-            await self.end_incarnation(detail)
+            if self._driver is not None and not self._driver.is_over and not self.process.is_alone:
+                self.local_group.stop_loading()
+                self._driver.abandon(self.process.release_soon)
+            else:
+                await self.end_incarnation(detail)
         finally:
-            await self._listener.close()
+            self.has_ended = True
+            if self.process.is_alone:
+                await self.process.close()
             self.local_group.end_stream(None)
             self.notifier.notify()
 
@@ -202,15 +249,6 @@ class Node:
     def on_operator(self, order: str, number: int, who: str) -> Situation:
         """Do what an operator orders, of who is blocked in view ``number``."""
         return serve(self.local_group, order, number, who, self.config.environment)
-
-    def on_room(self) -> None:
-        """A connection has come or gone, or time has passed: whoever waits may look again."""
-        self.notifier.notify()
-
-    def on_answer(self, peer: Peer, answer: Answer) -> bool:
-        """While founding: look at what was found at a member's address."""
-        assert self._bootstrap is not None, "who founds has begun to"
-        return self._bootstrap.on_answer(self.driver, peer, answer)
 
     def on_over(self, end: LeaveGroup) -> None:
         """The incarnation has ended."""

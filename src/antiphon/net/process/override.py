@@ -123,7 +123,9 @@ async def consult(address: str, group: str, order: str, number: int, who: str) -
         )
         raise UsageError(message) from None
     if answer.handshake.group != group:
-        message = f"{address} is in group {answer.handshake.group}, not {group}: give its name"
+        other = answer.handshake.group
+        where = f"in group {other}, not {group}" if other else f"not in group {group}"
+        message = f"{address} is {where}: give the name of a group that it is in"
         raise UsageError(message)
     if not isinstance(answer.said, Situation):
         message = (

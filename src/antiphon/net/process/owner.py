@@ -1,8 +1,7 @@
-"""What the ways into a group need of the process that enters it."""
+"""What the ways into a group need of the node that enters it."""
 
 from typing import Protocol
 
-from antiphon.core.ids import ProcessId
 from antiphon.core.views import View
 from antiphon.membership.bootstrap import Founding
 from antiphon.net.application.config import Config
@@ -15,11 +14,9 @@ from antiphon.stack.effects import LeaveGroup
 
 
 class BootstrapOwner(Protocol):
-    """What a bootstrap needs of its process."""
+    """What a bootstrap needs of its node."""
 
     config: Config
-    address: Address
-    """Where the others find it."""
     notifier: Notifier
     ending: LeaveGroup
     """How the current incarnation ended, if it has."""
@@ -29,14 +26,14 @@ class BootstrapOwner(Protocol):
     """What it enters."""
 
     @property
-    def turned_away(self) -> str | None:
-        """Why somebody was turned away for being given another group."""
+    def address(self) -> Address:
+        """Where the others find it."""
 
-    def identity(self, process: ProcessId, start: int, founding: View | None) -> Identity:
-        """Return who this process is in one incarnation."""
+    def identity(self) -> Identity:
+        """Return who this process is before it has a number in the group."""
 
-    def begin_incarnation(self, process: ProcessId, start: int, *, founding: View | None) -> Driver:
-        """Begin an incarnation, which whoever connects from now on comes to see."""
+    async def begin_incarnation(self, number: int, *, founding: View | None = None) -> Driver:
+        """Take part as the incarnation of this number; ``founding`` is the list of founders."""
 
     async def end_incarnation(self, detail: str) -> None:
         """End the current incarnation, and stay for another one."""

@@ -17,7 +17,7 @@ from typing import NamedTuple, Protocol
 from msgspec.structs import replace
 
 from antiphon.core.errors import PeerError
-from antiphon.core.frames import encode_hello
+from antiphon.core.frames import Hello, encode_hello
 from antiphon.core.handshake import SECRET_BYTES, Handshake, encode_handshake
 from antiphon.core.ids import ProcessId
 from antiphon.net.session.peer import Peer, PeerLink
@@ -46,12 +46,17 @@ class CredentialsOwner(Protocol):
     """The incarnation whose credentials they are."""
 
     process: ProcessId
-    domain: int
 
-    def handshake(
-        self, other: ProcessId, to: int = 0, received: int = 0, *, is_asking: bool = False
-    ) -> Handshake:
-        """Return what to say to ``other``."""
+    def hello(
+        self,
+        other: ProcessId,
+        to: int = 0,
+        received: int = 0,
+        *,
+        is_asking: bool = False,
+        group: str | None = None,
+    ) -> Hello:
+        """Return what to say to ``other``: about ``group``, or one for which it is needed."""
 
 
 class Credentials:
@@ -66,14 +71,17 @@ class Credentials:
 
     # Who dials.
 
-    def to_dial(self, peer: Peer, link: PeerLink) -> Handshake:
+    def to_dial(self, peer: Peer, link: PeerLink) -> bytes:
         """Return the handshake for a peer that has been dialled."""
-        handshake = self._owner.handshake(peer.process, peer.start, peer.session.received)
+        hello = self._owner.hello(peer.process, peer.start, peer.session.received)
         if not peer.secret:
             peer.offered = draw_secret(self._environment)
-            return replace(handshake, secret=peer.offered)
-        link.nonce = draw_secret(self._environment)
-        return proven(peer.secret, DIAL, replace(handshake, nonce=link.nonce), peer.process)
+            said = replace(hello.handshake, secret=peer.offered)
+        else:
+            link.nonce = draw_secret(self._environment)
+            said = replace(hello.handshake, nonce=link.nonce)
+            said = proven(peer.secret, DIAL, said, peer.process)
+        return encode_hello(hello.domain, said)
 
     def believe(self, peer: Peer, link: PeerLink, handshake: Handshake) -> None:
         """Refuse the answer of one that is not the process with which the session is."""
@@ -91,26 +99,34 @@ class Credentials:
     # Who asks.
 
     async def ask(
-        self, process: ProcessId, start: int, secret: bytes, timeout_s: float
+        self,
+        process: ProcessId,
+        start: int,
+        secret: bytes,
+        timeout_s: float,
+        group: str | None = None,
     ) -> tuple[Answer, bool]:
         """Ask who is at a process's address; return also whether it knows ``secret``."""
         owner, nonce = self._owner, draw_secret(self._environment)
-        question = replace(owner.handshake(process, start, is_asking=True), nonce=nonce)
+        hello = owner.hello(process, start, is_asking=True, group=group)
+        question = replace(hello.handshake, nonce=nonce)
         if secret:
             question = proven(secret, ASK, question, process)
-        hello = encode_hello(owner.domain, question)
-        answer = await probe(self._environment.transport, process.address, hello, timeout_s)
+        asked = encode_hello(hello.domain, question)
+        answer = await probe(self._environment.transport, process.address, asked, timeout_s)
+        answer = answer._replace(is_of_group=bool(hello.domain) and answer.domain == hello.domain)
         said = answer.handshake
         return answer, said.nonce == nonce and is_proven(secret, ANSWER, said, owner.process)
 
     async def confirm(self, handshake: Handshake) -> bool:
         """Ask a process, where it listens, whether it is the one that has dialled here."""
         try:
-            answer, is_its = await self.ask(handshake.process, 0, handshake.secret, CONFIRM_S)
+            dialled = handshake.process.bare()
+            answer, is_its = await self.ask(dialled, 0, handshake.secret, CONFIRM_S)
         except (OSError, PeerError):
             return False
         said = answer.handshake
-        return is_its and (said.process, said.start) == (handshake.process, handshake.start)
+        return is_its and (said.process.bare(), said.start) == (dialled, handshake.start)
 
     # Who is dialled.
 
@@ -120,13 +136,14 @@ class Credentials:
 
     def answer(
         self, handshake: Handshake, peer: Peer | None, *, to: int = 0, received: int = 0
-    ) -> Handshake:
+    ) -> bytes:
         """Return the answer to a handshake, with a proof for who has given one."""
-        said = self._owner.handshake(handshake.process, to, received)
+        hello = self._owner.hello(handshake.process, to, received, group=handshake.group)
         is_other = peer is not None and peer.start not in {0, handshake.start}
-        said = replace(said, nonce=handshake.nonce, knows_other=is_other)
-        secret = self.shown(handshake, peer)
-        return proven(secret, ANSWER, said, handshake.process) if secret else said
+        said = replace(hello.handshake, nonce=handshake.nonce, knows_other=is_other)
+        if secret := self.shown(handshake, peer):
+            said = proven(secret, ANSWER, said, handshake.process.bare())
+        return encode_hello(hello.domain, said)
 
     def shown(self, handshake: Handshake, peer: Peer | None) -> bytes:
         """Return the secret of which a handshake has a proof; empty if there is none."""
@@ -135,7 +152,8 @@ class Credentials:
             known = [Former(peer.secret, me), Former(peer.offered, me)]
         else:
             past = self._past, self._past_guests
-            known = [former[handshake.process] for former in past if handshake.process in former]
+            who = handshake.process.bare()
+            known = [former[who] for former in past if who in former]
         purpose = ASK if handshake.is_asking else DIAL
         for secret, hearer in known:
             if is_proven(secret, purpose, handshake, hearer):

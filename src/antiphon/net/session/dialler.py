@@ -1,6 +1,6 @@
 """The dialler: how other processes are reached, and how it is found out that one is dead.
 
-Law: the junior of two processes dials, and dials again when the connection is lost; the senior only
+Law: of two processes one dials (``mesh``), and again when the connection is lost; the other only
 probes (``probe``), to learn whether anybody is there. A process is dead for certain if nobody
 listens where it did, or somebody else does. If there is no answer at all, the dialler keeps trying
 quietly, and it is for the failure detector to decide.
@@ -14,12 +14,10 @@ from typing import Any, Protocol
 
 from antiphon.core.control import Out, Standing
 from antiphon.core.errors import PeerError
-from antiphon.core.frames import encode_hello
 from antiphon.core.handshake import Handshake
 from antiphon.core.ids import ProcessId
 from antiphon.net.session.credentials import Credentials
 from antiphon.net.session.peer import Peer
-from antiphon.net.session.probe import Answer
 from antiphon.net.transport.address import parse_address
 from antiphon.net.transport.environment import Environment
 from antiphon.net.transport.link import Link, LinkOwner
@@ -46,22 +44,14 @@ class DiallerOwner(Protocol):
     """What a dialler needs of the incarnation that it serves."""
 
     process: ProcessId
-    domain: int
     environment: Environment
     delay_s_max: float
-
-    @property
-    def is_founding(self) -> bool:
-        """Whether the group is still to begin: nobody is given up then."""
 
     def on_dead(self, peer: Peer, why: str) -> None:
         """A peer is certainly dead, or lies."""
 
-    def on_answer(self, peer: Peer, answer: Answer) -> bool:
-        """While founding: take what was found at a member's address; False to try no further."""
-
-    def on_said(self, process: ProcessId, said: Out | Standing) -> None:
-        """Who was asked says that this process is no member any more, or how it stands."""
+    def on_said(self, domain: int, member: ProcessId, said: Out | Standing) -> None:
+        """A member of a group says that this process is none any more, or how it stands itself."""
 
 
 class Dialler:
@@ -86,7 +76,7 @@ class Dialler:
     async def tend(self, peer: Peer) -> None:
         """Keep a peer connected, or find out that it is dead; for as long as it concerns us."""
         pause_s = _RETRY_S
-        if not peer.is_senior and not self._owner.is_founding:
+        if not peer.is_dialled:
             await self._until_changed(peer, _FIRST_CALL_S)
         while not (peer.has_left or peer.is_condemned):
             if peer.link is not None:
@@ -96,14 +86,13 @@ class Dialler:
             try:
                 await self._reach(peer)
             except ConnectionRefusedError:
-                if not self._owner.is_founding:
-                    self._owner.on_dead(peer, "nobody listens where it was")
+                self._owner.on_dead(peer, "nobody listens where it was")
             except (OSError, PeerError) as error:
                 peer.why = str(error) if isinstance(error, PeerError) else ""
                 _log.info("%s does not reach %s: %s", self._owner.process, peer.process, error)
             if peer.link is None:
                 await self._until_changed(peer, pause_s)
-                pause_s = _RETRY_S if self._owner.is_founding else min(2 * pause_s, _RETRY_S_MAX)
+                pause_s = min(2 * pause_s, _RETRY_S_MAX)
 
     @staticmethod
     async def _until_changed(peer: Peer, timeout_s: float | None) -> None:
@@ -113,7 +102,7 @@ class Dialler:
                 await peer.changed.wait()
 
     async def _reach(self, peer: Peer) -> None:
-        if peer.is_senior:
+        if peer.is_dialled:
             await self._dial(peer)
         if peer.link is None and not peer.is_condemned:
             await self._probe(peer)
@@ -128,8 +117,7 @@ class Dialler:
             )
         link.dialled = peer
         try:
-            handshake = self._credentials.to_dial(peer, link)
-            link.write_frame(encode_hello(owner.domain, handshake))
+            link.write_frame(self._credentials.to_dial(peer, link))
             # Not awaited itself: being cancelled would cancel it.
             await asyncio.wait([link.settled], timeout=HANDSHAKE_S)
         finally:
@@ -141,12 +129,10 @@ class Dialler:
         """Ask whether a peer is still there."""
         owner, secret = self._owner, peer.secret
         answer, is_its = await self._credentials.ask(peer.process, peer.start, secret, ASK_S)
-        if owner.is_founding:
-            owner.on_answer(peer, answer)
-        elif answer.domain != owner.domain or not is_same(peer, answer.handshake):
+        if not is_same(peer, answer.handshake):
             owner.on_dead(peer, "somebody else listens where it was")
-        elif isinstance(answer.said, Out) and (is_its or not secret):
-            owner.on_said(peer.process, answer.said)
+        elif answer.is_of_group and isinstance(answer.said, Out) and (is_its or not secret):
+            owner.on_said(answer.domain, answer.handshake.process, answer.said)
 
     def check(self, peer: Peer) -> None:
         """Look after a peer of which somebody claims to be a later start, but not all the time."""
@@ -155,26 +141,27 @@ class Dialler:
             peer.checked_at = now
             self._begin_task(self._check(peer))
 
-    def probe(self, process: ProcessId) -> None:
-        """Ask who is where a process is, or was, how it stands, be it condemned or not."""
-        self._begin_task(self._inquire(process))
+    def probe(self, member: ProcessId, group: str) -> None:
+        """Ask who is where a member is, or was, how it stands, be it condemned or not."""
+        self._begin_task(self._inquire(member, group))
 
-    async def _inquire(self, process: ProcessId) -> None:
+    async def _inquire(self, member: ProcessId, group: str) -> None:
+        process = member.bare()
         owner, peer = self._owner, self._peers.get(process)
         start = peer.start if peer is not None else 0
         secret = peer.secret if peer is not None else self._credentials.secret_of(process)
         try:
-            answer, is_its = await self._credentials.ask(process, start, secret, ASK_S)
+            answer, is_its = await self._credentials.ask(process, start, secret, ASK_S, group)
         except (OSError, PeerError) as error:
             _log.info("%s could not ask for %s: %s", owner.process, process, error)
             return
         said = answer.said
-        if answer.domain != owner.domain or not isinstance(said, Out | Standing) or not is_its:
+        if not answer.is_of_group or not isinstance(said, Out | Standing) or not is_its:
             return
         # A later incarnation shows the secret too, and knows if the group has gone on without us.
         is_it = peer is not None and is_same(peer, answer.handshake)
         if is_it or isinstance(said, Out):
-            owner.on_said(process, said)
+            owner.on_said(answer.domain, member, said)
 
     def restore(self, process: ProcessId) -> None:
         """Take the session with a peer up again that was given up for a stall."""
@@ -208,4 +195,4 @@ class Dialler:
 
 def is_same(peer: Peer, handshake: Handshake) -> bool:
     """Tell whether a handshake is of the very process that a session is with."""
-    return handshake.process == peer.process and peer.start in {0, handshake.start}
+    return handshake.process.bare() == peer.process and peer.start in {0, handshake.start}

@@ -65,7 +65,8 @@ class Identity:
     def difference(self, other: Handshake) -> str:
         """Say what the other's group does not have in common with this one."""
         if other.group != self.group:
-            return f"it is in group {other.group}, not {self.group}: join that one, or another seed"
+            where = f"in group {other.group}, not" if other.group else "not in group"
+            return f"it is {where} {self.group}: join that one, or another seed"
         if other.flush != self.settings.flush:
             return (
                 f"its group leaves views by flush={other.flush!r}, not "

@@ -16,7 +16,7 @@ import logging
 from collections import Counter
 from typing import Protocol
 
-from antiphon.core.control import FoundingAnswer, Out, Situation, Standing
+from antiphon.core.control import AnyMessage, Elsewhere, FoundingAnswer, Out, Situation, Standing
 from antiphon.core.errors import PeerError, UsageError
 from antiphon.core.frames import Frame, Hello, encode_control, encode_hello
 from antiphon.core.handshake import Handshake
@@ -44,41 +44,56 @@ _ANSWERED = "it has its answer"
 _log = logging.getLogger("antiphon")
 
 
-class Host(Protocol):
-    """What a listener needs of the incarnation that visitors come to see."""
+class Part(Protocol):
+    """What a listener needs of the process's part in one group."""
 
-    process: ProcessId
-    start: int
     domain: int
-    founding: int
     identity: Identity
-    mesh: Mesh
+    turned_away: str | None
+    """Why the last one was turned away for being given another group."""
 
     @property
-    def is_over(self) -> bool:
-        """Whether the incarnation has ended."""
-
-    @property
-    def is_founding(self) -> bool:
-        """Whether the group is still to begin."""
+    def founding(self) -> int:
+        """What tells the founding members from others, while this process waits for them."""
 
     @property
     def view_number(self) -> int:
         """The number of the last view agreed on, as far as this process knows; 0 outside."""
 
-    def handshake(self, other: ProcessId) -> Handshake:
-        """Return what to say to ``other``."""
+    def has_counted(self, asker: Handshake) -> bool:
+        """Whether this process founds, or founded, the group with this very asker."""
 
     def answer(
         self, asker: Handshake, *, has_channel: bool
     ) -> Out | Standing | FoundingAnswer | None:
         """Return what to tell who asks, beside the handshake."""
 
-    def on_probed(self, process: ProcessId, view_number: int) -> None:
+    def on_probed(self, member: ProcessId, view_number: int) -> None:
         """A process that shows the secret of its session asks, in a view of this number."""
 
     def serve_operator(self, order: str, number: int, who: str) -> Situation:
         """Do what an operator orders; return how this process stands then."""
+
+
+class Host(Protocol):
+    """What a listener needs of the incarnation that visitors come to see."""
+
+    process: ProcessId
+    start: int
+    mesh: Mesh
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the incarnation has ended."""
+
+    def part(self, group: str) -> Part | None:
+        """Return this process's part in a group, if it has any."""
+
+    def hello(self, other: ProcessId, *, group: str) -> Hello:
+        """Return what to say to ``other`` about ``group``, be this process in it or not."""
+
+    def elsewhere(self) -> Elsewhere:
+        """Return what to tell who asks about a group of which this process knows nothing."""
 
 
 class Listener:
@@ -93,8 +108,6 @@ class Listener:
         self._confirming: dict[PeerLink, asyncio.Task[None]] = {}
         self.host: Host | None = None
         """Whom the visitors come to see."""
-        self.turned_away: str | None = None
-        """Why the last one was turned away for being given another group."""
 
     async def open(self, address: Address, name: str) -> Address:
         """Listen; return where, for a port of 0 is any that is free."""
@@ -157,19 +170,18 @@ class Listener:
 
     def _receive(self, link: PeerLink, host: Host, hello: Hello) -> None:
         handshake = hello.handshake
-        peer = host.mesh.peers.get(handshake.process)
-        if hello.domain != host.domain:
+        part = host.part(handshake.group)
+        if part is not None and hello.domain != part.domain:
             self._answer(link, host, handshake)
-            link.drop(host.identity.difference(handshake))
-            self.turned_away = host.identity.difference(handshake)
+            part.turned_away = part.identity.difference(handshake)
+            link.drop(part.turned_away)
             return
-        if host.founding and handshake.founding and host.founding != handshake.founding:
-            # Also of one who only asks: two that each think themselves senior never dial.
-            self.turned_away = GIVEN_OTHERS
+        if part is not None and part.founding and handshake.founding not in {0, part.founding}:
+            part.turned_away = GIVEN_OTHERS
         if handshake.is_asking:
-            self._answer_asker(link, host, handshake, peer)
+            self._answer_asker(link, host, part, handshake)
             return
-        problem = self._problem(host, handshake, peer)
+        problem = self._problem(host, handshake)
         if problem is not None:
             self._refuse(link, host, handshake, problem)
         elif handshake.to:
@@ -185,7 +197,7 @@ class Listener:
         if link.is_dropped or host is not self.host or host.is_over:
             link.drop("this process is between two incarnations")
             return
-        problem = self._problem(host, handshake, host.mesh.peers.get(handshake.process))
+        problem = self._problem(host, handshake)
         if problem is None and not is_confirmed:
             who = handshake.process
             problem = f"{who.name}, asked at {who.address}, does not confirm that it has dialled"
@@ -202,11 +214,10 @@ class Listener:
         link.drop(problem)
 
     def _let_in(self, link: PeerLink, host: Host, handshake: Handshake) -> None:
-        peer = host.mesh.peers.get(handshake.process)
+        who = handshake.process.bare()
+        peer = host.mesh.peers.get(who)
         if peer is None:
-            peer = host.mesh.add_guest(handshake.process)
-        elif peer.start not in {0, handshake.start}:
-            peer.forget_start()  # founding: it has begun again
+            peer = host.mesh.add_guest(who)
         peer.session.acknowledge(handshake.received)
         if not handshake.to:
             peer.secret = handshake.secret
@@ -214,17 +225,16 @@ class Listener:
         self._links.pop(link)
         host.mesh.take_up(peer, link, handshake)
 
-    def _problem(self, host: Host, handshake: Handshake, peer: Peer | None) -> str | None:
+    def _problem(self, host: Host, handshake: Handshake) -> str | None:
         """Return why a process cannot have a session here."""
-        name = handshake.process.name
-        if handshake.process == host.process:
+        name, who = handshake.process.name, handshake.process.bare()
+        if who == host.process:
             return f"it calls itself {name}, as this process does"
-        if not is_address(handshake.process.address, insecure=self._insecure):
-            return f"{name} says that it is at {handshake.process.address!r}, beyond this machine"
-        if host.founding and handshake.founding and host.founding != handshake.founding:
-            return GIVEN_OTHERS
+        if not is_address(who.address, insecure=self._insecure):
+            return f"{name} says that it is at {who.address!r}, beyond this machine"
         if not handshake.to and not handshake.secret:
             return f"{name} offers no secret"
+        peer = host.mesh.find(who)
         if peer is None:
             return self._problem_of_stranger(host, handshake)
         return self._problem_of_peer(host, handshake, peer)
@@ -240,69 +250,68 @@ class Listener:
             # Who does not know this process yet has sent nothing; who does is known here too.
             is_odd = bool(peer.session.received) if not handshake.to else not peer.start
             return f"{name} goes on with what this process does not know of" if is_odd else None
-        if host.is_founding and peer.link is None:
-            return None
         host.mesh.check(peer)
         return f"another start of {name} is known"
 
     @staticmethod
     def _problem_of_stranger(host: Host, handshake: Handshake) -> str | None:
         name = handshake.process.name
-        if host.is_founding:
-            return f"{name} is none of the founding members"
         if handshake.to:
             return f"{name} goes on with what this process does not know of"
-        if 0 < handshake.view <= host.view_number:
+        part = host.part(handshake.group)
+        if part is not None and 0 < handshake.view <= part.view_number:
             return f"{name} is no member"
         return None
 
     def _serve_operator(self, link: PeerLink, host: Host, handshake: Handshake) -> None:
         """Tell an operator on this machine how this process stands, or do what it orders."""
         self._answer(link, host, handshake)
-        if handshake.group == host.identity.group and (self._insecure or link.is_from_here):
+        part = host.part(handshake.group)
+        if part is not None and (self._insecure or link.is_from_here):
             who = f"{handshake.process.name} at {link.remote_host}"
-            said = host.serve_operator(handshake.order, handshake.view, who)
-            link.write_frame(encode_control(host.domain, said))
+            said = part.serve_operator(handshake.order, handshake.view, who)
+            link.write_frame(encode_control(part.domain, 0, said))
         link.drop(_ANSWERED)
 
     def _answer_asker(
-        self, link: PeerLink, host: Host, handshake: Handshake, peer: Peer | None
+        self, link: PeerLink, host: Host, part: Part | None, handshake: Handshake
     ) -> None:
+        peer = host.mesh.peers.get(handshake.process.bare())
         is_its = peer is not None and peer.start == handshake.start
+        is_its = is_its or (part is not None and part.has_counted(handshake))
         is_other_start = peer is not None and peer.start not in {0, handshake.start}
         self._answer(link, host, handshake, to=handshake.start if is_its else 0)
-        said = host.answer(handshake, has_channel=peer is not None)
+        said: AnyMessage | None = host.elsewhere() if handshake.group else None
+        if part is not None:
+            said = part.answer(handshake, has_channel=peer is not None)
         if said is not None and not is_other_start:
-            link.write_frame(encode_control(host.domain, said))
+            link.write_frame(encode_control(part.domain if part is not None else 0, 0, said))
         link.drop(_ANSWERED)
-        if host.is_founding:
-            return
-        if host.mesh.credentials.shown(handshake, peer):
-            host.on_probed(handshake.process, handshake.view)
-        if peer is None:
-            return
-        if is_other_start:
+        secret = host.mesh.credentials.shown(handshake, peer)
+        if part is not None and secret:
+            part.on_probed(handshake.process, handshake.view)
+        if peer is not None and is_other_start:
             host.mesh.check(peer)
-        elif (
-            peer.link is not None
-            and self._environment.now_us() - peer.heard_us > _SILENT_US
-            and host.mesh.credentials.shown(handshake, peer) == peer.secret
-        ):
+        elif peer is not None and secret and secret == peer.secret:
+            self._look_at_link(peer)
+
+    def _look_at_link(self, peer: Peer) -> None:
+        """Give a link up on which nothing comes, if who asks has a session, and misses the link."""
+        if peer.link is not None and self._environment.now_us() - peer.heard_us > _SILENT_US:
             peer.link.drop("the other side has lost the connection")
 
     @staticmethod
     def _answer(
         link: PeerLink, host: Host, handshake: Handshake, to: int = 0, received: int = 0
     ) -> None:
-        peer = host.mesh.peers.get(handshake.process)
-        said = host.mesh.credentials.answer(handshake, peer, to=to, received=received)
-        link.write_frame(encode_hello(host.domain, said))
+        peer = host.mesh.peers.get(handshake.process.bare())
+        link.write_frame(host.mesh.credentials.answer(handshake, peer, to=to, received=received))
 
     def on_foreign_handshake(self, link: PeerLink) -> None:
         """Answer in our version, so that the other side can say what is wrong."""
         if self.host is not None:
-            nobody = self.host.process
-            link.write_frame(encode_hello(self.host.domain, self.host.handshake(nobody)))
+            hello = self.host.hello(self.host.process, group="")
+            link.write_frame(encode_hello(hello.domain, hello.handshake))
 
     def on_lost(self, link: PeerLink, why: str) -> None:
         """Forget who was turned away, or has got its answer."""

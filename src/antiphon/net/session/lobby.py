@@ -136,7 +136,7 @@ class Lobby:
             self._mesh.on_frame(peer, frame, byte_count)
             return
         guest.heard_at = _now()
-        if not guest.held and frame == Control(frame.domain, JoinRequest(peer.process)):
+        if not guest.held and _is_request_of(peer, frame):
             self._mesh.on_frame(peer, frame, byte_count)
             if peer.session.kept_bytes > UNREAD_BYTES_MAX and not self._mesh.is_admitted(peer):
                 self._mesh.dismiss(peer, "it asks, and does not read the answers")
@@ -166,6 +166,13 @@ class Lobby:
 
     def on_foreign_handshake(self, link: PeerLink) -> None:
         """Never called either."""
+
+
+def _is_request_of(peer: Peer, frame: Frame) -> bool:
+    """Tell whether a guest asks, for itself, to be taken in."""
+    if not isinstance(frame, Control) or not isinstance(frame.message, JoinRequest):
+        return False
+    return frame.message.process == peer.process.numbered(frame.process)
 
 
 def _now() -> float:

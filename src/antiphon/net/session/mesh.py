@@ -1,17 +1,20 @@
 """The mesh: sessions of one incarnation of this process with all others that concern it.
 
-Law: of two processes the junior one (later in the view) dials, so each pair has one connection.
-When it is lost the junior dials again (``dialler``). Nothing is lost meanwhile (``session``), and
-the views do not change for it.
+Law: each pair of processes has one session and one connection, whatever groups they share. Of two
+that need each other the one with the later id dials; who asks to be taken in dials whom it asks.
+When the connection is lost the same one dials again (``dialler``). Nothing is lost meanwhile
+(``session``), and the views do not change for it. Processes go by ``ProcessId.bare`` here.
 
-Who is in no view any more keeps its session until it has what it was sent, or for a short while.
-Who is in no view yet waits in the ``lobby``.
+Who is in no view of any group any more keeps its connection until it has what it was sent, or for a
+short while. If it had everything, its session sleeps: the two go on with it when they need each
+other again, in another group. Who is in no view yet waits in the ``lobby``.
 
 Who the other side is, and not only claims to be, is for ``credentials`` to say.
 """
 
 import asyncio
 import logging
+from collections.abc import Collection
 from typing import Protocol, cast
 
 from antiphon.core.errors import PeerError
@@ -22,7 +25,6 @@ from antiphon.net.session.credentials import Credentials
 from antiphon.net.session.dialler import Dialler, DiallerOwner, is_same
 from antiphon.net.session.lobby import Lobby
 from antiphon.net.session.peer import Peer, PeerLink
-from antiphon.net.session.probe import Answer
 from antiphon.net.transport.framing import with_length
 
 LINGER_S = 1.0
@@ -30,6 +32,9 @@ LINGER_S = 1.0
 
 DEPART_S = 5.0
 """How long the session with a process that is in no view any more is kept."""
+
+ASLEEP_MAX = 1024
+"""Sessions that sleep, at most: the one that has slept longest is forgotten first."""
 
 _log = logging.getLogger("antiphon")
 
@@ -39,13 +44,22 @@ class MeshOwner(DiallerOwner, Protocol):
 
     start: int
 
-    def handshake(
-        self, other: ProcessId, to: int = 0, received: int = 0, *, is_asking: bool = False
-    ) -> Handshake:
-        """Return what to say to ``other``."""
+    def hello(
+        self,
+        other: ProcessId,
+        to: int = 0,
+        received: int = 0,
+        *,
+        is_asking: bool = False,
+        group: str | None = None,
+    ) -> Hello:
+        """Return what to say to ``other``: about ``group``, or one for which it is needed."""
+
+    def is_member(self, process: ProcessId) -> bool:
+        """Whether a process is in a view, or about to be in one, of a group of this one."""
 
     def has_accepted(self, process: ProcessId) -> bool:
-        """Whether this process has accepted a process for the next view."""
+        """Whether this process has accepted a process for the next view of a group."""
 
     def on_frame(self, peer: Peer, frame: Frame) -> None:
         """A peer sent runs or a control message; raise PeerError if no correct process would."""
@@ -70,33 +84,31 @@ class Mesh:
         self.credentials = Credentials(owner, owner.environment)
         self.lobby = Lobby(self)
         self.peers: dict[ProcessId, Peer] = {}
-        self.members: list[Peer] = []
-        """The other members of the current view, to which runs are sent."""
+        self._asleep: dict[ProcessId, Peer] = {}
         self._dialler = dialler = Dialler(owner, self.credentials, self.peers, self)
         self.check, self.probe, self.restore = dialler.check, dialler.probe, dialler.restore
         self.slow = dialler.slow
 
     # Who is there.
 
-    def expect(self, processes: list[ProcessId]) -> None:
-        """Have a session with each of these, by seniority; let others depart."""
+    def expect(self, processes: Collection[ProcessId]) -> None:
+        """Have a session with each of these; let others depart."""
         me = self._owner.process
-        place = processes.index(me) if me in processes else len(processes)
-        for index, process in enumerate(processes):
+        for process in processes:
             if process != me:
-                self.add(process, is_senior=index < place)
+                self.add(process, is_dialled=process < me)
         leaves_at = asyncio.get_running_loop().time() + DEPART_S
         for peer in self.peers.values():
-            if peer.process not in processes and peer.leaves_at is None:
+            if peer.process not in processes and peer.leaves_at is None and not peer.is_guest:
                 peer.leaves_at = leaves_at
 
-    def add(self, process: ProcessId, *, is_senior: bool) -> Peer:
+    def add(self, process: ProcessId, *, is_dialled: bool) -> Peer:
         """Have a session with one process."""
         peer = self.peers.get(process)
         if peer is None:
-            peer = self.peers[process] = Peer(process, is_senior=is_senior)
+            peer = self._asleep.pop(process, None) or Peer(process, is_dialled=is_dialled)
+            self.peers[process] = peer
             peer.task = asyncio.ensure_future(self._dialler.tend(peer))
-        peer.process = process
         if peer.is_guest and peer.link is not None:
             # Not now: what the machine has said is to be done before it hears more.
             asyncio.get_running_loop().call_soon(self.lobby.admit, peer)
@@ -106,9 +118,15 @@ class Mesh:
     def add_guest(self, process: ProcessId) -> Peer:
         """Have a session with a process that is in no view."""
         self.lobby.make_room()
-        peer = self.add(process, is_senior=False)
+        peer = self.add(process, is_dialled=False)
         peer.is_guest = True
         return peer
+
+    def find(self, process: ProcessId) -> Peer | None:
+        """Return the peer that dials, if it is one; one whose session sleeps comes as a guest."""
+        if process in self._asleep:
+            return self.add_guest(process)
+        return self.peers.get(process)
 
     def is_admitted(self, peer: Peer) -> bool:
         """Whether what a peer says counts."""
@@ -120,10 +138,6 @@ class Mesh:
             peer.link.drop(why)
         self._forget(peer)
 
-    def set_members(self, processes: tuple[ProcessId, ...]) -> None:
-        """Send runs to these from now on."""
-        self.members = [self.peers[process] for process in processes if process in self.peers]
-
     def sweep(self) -> None:
         """Acknowledge what has come since the last heartbeat; forget who has departed."""
         now = asyncio.get_running_loop().time()
@@ -132,8 +146,20 @@ class Mesh:
             self.acknowledge(peer)
             if peer.leaves_at is not None:
                 has_all = not peer.session.kept_bytes and not peer.is_guest
-                if has_all or peer.is_condemned or peer.has_left or now > peer.leaves_at:
+                if peer.is_condemned or peer.has_left or (now > peer.leaves_at and not has_all):
                     self._forget(peer)
+                elif has_all:
+                    self._forget(peer)
+                    self._put_to_sleep(peer)
+
+    def _put_to_sleep(self, peer: Peer) -> None:
+        """Keep the session of a process that lives and has everything."""
+        if peer.start:
+            peer.leaves_at, peer.task, peer.is_said_full = None, None, False
+            peer.detach()
+            self._asleep[peer.process] = peer
+            while len(self._asleep) > ASLEEP_MAX:
+                del self._asleep[next(iter(self._asleep))]
 
     def _forget(self, peer: Peer) -> None:
         del self.peers[peer.process]
@@ -158,18 +184,13 @@ class Mesh:
         """A peer that was dialled answers."""
         peer, handshake, owner = link.dialled, hello.handshake, self._owner
         assert peer is not None, "who dials here is received elsewhere"
-        if owner.is_founding:
-            if not owner.on_answer(peer, Answer(hello.domain, handshake, None)):
-                message = f"{peer.process} is not where it should be"
-                raise PeerError(message)
-            if peer.start not in {0, handshake.start}:
-                peer.forget_start()
-        elif hello.domain != owner.domain or not is_same(peer, handshake):
+        if not is_same(peer, handshake):
             owner.on_dead(peer, "somebody else listens where it was")
-            return
-        if handshake.to == owner.start:
+        elif handshake.to == owner.start:
             self.credentials.believe(peer, link, handshake)
             self.take_up(peer, link, handshake)
+        elif peer.start and not handshake.proof and not owner.is_member(peer.process):
+            peer.forget_start()  # who was asked to take this process in knows nothing of it
 
     def take_up(self, peer: Peer, link: PeerLink, handshake: Handshake) -> None:
         """Go on with a session, or begin it, over a link whose handshake has been accepted."""
@@ -189,9 +210,6 @@ class Mesh:
 
     def on_frame(self, peer: Peer, frame: Frame, byte_count: int) -> None:
         """Count a frame and pass it on."""
-        if frame.domain != self._owner.domain:
-            message = f"a frame names domain {frame.domain:#x}"
-            raise PeerError(message)
         kind = type(frame)
         if kind is Ack:
             self._take_ack(peer, cast("Ack", frame))
@@ -222,7 +240,7 @@ class Mesh:
         if peer.link is not None:
             count = peer.session.acknowledgement()
             if count is not None:
-                peer.link.write_frame(encode_ack(self._owner.domain, count))
+                peer.link.write_frame(encode_ack(count))
 
     def beat(self, processes: tuple[ProcessId, ...]) -> None:
         """Be heard by these: tell each what has arrived, be it the same as before."""
@@ -230,7 +248,7 @@ class Mesh:
             peer = self.peers.get(process)
             if peer is not None and peer.link is not None:
                 peer.session.acknowledgement()
-                peer.link.write_frame(encode_ack(self._owner.domain, peer.session.received))
+                peer.link.write_frame(encode_ack(peer.session.received))
 
     def on_full(self, link: PeerLink) -> None:
         """Somebody reads too slowly."""
@@ -267,7 +285,7 @@ class Mesh:
     def is_taken(self, joiner: ProcessId) -> bool:
         """Whether a member that seems to be there has the address of a joiner; look after it."""
         for peer in self.peers.values():
-            is_rival = peer.process.address == joiner.address and peer.process != joiner
+            is_rival = peer.process.address == joiner.address and peer.process != joiner.bare()
             if is_rival and not peer.is_guest and not peer.is_condemned and peer.leaves_at is None:
                 self.check(peer)
                 return True
@@ -290,11 +308,12 @@ class Mesh:
 
     async def close(self, *, has_left: bool) -> None:
         """Close every link, having sent everything; with a bye only if the others let us go."""
-        peers, self.members = list(self.peers.values()), []
-        self.peers.clear()
-        for peer in peers:
+        peers = list(self.peers.values())
+        for peer in (*self._asleep.values(), *peers):
             self.credentials.remember(peer)
-        bye = with_length(encode_bye(self._owner.domain))
+        self.peers.clear()
+        self._asleep.clear()
+        bye = with_length(encode_bye())
         for peer in peers:
             if peer.task is not None:
                 peer.task.cancel()

@@ -14,6 +14,7 @@ from antiphon.net.transport.link import Link
 KEPT_BYTES_MAX = 16 * 1024 * 1024
 """Bytes kept for a peer that does not acknowledge them before senders wait."""
 
+_IDS_MAX = 256
 
 PeerLink = Link["Peer"]
 """A link that knows whose it is."""
@@ -22,22 +23,26 @@ PeerLink = Link["Peer"]
 class Peer:
     """What this process knows of another one."""
 
-    __slots__ = ("_link", "changed", "checked_at", "has_left", "heard_us", "is_condemned",
-                 "is_guest", "is_said_full", "is_senior", "is_stalled", "leaves_at", "offered",
+    __slots__ = ("_link", "changed", "checked_at", "has_left", "heard_us", "ids",
+                 "is_condemned",
+                 "is_dialled", "is_guest", "is_said_full", "is_stalled", "leaves_at", "offered",
                  "process", "secret", "session", "start", "task", "why")  # fmt: skip
 
-    def __init__(self, process: ProcessId, *, is_senior: bool) -> None:
+    def __init__(self, process: ProcessId, *, is_dialled: bool) -> None:
         """Nothing has been heard of it yet."""
         self.process = process
+        """The process itself, whatever groups number it (``ProcessId.bare``)."""
         self.start = 0
         """Which start of its program the session is with; 0 before the first handshake."""
+        self.ids: dict[int, ProcessId] = {}
+        """The process as groups number it."""
         self.session = Session()
         self.secret = b""
         """What shows that a handshake is of who the session is with; empty before the first one."""
         self.offered = b""
         """The secret in a first handshake that has not been answered yet."""
         self._link: PeerLink | None = None
-        self.is_senior = is_senior
+        self.is_dialled = is_dialled
         """Whether this process dials it, and not the other way round."""
         self.has_left = False
         """Whether it has said that nothing more comes."""
@@ -60,6 +65,15 @@ class Peer:
         self.changed = asyncio.Event()
         """Set when its link has come or gone."""
         self.task: asyncio.Task[None] | None = None
+
+    def member(self, incarnation: int) -> ProcessId:
+        """Return the process as a group knows it in which this is its number."""
+        member = self.ids.get(incarnation)
+        if member is None:
+            if len(self.ids) >= _IDS_MAX:
+                self.ids.clear()
+            member = self.ids[incarnation] = self.process.numbered(incarnation)
+        return member
 
     @property
     def link(self) -> PeerLink | None:

@@ -10,7 +10,7 @@ import struct
 from contextlib import suppress
 from typing import NamedTuple
 
-from antiphon.core.control import FoundingAnswer, Out, Situation, Standing
+from antiphon.core.control import Elsewhere, FoundingAnswer, Out, Situation, Standing
 from antiphon.core.errors import PeerError, UsageError
 from antiphon.core.frames import Control, Hello, decode_frame
 from antiphon.core.handshake import Handshake
@@ -28,13 +28,19 @@ class HungUpError(PeerError):
     """Whoever was asked ended the connection without a word: it may be between two incarnations."""
 
 
+Said = Out | Standing | Situation | FoundingAnswer | Elsewhere
+"""What may follow the handshake of who is asked."""
+
+
 class Answer(NamedTuple):
     """What was heard."""
 
     domain: int
     handshake: Handshake
-    said: Out | Standing | Situation | FoundingAnswer | None
+    said: Said | None
     """If the asker is no member any more: that; of a member: how it stands itself."""
+    is_of_group: bool = False
+    """Whether it is about the very group, by name and settings, that was asked about."""
 
 
 async def probe(transport: Transport, address: str, hello: bytes, timeout_s: float) -> Answer:
@@ -71,12 +77,10 @@ async def _answer(reader: asyncio.StreamReader) -> Answer:
     if not isinstance(hello, Hello):
         message = "it answers with something that is no handshake"
         raise PeerError(message)
-    said: Out | Standing | Situation | FoundingAnswer | None = None
+    said: Said | None = None
     with suppress(asyncio.IncompleteReadError, PeerError, ConnectionError):
         more = decode_frame(await _frame(reader, _STANDING_BYTES_MAX))
-        if isinstance(more, Control) and isinstance(
-            more.message, Out | Standing | Situation | FoundingAnswer
-        ):
+        if isinstance(more, Control) and isinstance(more.message, Said):
             said = more.message
     return Answer(hello.domain, hello.handshake, said)
 

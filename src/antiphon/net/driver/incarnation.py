@@ -1,0 +1,311 @@
+"""One incarnation of a process on the network, in all its groups: it drives the process machine.
+
+Law: it only carries. What happens becomes inputs of the machine (``stack.process``), in order; what
+the machine returns is done in order, each effect by whom it concerns: the process (here), or one of
+its groups (``driver``). An input that comes about while effects are done waits until they are. What
+a process has once is here: its sessions, its timers, its heartbeat.
+
+Frames name their group by a digest of its name and settings, so a group that is named alike and set
+up otherwise is another one; what is of a group that this process is not in is ignored.
+"""
+
+import logging
+from collections import deque
+from collections.abc import Sequence
+
+from antiphon.core.control import Elsewhere, Out, Standing
+from antiphon.core.frames import Ack, Bye, Frame, Hello
+from antiphon.core.handshake import Handshake
+from antiphon.core.ids import GroupNumber, ProcessId
+from antiphon.net.driver.heartbeat import Lateness
+from antiphon.net.driver.owners import GroupDriver, IncarnationOwner
+from antiphon.net.driver.timers import Timers
+from antiphon.net.session.mesh import Mesh
+from antiphon.net.session.peer import Peer
+from antiphon.net.session.session import ACK_BYTES
+from antiphon.net.transport.environment import Environment
+from antiphon.stack.effects import (
+    Effect,
+    ExpectPeers,
+    GiveUpProcess,
+    RestoreProcess,
+    SendControl,
+    SetTimer,
+)
+from antiphon.stack.inputs import (
+    HEARTBEAT,
+    Input,
+    PeerFilled,
+    PeerHeard,
+    PeerLost,
+    ProbeAnswered,
+    Timer,
+    TimerFired,
+)
+from antiphon.stack.process import InGroup, OfProcess, Process
+
+HEAR_US = 5_000
+"""Signs of life closer together than this count as one: a heartbeat is much longer."""
+
+ELSEWHERE_MAX = 32
+"""Places of other processes that are told to who asks about a group that is not here."""
+
+_log = logging.getLogger("antiphon")
+
+
+class Incarnation:
+    """A process from its start, or return, to its end."""
+
+    def __init__(
+        self,
+        owner: IncarnationOwner,
+        process: ProcessId,
+        start: int,
+        environment: Environment,
+        *,
+        delay_s_max: float = 0.0,
+    ) -> None:
+        """Be in no group, and have no connection."""
+        self._owner = owner
+        self.process, self.start = process.bare(), start
+        self.environment, self.now_us = environment, environment.now_us
+        self.delay_s_max = delay_s_max
+        self.machine = Process(process, owner.timing, self.now_us())
+        self.mesh = Mesh(self)
+        self.timers = Timers(self.now_us, self._fire)
+        self._lateness = Lateness(str(self.process), owner.timing)
+        self._drivers: dict[GroupNumber, GroupDriver] = {}
+        self._by_domain: dict[int, GroupDriver] = {}
+        self._by_name: dict[str, GroupDriver] = {}
+        self._expected: tuple[ProcessId, ...] = ()
+        self._inputs: deque[tuple[GroupNumber | None, Input]] = deque()
+        self._is_working = False
+        self._count = 0
+        self._turn = 0
+        self.is_closed = False
+        self._has_left = True
+        self._do(None, self.machine.start())
+
+    # Its groups.
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has ended, or failed in the eyes of a group of its."""
+        return self.is_closed or self.machine.is_over
+
+    @property
+    def drivers(self) -> list[GroupDriver]:
+        """Of the groups that it is in, on its way into, or out of."""
+        return list(self._drivers.values())
+
+    def add(self, driver: GroupDriver) -> GroupNumber:
+        """Take part in a group; return the number under which the machine knows it."""
+        assert driver.domain not in self._by_domain, "who joins has looked"
+        self._count += 1
+        number = GroupNumber(self._count)
+        self._drivers[number] = self._by_domain[driver.domain] = driver
+        self._by_name[driver.identity.group] = driver
+        return number
+
+    def remove(self, driver: GroupDriver, *, has_left: bool) -> None:
+        """Take part in a group no longer."""
+        if self._drivers.pop(driver.number, None) is None:
+            return
+        del self._by_domain[driver.domain]
+        del self._by_name[driver.identity.group]
+        self._has_left = self._has_left and has_left
+        self._do(None, self.machine.close(driver.number))
+        self.look_at_contacts()
+
+    def rival(self, domain: int) -> str | None:
+        """Return the group, if any, that others could not tell from one of this digest."""
+        driver = self._by_domain.get(domain)
+        return driver.identity.group if driver is not None else None
+
+    async def close(self) -> None:
+        """End: close every connection, having sent everything; with a bye if all let us go."""
+        if self.is_closed:
+            return
+        self.is_closed = True
+        self.timers.stop()
+        await self.mesh.close(has_left=self._has_left)
+
+    # What visitors and peers are told.
+
+    def part(self, group: str) -> GroupDriver | None:
+        """Return this process's part in a group, if it has any.
+
+        Who has only one group for good speaks of that one, so that a mistaken name is seen.
+        """
+        driver = self._by_name.get(group)
+        if driver is None and group and self._owner.is_alone:
+            return next(iter(self._drivers.values()), None)
+        return driver
+
+    def hello(
+        self,
+        other: ProcessId,
+        to: int = 0,
+        received: int = 0,
+        *,
+        is_asking: bool = False,
+        group: str | None = None,
+    ) -> Hello:
+        """Return what to say to ``other``: about ``group``, or one for which it is needed."""
+        driver = self.part(group) if group is not None else self._reason(other)
+        if driver is None:
+            said = Handshake(
+                "", "", self.process, self.start, to=to, received=received, is_asking=is_asking
+            )
+            return Hello(0, said)
+        said = driver.handshake(other, to, received, is_asking=is_asking)
+        return Hello(driver.domain, said)
+
+    def _reason(self, other: ProcessId) -> GroupDriver | None:
+        """Return a group for which ``other`` is needed; of several each in its turn."""
+        needing = [driver for driver in self._drivers.values() if driver.needs(other)]
+        self._turn += 1
+        return needing[self._turn % len(needing)] if needing else None
+
+    def elsewhere(self) -> Elsewhere:
+        """Return where other processes are: one of them may be in a group that is not here."""
+        known = [peer.process.address for peer in self.mesh.peers.values() if not peer.is_guest]
+        return Elsewhere(tuple(known[:ELSEWHERE_MAX]))
+
+    # Driving the machine.
+
+    def give(self, group: GroupNumber | None, happened: Input) -> None:
+        """Give an input, of a group or of the process, after those that wait; do what comes."""
+        self._inputs.append((group, happened))
+        if not self._is_working:
+            self._work()
+
+    def _work(self) -> None:
+        inputs, machine = self._inputs, self.machine
+        while inputs:
+            group, happened = inputs.popleft()
+            if group is None:
+                assert isinstance(happened, OfProcess), "the rest is of a group"
+                self._do(None, machine.step(happened, self.now_us()))
+            else:
+                self._do(group, machine.step_in(group, happened, self.now_us()))
+
+    def do_all(self, group: GroupNumber, effects: Sequence[InGroup | Effect]) -> None:
+        """Do effects of a group in order; what is given meanwhile waits until they are done."""
+        self._do(group, effects)
+        if self._inputs and not self._is_working:
+            self._work()
+
+    def _do(self, group: GroupNumber | None, effects: Sequence[InGroup | Effect]) -> None:
+        was_working, self._is_working = self._is_working, True
+        drivers = self._drivers
+        driver = drivers.get(group) if group is not None else None
+        try:
+            for effect in effects:
+                if type(effect) is InGroup:
+                    other = drivers.get(effect.group)
+                    if other is not None:
+                        other.do(effect.what)
+                elif driver is not None:
+                    driver.do(effect)  # type: ignore[arg-type]
+                else:
+                    self._do_of_process(effect)  # type: ignore[arg-type]
+        finally:
+            self._is_working = was_working
+
+    def _do_of_process(self, effect: Effect) -> None:
+        match effect:
+            case SetTimer():
+                self.timers.set(effect)
+            case SendControl(to):  # a heartbeat: an acknowledgement is as good a sign of life
+                self.mesh.beat(to)
+            case ExpectPeers():
+                self.expect(effect)
+            case GiveUpProcess(process, why):
+                self.mesh.give_up(process, why)
+            case RestoreProcess(process):
+                self.mesh.restore(process)
+            case _:
+                pass  # of a group that this process is in no longer
+
+    def _fire(self, timer: Timer, late_us: int) -> None:
+        is_heartbeat = timer == HEARTBEAT
+        if is_heartbeat:
+            self._lateness.note(self.now_us() / 1e6, late_us / 1e6)
+            for driver in self.drivers:
+                driver.flush()
+        elif (concerned := self._drivers.get(GroupNumber(timer.group))) is not None:
+            concerned.flush()
+        self.give(None, TimerFired(timer))
+        if is_heartbeat:
+            self.mesh.sweep()
+            self._owner.on_room()
+
+    # What the mesh asks and tells.
+
+    def on_frame(self, peer: Peer, frame: Frame) -> None:
+        """Give what has come to its group; raise PeerError if no correct process sends that."""
+        assert not isinstance(frame, Hello | Ack | Bye), "they are of the session"
+        driver = self._by_domain.get(frame.domain)
+        if driver is not None and not driver.is_over:
+            driver.take(peer, frame)
+
+    def on_read(self, peer: Peer) -> None:
+        """A peer has been heard."""
+        if self.is_over:
+            return
+        heard_us = self.now_us()
+        if heard_us - peer.heard_us >= HEAR_US:
+            peer.heard_us = heard_us
+            self.give(None, PeerHeard(peer.process))
+        if peer.session.unsaid_bytes >= ACK_BYTES:
+            self.mesh.acknowledge(peer)
+
+    def on_full(self, peer: Peer, *, is_full: bool) -> None:
+        """A peer takes no more for now; or takes more again."""
+        if not self.is_over:
+            self.give(None, PeerFilled(peer.process, is_full))
+
+    def on_room(self) -> None:
+        """Pass it on."""
+        self._owner.on_room()
+
+    def on_dead(self, peer: Peer, why: str) -> None:
+        """A peer is dead, or lies: tell the machine."""
+        if self.is_over or peer.is_condemned:
+            return
+        if peer.is_guest:
+            self.mesh.dismiss(peer, why)
+            return
+        self.mesh.condemn(peer, why, is_certain=True)
+        for driver in self.drivers:
+            if driver.needs(peer.process):
+                driver.flush()
+        self.give(None, PeerLost(peer.process))
+        self._owner.on_room()
+
+    def on_said(self, domain: int, member: ProcessId, said: Out | Standing) -> None:
+        """A member of a group says that this process is none any more, or how it stands itself."""
+        driver = self._by_domain.get(domain)
+        if driver is not None and not driver.is_over:
+            driver.give(ProbeAnswered(member, said))
+
+    def is_member(self, process: ProcessId) -> bool:
+        """Whether a process is in a view, or about to be in one, of a group of this one."""
+        return process in self._expected
+
+    def has_accepted(self, process: ProcessId) -> bool:
+        """Whether this process has accepted a process for the next view of a group."""
+        return any(driver.has_accepted(process) for driver in self._drivers.values())
+
+    def expect(self, effect: ExpectPeers) -> None:
+        """Have sessions with those whom the groups need."""
+        self._expected = effect.processes
+        self.look_at_contacts()
+
+    def look_at_contacts(self) -> None:
+        """Have sessions with those whom groups need, or ask to be taken in by."""
+        if not self.is_closed:
+            contacts = [driver.contact for driver in self._drivers.values()]
+            wanted = (*self._expected, *(who for who in contacts if who is not None))
+            self.mesh.expect(wanted)

@@ -1,0 +1,164 @@
+"""Reception: what other processes say in one group, and how they are answered.
+
+Law: whatever arrives is given to the machine, after what the application has multicast before: that
+does not depend on it. A run takes the short way (``Endpoint.receive``) where it can.
+"""
+
+from typing import Protocol
+
+from antiphon.core.control import FoundingAnswer, JoinRequest, Out, Standing
+from antiphon.core.errors import PeerError
+from antiphon.core.frames import Control, Post, Relay, Runs
+from antiphon.core.handshake import Handshake
+from antiphon.core.ids import GroupNumber, ProcessId
+from antiphon.core.runs import Run
+from antiphon.core.views import View
+from antiphon.net.driver.nobody import Nobody
+from antiphon.net.driver.owners import Application, DriverOwner, GroupFrame, ProcessSide
+from antiphon.net.driver.recorder import Recorder
+from antiphon.net.session.identity import Identity
+from antiphon.net.session.peer import Peer
+from antiphon.stack.effects import RejectPeer
+from antiphon.stack.endpoint import Endpoint
+from antiphon.stack.inputs import (
+    ControlReceived,
+    Input,
+    LetterReceived,
+    RunsReceived,
+)
+
+
+class ReceptionOwner(Protocol):
+    """What a reception needs of the driver of its group."""
+
+    number: GroupNumber
+    identity: Identity
+    endpoint: Endpoint | None
+    recorder: Recorder | None
+    is_over: bool
+
+    @property
+    def latest(self) -> View | None:
+        """The last view agreed on, as far as this process knows."""
+
+    def give(self, happened: Input) -> None:
+        """Give an input to the machine, after those that wait, and do what it returns."""
+
+    def hand_over(self, runs: list[Run]) -> None:
+        """Journal runs, and deliver them to the application."""
+
+
+class Reception:
+    """Takes what is said to one process in one group."""
+
+    def __init__(
+        self,
+        owner: ReceptionOwner,
+        process: ProcessSide,
+        membership_owner: DriverOwner,
+        application: Application,
+    ) -> None:
+        """Nothing has been said."""
+        self._owner = owner
+        self._process = process
+        self._node = membership_owner
+        self._application = application
+        self._now_us = process.environment.now_us
+        self._fault: str | None = None
+        self._counted: dict[ProcessId, int] = {}
+
+    # How others are answered.
+
+    def handshake(
+        self, other: ProcessId, to: int = 0, received: int = 0, *, is_asking: bool = False
+    ) -> Handshake:
+        """Return what to say to ``other``; who is out itself knows of no view."""
+        owner = self._owner
+        is_founding = owner.endpoint is None
+        known = None if owner.is_over or is_founding else owner.latest
+        return owner.identity.handshake(
+            other, known, to=to, received=received, is_founding=is_founding, is_asking=is_asking
+        )
+
+    def answer(
+        self, asker: Handshake, *, has_channel: bool
+    ) -> Out | Standing | FoundingAnswer | None:
+        """Return what to tell who asks, beside the handshake; nothing to founding members."""
+        if asker.question and (vote := self._node.on_vote(asker.question)) is not None:
+            return vote
+        endpoint = self._owner.endpoint
+        if endpoint is None or asker.founding or asker.process == self._owner.identity.process:
+            return None
+        membership = endpoint.member.membership
+        return membership.answer(asker.process, asker.view, has_channel=has_channel)
+
+    def count(self, process: ProcessId, start: int) -> None:
+        """Found the group with this start of a process among others."""
+        self._counted[process] = start
+
+    def has_counted(self, asker: Handshake) -> bool:
+        """Whether this process founds, or founded, the group with this very asker."""
+        return self._counted.get(asker.process.bare()) == asker.start
+
+    def abandon(self, nobody: Nobody) -> None:
+        """The application has nothing to do with the group any more."""
+        self._application = self._node = nobody
+
+    # What is said.
+
+    def reject(self, rejected: RejectPeer) -> None:
+        """What is being taken is nothing that a correct process sends; said when it is taken."""
+        self._fault = rejected.why
+
+    def take(self, peer: Peer, frame: GroupFrame) -> None:
+        """Give what has come to the machine; raise PeerError if no correct process sends that."""
+        self._application.flush()  # what was multicast before this arrival does not depend on it
+        owner = self._owner
+        endpoint = owner.endpoint
+        if endpoint is None or owner.is_over:
+            return
+        member = peer.ids.get(frame.process) or peer.member(frame.process)
+        if isinstance(frame, Runs):
+            self._take_runs(endpoint, member, frame.runs, is_relayed=False)
+        elif isinstance(frame, Relay):
+            self._take_runs(endpoint, member, frame.runs, is_relayed=True)
+        elif isinstance(frame, Post):
+            owner.give(LetterReceived(member, frame.letter))
+        elif not self._is_doubtful(frame):
+            owner.give(ControlReceived(member, frame.message))
+        if self._fault is not None:
+            fault, self._fault = self._fault, None
+            raise PeerError(fault)
+
+    def _take_runs(
+        self, endpoint: Endpoint, peer: ProcessId, runs: list[Run], *, is_relayed: bool
+    ) -> None:
+        owner = self._owner
+        for run in runs:
+            if owner.is_over or self._fault is not None:
+                return
+            if not is_relayed and endpoint.receive(peer, run):
+                if owner.recorder is not None:
+                    owner.recorder.run("receive", run, endpoint.queue_depth)
+                owner.hand_over([run])
+            else:
+                self._take_run(endpoint, peer, run, is_relayed=is_relayed)
+
+    def _take_run(self, endpoint: Endpoint, peer: ProcessId, run: Run, *, is_relayed: bool) -> None:
+        """Take a run the long way."""
+        owner = self._owner
+        is_current = endpoint.view is not None and run.view == endpoint.view.number
+        received = RunsReceived(peer, (run,), is_relayed)
+        effects = self._process.machine.step_in(owner.number, received, self._now_us())
+        is_refused = any(isinstance(effect, RejectPeer) for effect in effects)
+        if owner.recorder is not None and is_current and not is_refused:
+            owner.recorder.run("receive", run, endpoint.queue_depth)
+        self._process.do_all(owner.number, effects)
+
+    def _is_doubtful(self, frame: Control) -> bool:
+        """Whether a joiner claims the address of a member that seems to be there.
+
+        Nobody else can listen where that one does: so look, and let the joiner ask again.
+        """
+        request = frame.message
+        return isinstance(request, JoinRequest) and self._process.mesh.is_taken(request.process)

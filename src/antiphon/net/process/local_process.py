@@ -1,0 +1,142 @@
+"""A process on this machine: what it has once, whatever the number of its groups.
+
+Law: a process has one listener, and one incarnation at a time (``driver.incarnation``): one session
+and one heartbeat per pair of processes, one end for all its groups. The incarnation begins when the
+first group needs it and ends when none does, or when the process failed in the eyes of a group;
+then the next group that is entered, or come back to, begins another one.
+"""
+
+import asyncio
+from contextlib import suppress
+
+from antiphon.core.errors import AntiphonError, UsageError
+from antiphon.core.ids import ProcessId
+from antiphon.membership.failure_detector import Timing
+from antiphon.net.driver.incarnation import Incarnation
+from antiphon.net.session.listener import Listener
+from antiphon.net.stream.notifier import Notifier
+from antiphon.net.transport.address import Address
+from antiphon.net.transport.environment import Environment
+
+
+class LocalProcess:
+    """A process, incarnation after incarnation."""
+
+    def __init__(
+        self,
+        name: str,
+        at: Address,
+        advertised: Address | None,
+        *,
+        timing: Timing,
+        environment: Environment,
+        insecure: bool = False,
+        delay_s_max: float = 0.0,
+        is_alone: bool = False,
+    ) -> None:
+        """Describe it; nothing happens before :meth:`open`."""
+        self.name, self.timing, self.environment = name, timing, environment
+        self.is_alone = is_alone
+        """Whether it is in one group for good."""
+        self.is_open = False
+        """Whether it has begun to listen, and not ended."""
+        self._at, self._advertised = at, advertised
+        self._delay_s_max = delay_s_max
+        self.address = advertised or at
+        """Where the others find it."""
+        self.notifier = Notifier()
+        """For everybody who waits for something of this process."""
+        self.listener = Listener(environment, insecure=insecure)
+        self.incarnation: Incarnation | None = None
+        """The current one, if any group needs it."""
+        self._former: Incarnation | None = None
+        self._changing = asyncio.Lock()
+        self._releasing: set[asyncio.Task[None]] = set()
+
+    @property
+    def known_places(self) -> list[str]:
+        """Where the processes are with which this one shares groups."""
+        if self.incarnation is None:
+            return []
+        return list(self.incarnation.elsewhere().places)
+
+    async def open(self) -> None:
+        """Listen."""
+        self.is_open = True
+        bound = await self.listener.open(self._at, self.name)
+        self.address = self._advertised or bound
+
+    async def close(self) -> None:
+        """End, and listen no longer."""
+        self.is_open = False
+        try:
+            async with self._changing:
+                if self.incarnation is not None:
+                    await self._end(self.incarnation)
+        finally:
+            await asyncio.gather(*self._releasing, return_exceptions=True)
+            await self.listener.close()
+            self.notifier.notify()
+
+    @property
+    def id(self) -> ProcessId:
+        """The process in its current incarnation; before the first, by name and address."""
+        if self.incarnation is not None:
+            return self.incarnation.process
+        return ProcessId(self.name, 0, 0, str(self.address))
+
+    async def incarnate(self, *, is_listed: bool = False) -> Incarnation:
+        """Return the current incarnation; begin one if there is none, or it is over.
+
+        Founding members that are listed go by their names alone, which all must know beforehand.
+        """
+        async with self._changing:
+            current = self.incarnation
+            if current is not None and not current.is_over:
+                if is_listed and current.process.boot:
+                    message = (
+                        f"{self.name} is in another group already, so it cannot found one by a "
+                        "list of members: give seeds, and found=True"
+                    )
+                    raise UsageError(message)
+                return current
+            if current is not None:
+                await self._end(current)
+            start = self.environment.draw_start()
+            boot = 0 if is_listed else start
+            process = ProcessId(self.name, 0, boot, str(self.address))
+            begun = self.incarnation = Incarnation(
+                self, process, start, self.environment, delay_s_max=self._delay_s_max
+            )
+            if self._former is not None:
+                begun.mesh.credentials.inherit(self._former.mesh.credentials)
+            self.listener.host = begun
+            return begun
+
+    async def release(self) -> None:
+        """End the incarnation if no group needs it any more."""
+        async with self._changing:
+            current = self.incarnation
+            if current is not None and not current.drivers:
+                await self._end(current)
+        self.notifier.notify()
+
+    def release_soon(self) -> None:
+        """Do that when there is time."""
+        task = asyncio.ensure_future(self.release())
+        self._releasing.add(task)
+        task.add_done_callback(self._releasing.discard)
+
+    async def _end(self, current: Incarnation) -> None:
+        self.listener.host = None
+        for driver in current.drivers:
+            with suppress(AntiphonError):  # a journal that cannot be written: said in the log
+                driver.close(driver.ending.why or "the process ends")
+        await current.close()
+        self._former, self.incarnation = current, None
+
+    # What the incarnation calls.
+
+    def on_room(self) -> None:
+        """A connection has come or gone, or time has passed: whoever waits may look again."""
+        self.notifier.notify()

@@ -1,0 +1,210 @@
+"""A process in several groups, as an application sees it.
+
+    async with antiphon.Process("alice", at="127.0.0.1:7001", seeds=["127.0.0.1:7002"]) as alice:
+        async with alice.join("room-1") as room, alice.join("lobby") as lobby:
+            await room.cbcast(b"hello")
+
+Law: what a process has once it has once, whatever the number of its groups: its address, its name,
+one connection and one heartbeat with each other process. Groups are independent of each other:
+nothing is promised about the order of what is delivered in two of them. A process that is excluded
+from one of its groups is out of all.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+from antiphon.core.errors import UsageError
+from antiphon.core.ids import check_name
+from antiphon.membership.failure_detector import Timing
+from antiphon.net.application.checking import (
+    check_flags,
+    check_names,
+    check_seeds,
+    check_timing,
+    check_trace,
+    check_words,
+)
+from antiphon.net.application.config import Config, Ways, configure, found_ways
+from antiphon.net.application.state import State
+from antiphon.net.group.group import Group
+from antiphon.net.process.local_process import LocalProcess
+from antiphon.net.process.node import Node
+from antiphon.net.transport.address import check_insecure, parse_address
+from antiphon.net.transport.environment import current_environment
+from antiphon.net.transport.interface import check_needs
+from antiphon.stack.settings import Settings
+
+
+class Process:
+    """A process that takes part in several groups, used with ``async with``.
+
+    ``me`` is its name, ``at`` its own ``host:port``, ``seeds`` are addresses of other processes
+    through which it finds groups; any of them will do, for each knows others. ``advertise`` is
+    where the others find it, if not ``at``. ``timing`` says how soon silence is suspicious, in all
+    groups. ``trace`` is a folder to journal into: what happens in a group goes to the run folder
+    of the group's name in it. Who is taken for dead by the others in one group is out of all: each
+    stream ends with an ``ExcludedError``, or with ``rejoin=True`` the process comes back to each
+    by itself. Addresses beyond this machine need ``insecure=True``.
+    """
+
+    def __init__(
+        self,
+        me: str,
+        *,
+        at: str,
+        seeds: Sequence[str] = (),
+        advertise: str | None = None,
+        timing: Timing | None = None,
+        trace: str | PathLike[str] | None = None,
+        rejoin: bool = False,
+        insecure: bool = False,
+    ) -> None:
+        """Describe the process; nothing happens before it is entered."""
+        check_timing(timing)
+        check_trace(trace)
+        check_flags(rejoin=rejoin)
+        ways = configure("any", me, None, at, seeds, insecure=insecure, advertise=advertise)
+        environment = current_environment()
+        check_needs(environment.transport)
+        self.me = me
+        """Its name."""
+        self._seeds = ways.seeds
+        self._timing = timing if timing is not None else Timing()
+        self._trace = Path(trace) if trace is not None else None
+        self._rejoin, self._insecure = rejoin, insecure
+        self._environment = environment
+        self._local = LocalProcess(
+            me, ways.address, ways.advertised, timing=self._timing, environment=environment,
+            insecure=insecure,
+        )  # fmt: skip
+        self._nodes: dict[str, Node] = {}
+        self._domains: dict[str, str] = {}
+        self._is_open = self._is_closed = False
+
+    @property
+    def address(self) -> str:
+        """Where this process listens, as ``host:port``: one of the ``seeds`` of others."""
+        return str(self._local.address)
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The names of the groups that it is in."""
+        self._forget_ended()
+        return tuple(name for name, node in self._nodes.items() if node.local_group.is_running)
+
+    async def __aenter__(self) -> Self:
+        """Listen."""
+        if self._is_open or self._is_closed:
+            message = f"{self.me} has been entered before: make another antiphon.Process"
+            raise UsageError(message)
+        await self._local.open()
+        self._is_open = True
+        return self
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        """Leave all groups, and close."""
+        self._is_open, self._is_closed = False, True
+        nodes = list(self._nodes.values())
+        try:
+            ended = await asyncio.gather(*(node.stop() for node in nodes), return_exceptions=True)
+        finally:
+            await self._local.close()
+        for error in ended:
+            if isinstance(error, BaseException):
+                raise error
+
+    def join(
+        self,
+        group: str,
+        *,
+        seeds: Sequence[str] | None = None,
+        found: bool = False,
+        domain: str | None = None,
+        state: State | None = None,
+        flush: str = "view-atomic",
+        token: str = "follow",  # noqa: S107 - no secret
+        connect_s: float = 10.0,
+        drain_s: float = 5.0,
+    ) -> Group:
+        """Return a handle on a group, for ``async with``: entering joins, leaving leaves.
+
+        It joins the group through any process that it knows and that is in it: the process's
+        ``seeds``, those given here, and those with which it shares other groups. With
+        ``found=True`` it joins the group if that runs, and else founds it with the others, safely
+        if all start at once: the seeds then list the addresses of all likely members, its own
+        included, alike everywhere, and more than half must be there. With ``seeds=[]``, or where
+        the process has no seeds and knows nobody, it founds a group of one.
+
+        ``domain`` names the causality domain of the group, by default one of its own; a domain has
+        one group so far. The other arguments are those of :func:`antiphon.join`. A process that
+        has left a group can join it again, under the next number: as ``alice~2``.
+        """
+        check_words(flush=flush, token=token)
+        check_names(group=group)
+        check_name(group, "group name")
+        check_flags(found=found)
+        if self._is_closed:
+            message = f"{self.me} has ended: make another antiphon.Process to join group {group}"
+            raise UsageError(message)
+        self._forget_ended()
+        if group in self._nodes:
+            message = f"{self.me} has joined group {group} already: use the handle that it has"
+            raise UsageError(message)
+        self._check_domain(group, domain)
+        settings = Settings(flush=flush, timing=self._timing, token=token)
+        config = Config(
+            group=group, me=self.me, ways=self._ways(seeds, found=found), settings=settings,
+            state=state, trace=self._trace / group / "events" if self._trace is not None else None,
+            connect_s=connect_s, drain_s=drain_s, insecure=self._insecure, rejoin=self._rejoin,
+            environment=self._environment,
+        )  # fmt: skip
+        node = self._nodes[group] = Node(config, self._local)
+        return node.group
+
+    if not TYPE_CHECKING:  # type checkers are to complain of it as well
+
+        def __await__(self) -> None:
+            """Refuse ``await antiphon.Process(...)``: say what to write."""
+            message = (
+                f"process {self.me} is not awaited but entered: write "
+                "`async with antiphon.Process(...) as process:`"
+            )
+            raise UsageError(message)
+
+    def _ways(self, seeds: Sequence[str] | None, *, found: bool) -> Ways:
+        if seeds is None:
+            known, is_alone = self._seeds, False
+        else:
+            check_seeds(seeds)
+            places = {f"seed {seed}": parse_address(seed) for seed in seeds}
+            check_insecure(places, insecure=self._insecure)
+            known, is_alone = tuple(dict.fromkeys(map(str, places.values()))), not seeds
+        if found:
+            return found_ways(self._local.address, None, known)
+        if not is_alone:
+            known = tuple(dict.fromkeys([*known, *self._local.known_places]))
+        return Ways(self._local.address, seeds=known)
+
+    def _check_domain(self, group: str, domain: str | None) -> None:
+        if domain is None:
+            return
+        check_names(domain=domain)
+        check_name(domain, "domain name")
+        other = self._domains.setdefault(domain, group)
+        if other != group:
+            message = (
+                f"{self.me} cannot join group {group} in domain {domain}, which has group {other}: "
+                "causal order across groups is not there yet, so give each a domain of its own"
+            )
+            raise UsageError(message)
+
+    def _forget_ended(self) -> None:
+        for name, node in list(self._nodes.items()):
+            if node.has_ended:
+                del self._nodes[name]
+                for domain, group in list(self._domains.items()):
+                    if group == name:
+                        del self._domains[domain]

@@ -1,0 +1,441 @@
+"""One process in several groups, on sockets: what it has once, and what each group has."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.net.harness import (
+    QUICK,
+    TRIO,
+    LoopFactory,
+    free_addresses,
+    play,
+    read_payloads,
+    until,
+    verdict_on,
+)
+
+from antiphon import ExcludedError, Group, Message, Process, Timing, UsageError, View, join
+from antiphon.net.session.mesh import Mesh
+from antiphon.trace.reader import read_rows
+
+pytestmark = pytest.mark.net
+
+Rooms = dict[str, dict[str, Group]]
+"""Handles by the name of the process, then of the group."""
+
+
+class House:
+    """Processes that share groups."""
+
+    def __init__(self, addresses: dict[str, str]) -> None:
+        """Be empty."""
+        self.addresses = addresses
+        self.processes: dict[str, Process] = {}
+        self.rooms: Rooms = {}
+
+    def mesh(self, name: str) -> Mesh:
+        """Return the sessions of a process."""
+        incarnation = self.processes[name]._local.incarnation
+        assert incarnation is not None
+        return incarnation.mesh
+
+    async def kill(self, name: str) -> None:
+        """End a process without a word to its groups."""
+        await self.processes[name]._local.close()
+
+    def shut_out(self, name: str, *, by: str) -> None:
+        """Have one process take another, which lives, for dead."""
+        incarnation = self.processes[by]._local.incarnation
+        assert incarnation is not None
+        peer = next(one for one in incarnation.mesh.peers.values() if one.process.name == name)
+        incarnation.on_dead(peer, "a test says so")
+
+
+@asynccontextmanager
+async def house(
+    groups: dict[str, str], names: tuple[str, ...] = TRIO, **options: Any
+) -> AsyncIterator[House]:
+    """Start processes in groups: each group by the initials of those who found it together."""
+    addresses = free_addresses(names)
+    built = House(addresses)
+    options = {"timing": QUICK} | options
+    async with AsyncExitStack() as stack:
+        for name in names:
+            process = Process(name, at=addresses[name], seeds=list(addresses.values()), **options)
+            built.processes[name] = await stack.enter_async_context(process)
+            built.rooms[name] = {}
+
+        async def enter(group: str, name: str, seeds: list[str]) -> None:
+            handle = built.processes[name].join(group, seeds=seeds, found=True, drain_s=1.0)
+            built.rooms[name][group] = await stack.enter_async_context(handle)
+
+        for group, initials in groups.items():
+            inside = [name for name in names if name[0] in initials]
+            seeds = [addresses[name] for name in inside]
+            await asyncio.gather(*(enter(group, name, seeds) for name in inside))
+        yield built
+
+
+async def until_members(group: Group, *members: str) -> None:
+    """Wait until a handle shows just these members, in any order."""
+    await until(
+        lambda: sorted(group.members) == sorted(members) and group.view.primary,
+        f"{group.me} is in a view of {members} in {group.name}",
+    )
+
+
+def test_pair_of_processes_has_one_connection_whatever_the_number_of_groups(
+    loop_factory: LoopFactory,
+) -> None:
+    """And each group has its own views, messages and stream."""
+    groups = {f"room-{number}": "abc" for number in range(8)}
+
+    async def scene() -> None:
+        async with house(groups) as built:
+            for name, rooms in built.rooms.items():
+                peers = built.mesh(name).peers.values()
+                assert len(peers) == 2
+                assert all(peer.link is not None for peer in peers)
+                for group, handle in rooms.items():
+                    await handle.cbcast(f"{name} in {group}".encode())
+            for rooms in built.rooms.values():
+                for group, handle in rooms.items():
+                    said = sorted(await read_payloads(handle, 3))
+                    assert said == [f"{name} in {group}".encode() for name in TRIO]
+
+    play(loop_factory, scene())
+
+
+def test_crash_changes_the_view_of_every_group_concerned(loop_factory: LoopFactory) -> None:
+    """It is noticed once; a group in which the dead process was not stays as it is."""
+
+    async def scene() -> None:
+        async with house({"one": "abc", "two": "abc", "without": "ab"}) as built:
+            await built.kill("carol")
+            for name in ("alice", "bob"):
+                for group in ("one", "two"):
+                    await until_members(built.rooms[name][group], "alice", "bob")
+                assert built.rooms[name]["without"].view.number == 1
+
+    play(loop_factory, scene())
+
+
+def test_leaving_is_of_one_group_and_who_comes_again_has_the_next_number(
+    loop_factory: LoopFactory,
+) -> None:
+    """The connection stays; in the other group nothing happens at all."""
+
+    async def scene() -> None:
+        async with house({"one": "abc", "two": "abc"}) as built:
+            carol, alice = built.processes["carol"], built.rooms["alice"]
+            links = [peer.link for peer in built.mesh("carol").peers.values()]
+            await built.rooms["carol"]["one"].__aexit__()
+            await until_members(alice["one"], "alice", "bob")
+            assert carol.groups == ("two",)
+            async with carol.join("one") as again:
+                assert again.me == "carol~2"
+                await until_members(alice["one"], "alice", "bob", "carol~2")
+                await again.cbcast(b"back")
+                assert await read_payloads(alice["one"], 1) == [b"back"]
+                await alice["one"].cbcast(b"welcome")
+                assert await read_payloads(again, 2) == [b"back", b"welcome"]
+                await built.rooms["carol"]["two"].cbcast(b"all the time")
+                assert await read_payloads(alice["two"], 1) == [b"all the time"]
+            assert alice["two"].view.number == 1
+            assert alice["two"].members == built.rooms["carol"]["two"].members
+            assert [peer.link for peer in built.mesh("carol").peers.values()] == links
+
+    play(loop_factory, scene())
+
+
+def test_processes_that_share_no_group_any_more_meet_again(
+    loop_factory: LoopFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their connection is closed meanwhile; the session sleeps, and goes on."""
+    monkeypatch.setattr("antiphon.net.session.mesh.DEPART_S", 0.1)
+
+    async def scene() -> None:
+        async with house({"ab": "ab", "bc": "bc", "ac": "ac"}) as built:
+            bob = built.processes["bob"]
+            await built.rooms["bob"]["ab"].__aexit__()
+            await until(lambda: len(built.mesh("bob").peers) == 1, "bob has only carol")
+            await until(lambda: len(built.mesh("alice").peers) == 1, "alice has only carol")
+            async with bob.join("ac") as room:  # found through carol, who is in it
+                await until_members(room, "alice", "bob", "carol")
+                await room.cbcast(b"here again")
+                assert await read_payloads(built.rooms["alice"]["ac"], 1) == [b"here again"]
+
+    play(loop_factory, scene())
+
+
+def test_minority_in_one_group_is_a_majority_in_another(loop_factory: LoopFactory) -> None:
+    """Two of five are gone: the group of the three dead and one waits, the others go on."""
+    names = ("alice", "bob", "carol", "dave", "emil")
+
+    async def scene() -> None:
+        async with house({"most": "abcde", "few": "ade"}, names) as built:
+            for name in ("dave", "emil"):
+                await built.kill(name)
+            await until_members(built.rooms["alice"]["most"], "alice", "bob", "carol")
+            few = built.rooms["alice"]["few"]
+            await until(lambda: not few.view.primary, "alice has lost the others of few")
+            await built.rooms["alice"]["most"].cbcast(b"on")
+            assert await read_payloads(built.rooms["bob"]["most"], 1) == [b"on"]
+
+    play(loop_factory, scene())
+
+
+def test_who_is_excluded_from_one_group_is_out_of_all(loop_factory: LoopFactory) -> None:
+    """Its streams end; the others go on without it in every group."""
+
+    async def scene() -> None:
+        async with house({"one": "abc", "two": "abc"}) as built:
+            built.shut_out("carol", by="alice")
+            for group in ("one", "two"):
+                await until_members(built.rooms["alice"][group], "alice", "bob")
+                with pytest.raises(ExcludedError):
+                    await read_payloads(built.rooms["carol"][group], 1)
+            assert not built.rooms["carol"]["one"].view.primary
+
+    play(loop_factory, scene())
+
+
+def test_who_comes_back_does_so_in_all_groups(loop_factory: LoopFactory) -> None:
+    """As one new incarnation of the process, which is heard in each."""
+
+    async def scene() -> None:
+        async with house({"one": "abc", "two": "abc"}, rejoin=True) as built:
+            reading = [
+                asyncio.ensure_future(read_payloads(handle, 1))
+                for handle in built.rooms["carol"].values()
+            ]
+            built.shut_out("carol", by="alice")
+            for group in ("one", "two"):
+                await until_members(built.rooms["alice"][group], "alice", "bob", "carol~2")
+                await built.rooms["alice"][group].cbcast(group.encode())
+            assert await asyncio.gather(*reading) == [[b"one"], [b"two"]]
+            assert len(built.mesh("carol").peers) == 2
+
+    play(loop_factory, scene())
+
+
+def test_group_is_found_through_a_process_that_is_not_in_it(loop_factory: LoopFactory) -> None:
+    """Whoever is asked names the processes that it knows."""
+
+    async def scene() -> None:
+        (mine,) = free_addresses(["dora"]).values()
+        async with house({"ab": "ab", "bc": "bc"}) as built:
+            seeds = [built.addresses["alice"]]
+            async with (
+                Process("dora", at=mine, seeds=seeds, timing=QUICK) as dora,
+                dora.join("bc") as room,
+            ):
+                await until_members(room, "bob", "carol", "dora")
+
+    play(loop_factory, scene())
+
+
+def test_process_of_one_group_and_one_of_many_are_in_a_group_together(
+    loop_factory: LoopFactory,
+) -> None:
+    """What ``antiphon.join`` makes is a process like any other."""
+
+    async def scene() -> None:
+        (mine,) = free_addresses(["dora"]).values()
+        async with house({"one": "abc", "two": "abc"}) as built:
+            seeds = [built.addresses["bob"]]
+            async with join("one", me="dora", at=mine, seeds=seeds, timing=QUICK) as room:
+                await until_members(built.rooms["alice"]["one"], *TRIO, "dora")
+                await room.cbcast(b"hello")
+                assert await read_payloads(built.rooms["carol"]["one"], 1) == [b"hello"]
+            await until_members(built.rooms["alice"]["one"], *TRIO)
+
+    play(loop_factory, scene())
+
+
+def test_application_that_is_done_leaves_in_the_background(loop_factory: LoopFactory) -> None:
+    """Where the others have no majority to let it go, the process lives on and so does its part."""
+
+    async def scene() -> None:
+        async with house({"stuck": "abc", "going": "ab"}) as built:
+            alice, bob = built.rooms["alice"], built.rooms["bob"]
+            for name in ("bob", "carol"):
+                built.shut_out(name, by="alice")
+            await until(lambda: not alice["stuck"].view.primary, "alice is cut off")
+            await asyncio.wait_for(alice["stuck"].__aexit__(), 5)
+            assert built.processes["alice"].groups == ("going",) or not alice["going"].view.primary
+            await until_members(bob["stuck"], "bob", "carol")
+
+    play(loop_factory, scene())
+
+
+def test_traces_of_groups_are_apart_and_each_is_sound(
+    loop_factory: LoopFactory, tmp_path: Path
+) -> None:
+    """A run folder for each group; who leaves and comes again is another process in it."""
+
+    async def scene() -> None:
+        async with house({"one": "abc", "two": "abc"}, trace=tmp_path) as built:
+            for rooms in built.rooms.values():
+                for handle in rooms.values():
+                    await handle.cbcast(b"x")
+            await built.rooms["carol"]["one"].__aexit__()
+            async with built.processes["carol"].join("one") as again:
+                await again.cbcast(b"y")
+                await read_payloads(again, 1)
+
+    play(loop_factory, scene())
+    for group in ("one", "two"):
+        verdict_on(tmp_path / group)
+        assert {row.group for row, _, _ in read_rows(tmp_path / group / "events")} <= {"", group}
+    names = {row.process for row, _, _ in read_rows(tmp_path / "one" / "events")}
+    assert names == {*TRIO, "carol~2"}
+
+
+# Bad input.
+
+
+def test_group_is_joined_once(loop_factory: LoopFactory) -> None:
+    """The error names process and group; the handle that there is goes on."""
+
+    async def scene() -> None:
+        async with house({"one": "ab"}, TRIO[:2]) as built:
+            with pytest.raises(UsageError, match="alice has joined group one already"):
+                built.processes["alice"].join("one")
+            await built.rooms["alice"]["one"].cbcast(b"x")
+            assert await read_payloads(built.rooms["bob"]["one"], 1) == [b"x"]
+
+    play(loop_factory, scene())
+
+
+def test_unknown_group_is_not_made_by_the_way(loop_factory: LoopFactory) -> None:
+    """Who answers is named, and what to do."""
+
+    async def scene() -> None:
+        async with house({"one": "ab"}, TRIO[:2]) as built:
+            with pytest.raises(UsageError, match=r"bob at .* is in the group: is its name right"):
+                async with built.processes["alice"].join("two", connect_s=0.4):
+                    pass
+            assert built.processes["alice"].groups == ("one",)
+            assert built.rooms["bob"]["one"].view.number == 1
+
+    play(loop_factory, scene())
+
+
+def test_name_that_is_taken_in_a_group_is_refused_there(loop_factory: LoopFactory) -> None:
+    """Two processes of one name may be in different groups, not in one."""
+
+    async def scene() -> None:
+        (mine,) = free_addresses(["other"]).values()
+        async with house({"one": "ab"}, TRIO[:2]) as built:
+            seeds = [built.addresses["bob"]]
+            async with (
+                Process("alice", at=mine, seeds=seeds, timing=QUICK) as other,
+                other.join("mine", seeds=[]) as room,
+            ):
+                with pytest.raises(UsageError, match="alice"):
+                    async with other.join("one", seeds=seeds, connect_s=3):
+                        pass
+                await room.cbcast(b"still here")
+                assert await read_payloads(room, 1) == [b"still here"]
+            assert built.rooms["bob"]["one"].view.number == 1
+
+    play(loop_factory, scene())
+
+
+def test_group_whose_settings_differ_is_not_joined(loop_factory: LoopFactory) -> None:
+    """What differs is said; the process's other groups, and the group itself, are unharmed."""
+
+    async def scene() -> None:
+        (mine,) = free_addresses(["dora"]).values()
+        async with house({"one": "ab", "two": "ab"}, TRIO[:2]) as built:
+            seeds = [built.addresses["bob"]]
+            async with (
+                Process("dora", at=mine, seeds=seeds, timing=QUICK) as dora,
+                dora.join("two") as two,
+            ):
+                with pytest.raises(UsageError, match="flush='view-atomic', not 'coordinator'"):
+                    async with dora.join("one", flush="coordinator"):
+                        pass
+                await two.cbcast(b"x")
+                assert await read_payloads(built.rooms["alice"]["two"], 1) == [b"x"]
+            assert built.rooms["bob"]["one"].view.number == 1
+
+    play(loop_factory, scene())
+
+
+def test_second_group_of_a_domain_is_refused() -> None:
+    """Causal order across groups is not there yet."""
+    alice = Process("alice", at="127.0.0.1:7001")
+    alice.join("one", domain="here")
+    with pytest.raises(UsageError, match="domain here, which has group one"):
+        alice.join("two", domain="here")
+    alice.join("two", domain="there")
+
+
+def test_process_is_entered_before_its_groups_and_once(loop_factory: LoopFactory) -> None:
+    """Each mistake in one sentence."""
+
+    async def scene() -> None:
+        alice = Process("alice", at="127.0.0.1:0")
+        with pytest.raises(UsageError, match="enter it first"):
+            async with alice.join("one"):
+                pass
+        async with alice as entered, entered.join("one") as room:
+            assert room.members == ("alice",)
+            with pytest.raises(UsageError, match="has been entered before"):
+                await alice.__aenter__()
+        with pytest.raises(UsageError, match="has ended"):
+            alice.join("two")
+        with pytest.raises(UsageError, match="not awaited but entered"):
+            await alice  # type: ignore[misc]
+
+    play(loop_factory, scene())
+
+
+def test_joiners_of_several_groups_at_once(loop_factory: LoopFactory) -> None:
+    """One process enters ten groups in the same breath, through one seed."""
+
+    async def scene() -> None:
+        groups = {f"room-{number}": "ab" for number in range(10)}
+        (mine,) = free_addresses(["dora"]).values()
+        async with house(groups, TRIO[:2]) as built, AsyncExitStack() as stack:
+            seeds = [built.addresses["alice"]]
+            dora = await stack.enter_async_context(
+                Process("dora", at=mine, seeds=seeds, timing=Timing())
+            )
+            rooms = await asyncio.gather(
+                *(stack.enter_async_context(dora.join(group)) for group in groups)
+            )
+            for room in rooms:
+                assert "dora" in room.members
+                await room.cbcast(room.name.encode())
+            for group in groups:
+                assert await read_payloads(built.rooms["bob"][group], 1) == [group.encode()]
+            assert dora._local.incarnation is not None
+            assert len(dora._local.incarnation.mesh.peers) == 2
+
+    play(loop_factory, scene())
+
+
+def test_events_of_one_group_do_not_show_in_another(loop_factory: LoopFactory) -> None:
+    """Each stream has its own views and messages."""
+
+    async def scene() -> None:
+        async with house({"one": "abc", "two": "ab"}) as built:
+            await built.rooms["carol"]["one"].cbcast(b"in one")
+            await built.rooms["alice"]["two"].cbcast(b"in two")
+            seen: list[Message | View] = []
+            async for event in built.rooms["bob"]["two"]:
+                assert isinstance(event, Message | View)
+                seen.append(event)
+                if isinstance(event, Message):
+                    break
+            assert [type(event) for event in seen] == [View, Message]
+            assert seen[1] == Message("alice", 1, b"in two")
+
+    play(loop_factory, scene())
