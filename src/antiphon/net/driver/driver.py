@@ -111,18 +111,19 @@ class Driver:
 
     def _effect_table(self) -> dict[type, Callable[[Any], None]]:
         """Return how each effect is done; what is not here is for the application's side."""
+        mesh, outlet, group = self.mesh, self.outlet, self.identity.group
         return {
             SendRun: self._send_run,
             DeliverRuns: self._deliver,
-            SendControl: self._send_control,
+            SendControl: lambda effect: outlet.send(effect.to, effect.message),
             SetTimer: self.incarnation.timers.set,
-            RelayRuns: self._relay,
+            RelayRuns: lambda effect: outlet.relay(effect.to, effect.runs),
             SendLetter: self._send_letter,
             InstallView: self._install,
             ExpectPeers: self.incarnation.expect,
-            ProbeProcess: self._probe,
-            RestoreProcess: self._restore,
-            GiveUpProcess: self._give_up,
+            ProbeProcess: lambda effect: mesh.probe(effect.process, group),
+            RestoreProcess: lambda effect: mesh.restore(effect.process),
+            GiveUpProcess: lambda effect: mesh.give_up(effect.process, effect.why),
             RejectPeer: self.reception.reject,
             BlockGroup: self._note_blocked,
             ResumeGroup: self._note_blocked,
@@ -271,21 +272,6 @@ class Driver:
         self.outlet.send_letter(sent.to, sent.letter)
         if self.recorder is not None:
             self.recorder.letter("send", str(sent.to), sent.letter.byte_count)
-
-    def _send_control(self, sent: SendControl) -> None:
-        self.outlet.send(sent.to, sent.message)
-
-    def _relay(self, relayed: RelayRuns) -> None:
-        self.outlet.relay(relayed.to, relayed.runs)
-
-    def _probe(self, effect: ProbeProcess) -> None:
-        self.mesh.probe(effect.process, self.identity.group)
-
-    def _restore(self, effect: RestoreProcess) -> None:
-        self.mesh.restore(effect.process)
-
-    def _give_up(self, effect: GiveUpProcess) -> None:
-        self.mesh.give_up(effect.process, effect.why)
 
     # What the application sees.
 
