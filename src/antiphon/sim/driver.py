@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import partial
 from random import Random
 
-from antiphon.core.control import AnyMessage
+from antiphon.core.control import Alive, AnyMessage
 from antiphon.core.ids import GroupName, ProcessId
 from antiphon.core.runs import PORT_APPLICATION, PORT_COMMIT, Letter, Run
 from antiphon.core.views import LINEAGE_STEP_MAX, View
@@ -213,7 +213,23 @@ class Driver:
             if is_admitted and not any(type(effect) is SendRun for effect in effects):
                 self._around.complain(f"{self.me} was admitted, and what it sends has to wait")
             self._do_all(effects)
+            if _may_tell_deliveries(happened):
+                self.say_deliveries()
         self._is_working = False
+
+    def say_deliveries(self) -> None:
+        """Say what it takes to be delivered by all (``deliveries``)."""
+        view = self.machine.view
+        if self.is_up and view is not None and self.me in view.members:
+            known = self.machine.stability.deliveries.delivered
+            said = {str(member): known(rank) for rank, member in enumerate(view.members)}
+            self._around.deliveries.claim(str(self.me), view, said)
+
+    def unknown_deliveries(self) -> str:
+        """Say what all members have delivered without its knowing; empty if nothing."""
+        self.say_deliveries()
+        view = self.machine.view
+        return self._around.deliveries.unknown(str(self.me), view) if view is not None else ""
 
     def _is_admitted(self, happened: Input) -> bool:
         """Whether this has to go out at once: admitted, and no letter or queue is before it."""
@@ -270,6 +286,7 @@ class Driver:
 
     def _send_run(self, effect: SendRun) -> None:
         self.rows.run(self.now_us, "multicast", effect.run, 0)
+        self._around.deliveries.multicast(str(self.me), effect.run.view, effect.run.last)
         self._around.mark("uniform" if effect.run.uniform else "multicast")
         if effect.run.port == PORT_APPLICATION:
             self.application.note_gone(effect.run.payloads)
@@ -288,6 +305,9 @@ class Driver:
                 self.rows.take_letter(self.now_us, sender, self._letters["from", sender])
             else:
                 self.rows.run(self.now_us, "deliver", run, 0)
+                self._around.deliveries.deliver(
+                    str(self.me), run.view, sender, run.first, run.last
+                )
                 if self._around.has_state:
                     self.replica.deliver(run)
             if run.port != PORT_COMMIT and sender != str(self.me):
@@ -388,3 +408,9 @@ class Driver:
         """Give up a member as if it took nothing."""
         if self.view is not None and process != self.me and process in self.view.members:
             self.give(MemberStalled(process, MADE_OUT))
+
+
+def _may_tell_deliveries(happened: Input) -> bool:
+    """Whether a process may know of more deliveries of others, or say more of its own, after it."""
+    is_told = isinstance(happened, ControlReceived) and isinstance(happened.message, Alive)
+    return is_told or isinstance(happened, TimerFired)
