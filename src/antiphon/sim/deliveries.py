@@ -10,6 +10,7 @@ by nothing that the protocol counts or sends.
 from collections import defaultdict
 
 from antiphon.core.views import View
+from antiphon.stack.member import Member
 
 Counts = dict[str, int]
 """By the name of the sender, how many messages."""
@@ -51,6 +52,19 @@ class DeliveryBook:
         """Return what a process had delivered before it multicast a message."""
         runs = self._before[sender, view]
         return next((known for last, known in runs if number <= last), {})
+
+    def ask(self, member: Member) -> None:
+        """Have a process that is up say what it takes to be delivered by all."""
+        view = member.view
+        if view is not None and member.me in view.members:
+            known = member.stability.deliveries.delivered
+            said = {str(process): known(rank) for rank, process in enumerate(view.members)}
+            self.claim(str(member.me), view, said)
+
+    def find_unknown(self, member: Member) -> str:
+        """Say what all have delivered without the knowledge of a process; empty if nothing."""
+        self.ask(member)
+        return self.unknown(str(member.me), member.view) if member.view is not None else ""
 
     def claim(self, who: str, view: View, said: Counts) -> None:
         """A process says how many messages of each member are delivered by all of this view."""

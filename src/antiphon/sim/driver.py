@@ -105,6 +105,8 @@ class Driver:
         self.entered: set[int] = set()
         """The numbers of the views that it was in."""
         self._around = around
+        self.deliveries = around.deliveries
+        """Where all processes of its world note what they deliver."""
         self._clock = clock
         self.pace = Pace(self._later)
         self.replica = Replica(has_state=is_founder or not around.has_state)
@@ -213,23 +215,9 @@ class Driver:
             if is_admitted and not any(type(effect) is SendRun for effect in effects):
                 self._around.complain(f"{self.me} was admitted, and what it sends has to wait")
             self._do_all(effects)
-            if _may_tell_deliveries(happened):
-                self.say_deliveries()
+            if self.is_up and _may_tell_deliveries(happened):
+                self.deliveries.ask(self.machine)
         self._is_working = False
-
-    def say_deliveries(self) -> None:
-        """Say what it takes to be delivered by all (``deliveries``)."""
-        view = self.machine.view
-        if self.is_up and view is not None and self.me in view.members:
-            known = self.machine.stability.deliveries.delivered
-            said = {str(member): known(rank) for rank, member in enumerate(view.members)}
-            self._around.deliveries.claim(str(self.me), view, said)
-
-    def unknown_deliveries(self) -> str:
-        """Say what all members have delivered without its knowing; empty if nothing."""
-        self.say_deliveries()
-        view = self.machine.view
-        return self._around.deliveries.unknown(str(self.me), view) if view is not None else ""
 
     def _is_admitted(self, happened: Input) -> bool:
         """Whether this has to go out at once: admitted, and no letter or queue is before it."""
@@ -286,7 +274,7 @@ class Driver:
 
     def _send_run(self, effect: SendRun) -> None:
         self.rows.run(self.now_us, "multicast", effect.run, 0)
-        self._around.deliveries.multicast(str(self.me), effect.run.view, effect.run.last)
+        self.deliveries.multicast(str(self.me), effect.run.view, effect.run.last)
         self._around.mark("uniform" if effect.run.uniform else "multicast")
         if effect.run.port == PORT_APPLICATION:
             self.application.note_gone(effect.run.payloads)
@@ -305,9 +293,7 @@ class Driver:
                 self.rows.take_letter(self.now_us, sender, self._letters["from", sender])
             else:
                 self.rows.run(self.now_us, "deliver", run, 0)
-                self._around.deliveries.deliver(
-                    str(self.me), run.view, sender, run.first, run.last
-                )
+                self.deliveries.deliver(str(self.me), run.view, sender, run.first, run.last)
                 if self._around.has_state:
                     self.replica.deliver(run)
             if run.port != PORT_COMMIT and sender != str(self.me):

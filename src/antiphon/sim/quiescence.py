@@ -41,7 +41,8 @@ def why_not_quiescent(drivers: list[Driver], outside: list[str]) -> str:
     here = [driver.machine.me for driver in living]
     if sorted(members) != sorted(here):
         return "the members are not the living"
-    return next(filter(None, (driver.unknown_deliveries() for driver in living)), "")
+    unknown = (driver.deliveries.find_unknown(driver.machine) for driver in living)
+    return next(filter(None, unknown), "")
 
 
 def _is_state_lost(living: list[Driver], drivers: list[Driver]) -> bool:
