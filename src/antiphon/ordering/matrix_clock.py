@@ -12,7 +12,7 @@ Invariant. When ``delivered(rank)`` is n, in this view,
 The first needs every member's word, the second the wait for what had been multicast: a word may
 overtake messages that wait here for their past, their turn or their mark.
 
-Delivered means handed to the application's side, in the effects of one step (``DeliverRuns``);
+Delivered means handed to the application's side (``DeliverRuns``), before that is said;
 nobody knows when the application has read it. All numbered messages count, in whatever order and
 uniform or not; letters have no numbers. Counts are those of one view: whoever installs the next one
 has delivered all that anybody did who does, and multicasts in it only afterwards.

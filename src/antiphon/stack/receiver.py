@@ -217,7 +217,7 @@ class Receiver:
             is_fair = alive.stable <= self._ordering.received_of(GROUP, rank)
             sent = self._ordering.received_of(GROUP, self.stability.rank)
             if not is_fair or not self.stability.learn(rank, alive, sent):
-                message = f"{peer} claims to have received or delivered what it cannot have"
+                message = f"{peer} claims to have received, or delivered, what was never multicast"
                 raise PeerError(message)
         self.drop_past(view_of)
 
