@@ -258,7 +258,11 @@ def _flush_fields(message: control.AnyMessage, views: Views) -> str:
             return f" {number}" + (out if uncounted else "")
         case control.Alive(number, received, stable):
             members = views[number].members if received else ()
-            counts = "".join(f" {members[rank]}={count}" for rank, count in received)
+            done = dict(message.undelivered)
+            counts = "".join(
+                f" {members[rank]}={count}" + (f" ({done[rank]} delivered)" if rank in done else "")
+                for rank, count in received
+            )
             heard = f", received{counts}" if counts else ""
             return f" in view {number}{heard}" + (f", stable {stable}" if stable else "")
         case control.Confirm(_, settled, marked):

@@ -7,6 +7,7 @@ it does; importing a module of planted bugs registers them.
 
 from tests.mutants import (
     planted_commit,
+    planted_deliveries,
     planted_endpoint,
     planted_entrance,
     planted_far,
@@ -21,8 +22,8 @@ from tests.mutants import (
 from tests.mutants.registry import MUTANTS, Mutant, planted
 
 __all__ = [
-    "MUTANTS", "Mutant", "planted", "planted_commit", "planted_endpoint", "planted_entrance",
-    "planted_far", "planted_founding", "planted_isis", "planted_orders", "planted_sending",
-    "planted_takeover", "planted_uniform",
+    "MUTANTS", "Mutant", "planted", "planted_commit", "planted_deliveries", "planted_endpoint",
+    "planted_entrance", "planted_far", "planted_founding", "planted_isis", "planted_orders",
+    "planted_sending", "planted_takeover", "planted_uniform",
     "planted_views",
 ]  # fmt: skip

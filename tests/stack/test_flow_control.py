@@ -34,6 +34,17 @@ def test_withheld_receipts_are_said_when_they_may_be() -> None:
     assert flow.say(Alive(3, ((1, 5),), 9, 3)) == Alive(3, ((1, 5),), 9, 3)
 
 
+def test_withheld_receipts_say_what_is_delivered_by_then() -> None:
+    """Of each sender as it stands: nothing of what was held and has been delivered since."""
+    flow = flow_control()
+    flow.lag(is_behind=True)
+    held = Alive(3, ((0, 5), (1, 2)), 0, 3, undelivered=((0, 4), (1, 1)))
+    assert flow.say(held) == Alive(3, (), 0, 3)
+    flow.lag(is_behind=False)
+    said = flow.say(Alive(3, ((1, 2), (2, 6)), 0, 3, undelivered=((2, 3),)))
+    assert said == Alive(3, ((0, 5), (1, 2), (2, 6)), 0, 3, undelivered=((0, 4), (2, 3)))
+
+
 def test_new_view_makes_what_was_withheld_void() -> None:
     """Numbers of one view say nothing about another."""
     flow = flow_control()

@@ -211,6 +211,8 @@ class Alive(Struct, frozen=True, array_like=True, tag=True):
     """The last view that I know to be agreed on: who knows less can ask."""
     is_blocked: bool = False
     """I hear, or am heard by, too few to decide anything."""
+    undelivered: tuple[tuple[Rank, Number], ...] = ()
+    """Of those in ``received`` whose messages I have not all delivered: how many I have."""
 
 
 class Beat(Struct, frozen=True, array_like=True, tag=True):

@@ -9,6 +9,9 @@ Invariant. A run is dropped only when every member of the view has received it, 
 a flush forwards what is kept, and nothing else is ever needed. Numbers are those of one view and
 say nothing about another (000-17 c).
 
+Receipts also say what has been delivered, where that is less (``matrix_clock``): then there is
+news as well when it becomes more.
+
 k-stable: received by k members beside the sender; survives any k crashes, the sender's included
 or not (000-16). Known of one's own messages.
 
@@ -17,19 +20,27 @@ heartbeat, fewer with traffic to ride on; copies are dropped two such messages a
 """
 
 from collections import defaultdict, deque
+from collections.abc import Sequence
 from operator import le
 
 from antiphon.core.control import Alive
 from antiphon.core.runs import Run
+from antiphon.ordering.matrix_clock import MatrixClock
 
 
 class Stability:
     """Copies and counts of one process in one view."""
 
-    __slots__ = ("_reached", "_said", "_size", "_stable", "copies", "kept_bytes", "rank")
+    __slots__ = (
+        "_delivered", "_reached", "_said", "_said_delivered", "_size", "_stable", "copies",
+        "deliveries", "kept_bytes", "rank",
+    )  # fmt: skip
 
-    def __init__(self, size: int, rank: int) -> None:
-        """Start a view of ``size`` members, being number ``rank`` of them."""
+    def __init__(self, size: int, rank: int, delivered: Sequence[int] | None = None) -> None:
+        """Start a view of ``size`` members, being number ``rank`` of them.
+
+        ``delivered`` always tells what has been delivered here, by sender.
+        """
         self._size = size
         self.rank = rank
         # Made when needed: in a large group most members are silent.
@@ -39,6 +50,10 @@ class Stability:
         self._reached = [0] * size  # own messages that each member has received
         self._stable = [0] * size  # by sender, messages that have reached everybody
         self._said = [0] * size  # what the last Alive said was received
+        self._said_delivered = [0] * size  # and delivered
+        self._delivered = delivered if delivered is not None else [0] * size
+        self.deliveries = MatrixClock(size, self._delivered)
+        """What is known to have been delivered by whom."""
 
     def keep(self, run: Run) -> None:
         """Keep a copy of what was multicast or received."""
@@ -54,16 +69,29 @@ class Stability:
     def alive(
         self, number: int, received: list[int], agreed: int, *, is_blocked: bool = False
     ) -> Alive:
-        """Return what to tell the others: what has been received since the last time."""
-        said = self._said
+        """Return what to tell the others: what was received, or delivered, since the last time."""
+        said, said_delivered, delivered = self._said, self._said_delivered, list(self._delivered)
         assert all(map(le, said, received)), "receipts never decrease"
-        news = tuple((rank, count) for rank, count in enumerate(received) if count != said[rank])
-        self._said = received
-        return Alive(number, news, self._stable[self.rank], agreed, is_blocked)
+        assert all(map(le, delivered, received)), "what is delivered was received"
+        news = tuple(
+            (rank, count)
+            for rank, count in enumerate(received)
+            if count != said[rank] or delivered[rank] != said_delivered[rank]
+        )
+        undelivered = tuple(
+            (rank, delivered[rank]) for rank, count in news if delivered[rank] != count
+        )
+        self._said, self._said_delivered = received, delivered
+        stable = self._stable[self.rank]
+        alive = Alive(number, news, stable, agreed, is_blocked, undelivered)
+        self.deliveries.learn(self.rank, alive)
+        return alive
 
     def learn(self, peer: int, alive: Alive, sent: int) -> bool:
         """Take what member ``peer`` says; False if no correct member would say it."""
         assert peer != self.rank, "a process tells itself nothing"
+        if alive.undelivered and not _is_sound(alive):
+            return False
         for rank, count in alive.received:
             if rank == self.rank:
                 if count > sent:
@@ -71,6 +99,7 @@ class Stability:
                 self._reached[peer] = max(count, self._reached[peer])
                 self.reach(sent)
         self._note_stable(peer, alive.stable)
+        self.deliveries.learn(peer, alive)
         return True
 
     def reach(self, sent: int) -> None:
@@ -96,3 +125,9 @@ class Stability:
         """Return how many own messages have reached at least ``k`` other members."""
         others = [count for rank, count in enumerate(self._reached) if rank != self.rank]
         return sorted(others, reverse=True)[k - 1] if 0 < k <= len(others) else 0
+
+
+def _is_sound(alive: Alive) -> bool:
+    """Whether fewer messages are said to be delivered than received, wherever that is said."""
+    received = dict(alive.received)
+    return all(count < received.get(rank, 0) for rank, count in alive.undelivered)

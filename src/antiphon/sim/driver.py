@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import partial
 from random import Random
 
-from antiphon.core.control import AnyMessage
+from antiphon.core.control import Alive, AnyMessage
 from antiphon.core.ids import GroupName, ProcessId
 from antiphon.core.runs import PORT_APPLICATION, PORT_COMMIT, Letter, Run
 from antiphon.core.views import LINEAGE_STEP_MAX, View
@@ -105,6 +105,8 @@ class Driver:
         self.entered: set[int] = set()
         """The numbers of the views that it was in."""
         self._around = around
+        self.deliveries = around.deliveries
+        """Where all processes of its world note what they deliver."""
         self._clock = clock
         self.pace = Pace(self._later)
         self.replica = Replica(has_state=is_founder or not around.has_state)
@@ -213,6 +215,8 @@ class Driver:
             if is_admitted and not any(type(effect) is SendRun for effect in effects):
                 self._around.complain(f"{self.me} was admitted, and what it sends has to wait")
             self._do_all(effects)
+            if self.is_up and _may_tell_deliveries(happened):
+                self.deliveries.ask(self.machine)
         self._is_working = False
 
     def _is_admitted(self, happened: Input) -> bool:
@@ -270,6 +274,7 @@ class Driver:
 
     def _send_run(self, effect: SendRun) -> None:
         self.rows.run(self.now_us, "multicast", effect.run, 0)
+        self.deliveries.multicast(str(self.me), effect.run.view, effect.run.last)
         self._around.mark("uniform" if effect.run.uniform else "multicast")
         if effect.run.port == PORT_APPLICATION:
             self.application.note_gone(effect.run.payloads)
@@ -288,6 +293,7 @@ class Driver:
                 self.rows.take_letter(self.now_us, sender, self._letters["from", sender])
             else:
                 self.rows.run(self.now_us, "deliver", run, 0)
+                self.deliveries.deliver(str(self.me), run.view, sender, run.first, run.last)
                 if self._around.has_state:
                     self.replica.deliver(run)
             if run.port != PORT_COMMIT and sender != str(self.me):
@@ -388,3 +394,9 @@ class Driver:
         """Give up a member as if it took nothing."""
         if self.view is not None and process != self.me and process in self.view.members:
             self.give(MemberStalled(process, MADE_OUT))
+
+
+def _may_tell_deliveries(happened: Input) -> bool:
+    """Whether a process may know of more deliveries of others, or say more of its own, after it."""
+    is_told = isinstance(happened, ControlReceived) and isinstance(happened.message, Alive)
+    return is_told or isinstance(happened, TimerFired)

@@ -97,6 +97,7 @@ def _wrong(
         "answers": "" if is_excused else find_unasked_answer(drivers),
         "program order": find_disorder(drivers),
         "calls": outcome.calls,
+        "deliveries": outcome.deliveries,
         "takeover": find_lost_uniform(outcome.events) or find_wrong_end(drivers),
         "stuck": outcome.stuck if is_stuck else "",
         "late": outcome.late or find_slow_word(scenario, drivers),

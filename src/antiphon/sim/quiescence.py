@@ -1,8 +1,8 @@
 """Whether a world is quiescent: what must be true once failures have stopped.
 
 Law: the living are the members of one and the same view, nobody waits for anything, everything
-multicast has been received by all, and all applications are in the same state. The first thing
-that is not so is said in a few words.
+multicast has been received by all, everybody knows what all have delivered, and all applications
+are in the same state. The first thing that is not so is said in a few words.
 """
 
 from collections.abc import Sequence
@@ -39,7 +39,10 @@ def why_not_quiescent(drivers: list[Driver], outside: list[str]) -> str:
             return what
     members = living[0].view.members if living and living[0].view is not None else ()
     here = [driver.machine.me for driver in living]
-    return "" if sorted(members) == sorted(here) else "the members are not the living"
+    if sorted(members) != sorted(here):
+        return "the members are not the living"
+    unknown = (driver.deliveries.find_unknown(driver.machine) for driver in living)
+    return next(filter(None, unknown), "")
 
 
 def _is_state_lost(living: list[Driver], drivers: list[Driver]) -> bool:

@@ -9,6 +9,7 @@ from antiphon.core.views import View
 from antiphon.membership.effects import LeaveGroup
 from antiphon.sim.calling import CallBook
 from antiphon.sim.channels import Channels
+from antiphon.sim.deliveries import DeliveryBook
 from antiphon.sim.scheduler import Scheduler
 from antiphon.sim.transactions import VOTE_US_MAX
 from antiphon.stack.send_queue import How
@@ -55,6 +56,7 @@ class Surroundings:
         self.has_calls = False
         self.is_tight = False
         self.calls = CallBook()
+        self.deliveries = DeliveryBook()
         self.has_state = True
         self.is_awkward = False
         self.heartbeat_us = 0

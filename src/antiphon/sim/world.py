@@ -86,6 +86,8 @@ class Outcome:
     time_us: int = 0
     pairs: set[Pair] = field(default_factory=set)
     """Which events fell inside one view change (``coverage``)."""
+    deliveries: str = ""
+    """What is wrong with what members say to be delivered by all, if anything is."""
 
 
 class World:
@@ -216,6 +218,7 @@ class World:
             self._late, list(self._around.views.values()), self._around.calls.judge(),
             self.channels.sent_count, self.now_us,
             pairs_in(self._around.marks, self.channels.distance_us_max),
+            self._around.deliveries.complaint,
         )  # fmt: skip
 
     def run_until(self, time_us: int) -> None:

@@ -1,9 +1,9 @@
 """What a process tells all others of itself, and what they told last (Alive).
 
 Law: an Alive says which view its sender is in and which it knows last, whether it is blocked, what
-it has received and how far its own messages are stable. Channels are reliable, so once is enough:
-it is said again when any of that has changed, or somebody has joined who was not told. A heartbeat
-without news (Beat) means that what was said last still holds.
+it has received and delivered, and how far its own messages are stable. Channels are reliable, so
+once is enough: it is said again when any of that has changed, or somebody has joined who was not
+told. A heartbeat without news (Beat) means that what was said last still holds.
 """
 
 from antiphon.core.control import Alive

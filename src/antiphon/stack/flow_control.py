@@ -39,7 +39,7 @@ class FlowControl:
         self._me = me
         self._number = 0
         self._rank = 0
-        self._withheld: dict[int, int] = {}
+        self._withheld: dict[int, tuple[int, int]] = {}  # by rank: received, delivered
         self._is_lagging = False
         self.confirmed: dict[ProcessId, int] = {}
         """By member, how many of this process's messages it has confirmed."""
@@ -69,13 +69,19 @@ class FlowControl:
         withhold = self.is_behind
         if alive.number != self._number or not (withhold or self._withheld):
             return alive
-        self._withheld.update(alive.received)
+        delivered = dict(alive.undelivered)
+        for rank, count in alive.received:
+            self._withheld[rank] = count, delivered.get(rank, count)
         if withhold:
-            return replace(alive, received=())
-        said = tuple(sorted(self._withheld.items()))
+            return replace(alive, received=(), undelivered=())
+        said = sorted(self._withheld.items())
         assert said, "something was withheld"
         self._withheld.clear()
-        return replace(alive, received=said)
+        return replace(
+            alive,
+            received=tuple((rank, count) for rank, (count, _) in said),
+            undelivered=tuple((rank, done) for rank, (count, done) in said if done != count),
+        )
 
     # What others confirm, and their channels take.
 

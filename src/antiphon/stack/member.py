@@ -149,19 +149,23 @@ class Member:
         if not self.may_multicast:
             message = "the group is between two views, or blocked: wait for the next view"
             raise UsageError(message)
-        if uniform or order is Order.TOTAL or not self.ordering.is_clear(GROUP):
+        is_plain = not uniform and order is not Order.TOTAL and self.ordering.is_clear(GROUP)
+        if not is_plain:
             self._settings.check(order, uniform=uniform)
+        receiver, announcer = self.receiver, self.announcer
+        size = byte_count if byte_count is not None else sum(map(len, payloads))
+        alive = None
+        if announcer.is_due_after(size, now_us) and len(receiver.members) > 1:
+            # Before the run is stamped: what it makes ready is delivered after all this is sent.
+            alive = announcer.announce(now_us)
+        if not is_plain:
             run, ready = self.ordering.multicast_any(
                 GROUP, payloads, order, byte_count, uniform=uniform, port=port
             )
         else:
             run = self.ordering.multicast(GROUP, payloads, order, byte_count, port)
             ready = [run]
-        receiver, announcer = self.receiver, self.announcer
         receiver.keep_own(run)
-        alive = None
-        if announcer.is_due_after(run.byte_count, now_us) and len(receiver.members) > 1:
-            alive = announcer.announce(now_us)
         effects: list[Effect] = [SendRun(run, alive)]
         if ready:
             effects.append(DeliverRuns(ready))

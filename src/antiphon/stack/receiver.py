@@ -67,7 +67,7 @@ class Receiver:
         self.received_bytes = 0
         """Payload bytes of others' runs since the last report to them."""
         self.has_news = True
-        """Whether anything was received or multicast since then."""
+        """Whether anything was received, multicast or delivered since then."""
 
     @property
     def kept_bytes(self) -> int:
@@ -190,7 +190,9 @@ class Receiver:
         transition = self._transition
         if confirm.number != transition.number or transition.pending or peer not in self.ranks:
             return
-        self.deliver(self._ordering.confirm(GROUP, self.ranks[peer], confirm))
+        ready = self._ordering.confirm(GROUP, self.ranks[peer], confirm)
+        self.has_news = self.has_news or bool(ready)  # all else is delivered upon a receipt
+        self.deliver(ready)
 
     def take_letter(self, peer: ProcessId, letter: Letter) -> None:
         """Take a letter; one of a later view is kept until that begins."""
@@ -215,7 +217,7 @@ class Receiver:
             is_fair = alive.stable <= self._ordering.received_of(GROUP, rank)
             sent = self._ordering.received_of(GROUP, self.stability.rank)
             if not is_fair or not self.stability.learn(rank, alive, sent):
-                message = f"{peer} claims to have received what was never multicast"
+                message = f"{peer} claims to have received, or delivered, what was never multicast"
                 raise PeerError(message)
         self.drop_past(view_of)
 
@@ -241,7 +243,7 @@ class Receiver:
         is_last = not self._transition.pending
         self._ordering.advance(GROUP, view, rank, has_holder=is_last)
         self._letters.enter(view)
-        self.stability = Stability(len(view.members), rank)
+        self.stability = Stability(len(view.members), rank, self._ordering.delivered(GROUP))
         self.members = view.members
         self.ranks = {member: place for place, member in enumerate(view.members)}
         self.plain_view = view.number if is_last else 0

@@ -88,19 +88,38 @@ class Group:
         """The members of the current view, in order of seniority."""
         return self.view.members
 
-    def stability(self) -> dict[str, int]:
+    def stability(self, *, delivered: bool = False) -> dict[str, int]:
         """Return, for each member, how many of its messages in this view are known to be stable.
 
-        A stable message has been received by every member, so no crash can undo it. It need not
-        have been delivered there yet, let alone read by the application.
+        A stable message has been received by every member, so no crash can undo it: for who acts
+        on a message outside of the group. It need not have been delivered yet, let alone read.
+
+        With ``delivered``: how many are known to have been delivered by every member, alive or
+        crashed since; and whatever is delivered here from now on was multicast after that. For who
+        forgets what a concurrent message would need, such as the tombstones of a CRDT: where
+        :attr:`is_caught_up`, for delivered is not read (docs/stability.md). Known about a heartbeat
+        after the delivery.
+
+        Both count as ``Message.number`` does, and begin again with each view: when a view comes,
+        everything before it has been delivered by all who were and are members. Letters do not
+        count. Empty outside of the group.
         """
         member = self._local.member
         if member is None or member.view is None:
             return {}
-        return {
-            str(process): member.stability.stable(rank)
-            for rank, process in enumerate(member.view.members)
-        }
+        stability = member.stability
+        known = stability.deliveries.delivered if delivered else stability.stable
+        return {str(process): known(rank) for rank, process in enumerate(member.view.members)}
+
+    @property
+    def is_caught_up(self) -> bool:
+        """Whether all that was delivered has been read, and what is multicast now goes out at once.
+
+        Then a multicast follows, in causal order, exactly what its application has read, if the
+        event loop gets no turn before it: no ``await`` but that of the multicast itself. Where it
+        is False, others take it to follow messages that are still unread here.
+        """
+        return self._local.is_caught_up
 
     def k_stable(self, k: int) -> int:
         """Return how many own messages in this view at least ``k`` other members have received."""

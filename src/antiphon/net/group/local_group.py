@@ -163,6 +163,14 @@ class LocalGroup:
         return is_alive and view is not None and self.name in view.members
 
     @property
+    def is_caught_up(self) -> bool:
+        """Whether everything delivered has been read, and a multicast would go out at once."""
+        is_free = not (self.sending.is_waiting or self.sending.queue.is_void)
+        member = self.member
+        is_open = self.is_in and member is not None and member.may_multicast
+        return is_open and is_free and self.stream.is_read and not self.admission.must_wait()
+
+    @property
     def member(self) -> Member | None:
         """Views and orders of the current incarnation, to look into."""
         return self._driver.member if self._driver is not None else None

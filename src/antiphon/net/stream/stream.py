@@ -92,6 +92,11 @@ class Stream:
         """Whether the task that read last may read again."""
         return self.reader is not None and not self.reader.done()
 
+    @property
+    def is_read(self) -> bool:
+        """Whether everything has been handed to a reader."""
+        return not self._is_held and not self._has_unread()
+
     def append(self, run: Run) -> None:
         """Add what has just been delivered."""
         self._unread.append(run)
