@@ -194,7 +194,8 @@ def test_who_is_excluded_from_one_group_is_out_of_all(loop_factory: LoopFactory)
 
     async def scene() -> None:
         async with house({"one": "abc", "two": "abc"}) as built:
-            built.shut_out("carol", by="alice")
+            for name in ("alice", "bob"):
+                built.shut_out("carol", by=name)
             for group in ("one", "two"):
                 await until_members(built.rooms["alice"][group], "alice", "bob")
                 with pytest.raises(ExcludedError):
@@ -213,7 +214,8 @@ def test_who_comes_back_does_so_in_all_groups(loop_factory: LoopFactory) -> None
                 asyncio.ensure_future(read_payloads(handle, 1))
                 for handle in built.rooms["carol"].values()
             ]
-            built.shut_out("carol", by="alice")
+            for name in ("alice", "bob"):
+                built.shut_out("carol", by=name)
             for group in ("one", "two"):
                 await until_members(built.rooms["alice"][group], "alice", "bob", "carol~2")
                 await built.rooms["alice"][group].cbcast(group.encode())
@@ -258,17 +260,22 @@ def test_process_of_one_group_and_one_of_many_are_in_a_group_together(
 
 
 def test_application_that_is_done_leaves_in_the_background(loop_factory: LoopFactory) -> None:
-    """Where the others have no majority to let it go, the process lives on and so does its part."""
+    """Where the others cannot let it go, its part in the group lives on, and so do its groups."""
 
     async def scene() -> None:
-        async with house({"stuck": "abc", "going": "ab"}) as built:
-            alice, bob = built.rooms["alice"], built.rooms["bob"]
+        names = (*TRIO, "dave")
+        async with house({"stuck": "abc", "going": "ad"}, names) as built:
+            alice = built.rooms["alice"]
             for name in ("bob", "carol"):
-                built.shut_out(name, by="alice")
-            await until(lambda: not alice["stuck"].view.primary, "alice is cut off")
+                await built.kill(name)
+            await until(lambda: not alice["stuck"].view.primary, "alice has lost the others")
             await asyncio.wait_for(alice["stuck"].__aexit__(), 5)
-            assert built.processes["alice"].groups == ("going",) or not alice["going"].view.primary
-            await until_members(bob["stuck"], "bob", "carol")
+            assert built.processes["alice"].groups == ("going",)
+            with pytest.raises(UsageError, match="alice has not left group stuck yet"):
+                async with built.processes["alice"].join("stuck", connect_s=0.2):
+                    pass
+            await alice["going"].cbcast(b"on")
+            assert await read_payloads(built.rooms["dave"]["going"], 1) == [b"on"]
 
     play(loop_factory, scene())
 

@@ -197,7 +197,7 @@ def test_majority_that_has_gone_on_learns_it_from_a_question(
         readers = [asyncio.ensure_future(_drain(node.group)) for node in nodes.values()]
         carol = nodes["carol"]
         with monkeypatch.context() as patched:  # nor does it hear that it is out
-            patched.setattr(carol.driver.mesh, "probe", lambda _process: None)
+            patched.setattr(carol.driver.mesh, "probe", lambda _process, _group: None)
             cut_off(carol)
             for name in ("alice", "bob"):
                 await until_view(nodes[name], ["alice", "bob"])

@@ -95,8 +95,8 @@ class Driver:
         """How it ended, if it has."""
         self.is_over = False
         self._is_closed = False
-        self.contact: ProcessId | None = None
-        """The process that is being asked to take this one in."""
+        self.contacts: set[ProcessId] = set()
+        """Processes that are needed on the way in: to found the group with, or to ask."""
         self.turned_away: str | None = None
         """Why the last visitor was turned away for being given another group."""
         self.flush = application.flush
@@ -168,7 +168,7 @@ class Driver:
 
     def needs(self, process: ProcessId) -> bool:
         """Whether a process concerns this group."""
-        return process == self.contact or self.incarnation.machine.knows(self.number, process)
+        return process in self.contacts or self.incarnation.machine.knows(self.number, process)
 
     def has_accepted(self, process: ProcessId) -> bool:
         """Whether this process has accepted a process for the next view."""
@@ -199,10 +199,16 @@ class Driver:
         """As a joiner: have a session with a member, which is to take this process in."""
         process = contact.bare()
         peer = self.mesh.add(process, is_dialled=True)
-        if self.contact != process:
-            self.contact = process
+        if self.contacts != {process}:
+            self.contacts = {process}
             self.incarnation.look_at_contacts()
         return peer
+
+    def meet(self, founder: ProcessId) -> None:
+        """As a founder: have a session with another one before the group begins."""
+        if founder.bare() not in {*self.contacts, self.incarnation.process}:
+            self.contacts.add(founder.bare())
+            self.incarnation.look_at_contacts()
 
     def ask_to_join(self, contact: ProcessId) -> None:
         """As a joiner: ask a member to be taken in."""
@@ -297,8 +303,8 @@ class Driver:
             self.recorder.view(view)
         if self.process in view.members:
             self.outlet.set_members([who for who in view.members if who != self.process])
-            if self.contact is not None:
-                self.contact = None
+            if self.contacts:
+                self.contacts = set()
                 self.incarnation.look_at_contacts()
         self._application.on_view(view)
 

@@ -306,6 +306,5 @@ class Incarnation:
     def look_at_contacts(self) -> None:
         """Have sessions with those whom groups need, or ask to be taken in by."""
         if not self.is_closed:
-            contacts = [driver.contact for driver in self._drivers.values()]
-            wanted = (*self._expected, *(who for who in contacts if who is not None))
-            self.mesh.expect(wanted)
+            contacts = {who for driver in self._drivers.values() for who in driver.contacts}
+            self.mesh.expect((*self._expected, *sorted(contacts)))

@@ -79,7 +79,7 @@ class GroupDriver(Protocol):
     identity: Identity
     ending: LeaveGroup
     is_over: bool
-    contact: ProcessId | None
+    contacts: set[ProcessId]
     turned_away: str | None
     flush: Callable[[], None]
 

@@ -133,6 +133,7 @@ class FoundingByPlaces:
             elif answer.domain != driver.domain:
                 self._refusal = f"{place}: {driver.identity.difference(answer.handshake)}"
             elif isinstance(answer.said, FoundingAnswer):
+                driver.meet(answer.said.process)
                 machine.hear(place, answer.said, self._now_us(), self._draw_fraction())
             elif isinstance(answer.said, Standing):
                 machine.meet(place, self._now_us(), self._draw_fraction())

@@ -2,15 +2,14 @@
 
 Law: everybody on the list begins in view 1, which is the list, when all of it is there, or, after a
 while, more than half of it (``RollCall``). Who is there is asked by short connections
-(``session.probe``): nothing is left open before the group begins. Who finds that the group has
-begun begins too, if a member that has begun counted this very start of it; if none did, and nobody
-is left that waits, the group runs without it, and it joins, as a new incarnation of its name. What
-is awaited is logged, after a second and then seldom.
+(``session.probe``); who is there is connected to before the group begins. Who finds that the group
+has begun begins too, if a member that has begun counted this very start of it; if none did, and
+nobody is left that waits, the group runs without it, and it joins, as a new incarnation of its
+name. What is awaited is logged, after a second and then seldom.
 """
 
 import asyncio
 import logging
-from contextlib import suppress
 
 from antiphon.core.errors import PeerError, UsageError
 from antiphon.core.frames import encode_hello
@@ -28,9 +27,6 @@ _ASK_S = 1.0
 
 _PATIENCE_US = 1_000_000
 """Who is not there yet is waited for at least this long: a program takes a while to start."""
-
-_CONNECT_S = 1.0
-"""How long founding waits, once the group has begun, for connections with who is there."""
 
 _log = logging.getLogger("antiphon")
 
@@ -50,6 +46,8 @@ class FoundingByList:
         """When to ask for each."""
         self._missing = dict.fromkeys(others)
         """Who is not there yet."""
+        self._waiting: dict[ProcessId, int] = {}
+        """Who answers that it waits too, and since which start."""
         self._ahead: dict[ProcessId, None] = {}
         """Who has begun, and does not count this process."""
         self._wrong: dict[ProcessId, str] = {}
@@ -85,18 +83,19 @@ class FoundingByList:
         if absent := self._say_absent():
             _log.warning("%s founds group %s without them: %s", self._me, view.group, absent)
         driver.begin(view)
-        with suppress(TimeoutError):
-            async with asyncio.timeout(_CONNECT_S):
-                await self._node.notifier.until(lambda: self._is_connected(driver))
         return True
 
-    def _is_connected(self, driver: Driver) -> bool:
-        """Whether those who were there are connected: what is multicast from now on goes out."""
-        peers = driver.mesh.peers
-        there = [peers.get(who.bare()) for who in self._view.members if who not in self._missing]
-        return driver.is_over or not any(
-            peer is not None and peer.link is None and not peer.is_condemned for peer in there
-        )
+    def _is_connected(self, driver: Driver, member: ProcessId, start: int) -> bool:
+        """Whether there is a connection to this start of a founding member; see that there is."""
+        process = member.bare()
+        peer = driver.mesh.peers.get(process)
+        if peer is not None and (peer.is_condemned or peer.start not in {0, start}):
+            driver.mesh.dismiss(peer, "it has begun again")
+        elif peer is not None and peer.link is not None and not peer.is_guest:
+            return True
+        driver.contacts.discard(process)
+        driver.meet(process)
+        return False
 
     def _is_settled(self, driver: Driver, roll_call: RollCall) -> bool:
         """Ask who is not there; tell whether there is anything left to wait for."""
@@ -108,6 +107,10 @@ class FoundingByList:
                 task = asyncio.ensure_future(self._ask(driver, member))
                 self._asking[task] = member
                 task.add_done_callback(lambda done: self._asking.pop(done, None))
+        for member, start in self._waiting.items():
+            if self._is_connected(driver, member, start):
+                self._missing.pop(member, None)
+                driver.reception.count(member.bare(), start)
         if self._refusal is not None or self._is_running_without_us or self._has_begun:
             return True
         present = len(self._view.members) - len(self._missing) - len(self._ahead)
@@ -116,8 +119,8 @@ class FoundingByList:
     @property
     def _is_running_without_us(self) -> bool:
         """Whether the group has begun, and nobody is known to wait who could begin it with us."""
-        waiting = len(self._due_us) - len(self._missing) - len(self._ahead)
-        return bool(self._ahead) and not waiting and not self._has_begun and not self._unasked
+        is_alone = not self._waiting and not self._has_begun
+        return bool(self._ahead) and is_alone and not self._unasked
 
     @property
     def _unasked(self) -> bool:
@@ -132,6 +135,7 @@ class FoundingByList:
             self._wrong[member] = str(error) if isinstance(error, PeerError) else ""
             self._missing[member] = None
             self._ahead.pop(member, None)
+            self._waiting.pop(member, None)
         else:
             self._look_at(driver, member, answer)
         self._node.notifier.notify()
@@ -140,14 +144,14 @@ class FoundingByList:
         """Look at what was found where a founding member should be."""
         handshake = answer.handshake
         self._ahead.pop(member, None)
+        self._waiting.pop(member, None)
         self._missing[member] = None
         if not handshake.group:
             self._wrong[member] = "it is not in the group yet"
         elif problem := _problem(driver, member, answer):
             self._refusal = f"{member.name} at {member.address}: {problem}"
-        elif handshake.founding:  # it waits too
-            del self._missing[member]
-            driver.reception.count(member.bare(), handshake.start)
+        elif handshake.founding:
+            self._waiting[member] = handshake.start
         elif handshake.process == member and handshake.to == driver.incarnation.start:
             del self._missing[member]
             self._has_begun = True

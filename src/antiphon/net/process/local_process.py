@@ -50,6 +50,7 @@ class LocalProcess:
         self.incarnation: Incarnation | None = None
         """The current one, if any group needs it."""
         self._former: Incarnation | None = None
+        self._asker = environment.draw_start()  # so that nobody takes it for who was there before
         self._changing = asyncio.Lock()
         self._releasing: set[asyncio.Task[None]] = set()
 
@@ -83,7 +84,7 @@ class LocalProcess:
         """The process in its current incarnation; before the first, by name and address."""
         if self.incarnation is not None:
             return self.incarnation.process
-        return ProcessId(self.name, 0, 0, str(self.address))
+        return ProcessId(self.name, 0, self._asker, str(self.address))
 
     async def incarnate(self, *, is_listed: bool = False) -> Incarnation:
         """Return the current incarnation; begin one if there is none, or it is over.
