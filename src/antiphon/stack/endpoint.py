@@ -22,7 +22,7 @@ One exception to ``step``: ``receive``, the short way of a plain run. It does wh
 for less; where it cannot, it does nothing and says so.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, ClassVar
 
 from antiphon.core.control import Alive, Beat, StateChunk, StateTaken
@@ -90,7 +90,6 @@ TICKS_PER_VOTE, VOTE_TICK_US_MIN = 20, 1_000
 VIEWS_MAX = 64
 """Views whose members are remembered, for letters that come late."""
 
-
 _BEAT = Beat()
 
 _APPLICATION = frozenset({PORT_APPLICATION, PORT_ORDER})
@@ -133,6 +132,8 @@ class Endpoint:
         self.ports = Ports(me, self.queue, has_state=has_state, commit=commit)
         self.is_over = False
         """Whether the process is out of the group, or was stopped."""
+        self.is_resting = False
+        """Whether nothing has happened since there was nothing to do."""
         self._vote_tick_us = 0
         if commit is not None:
             self._vote_tick_us = max(commit.vote_us_max // TICKS_PER_VOTE, VOTE_TICK_US_MIN)
@@ -184,6 +185,12 @@ class Endpoint:
         """Whether what ``peer`` said last may matter now that it is heard again."""
         return not self.is_over and self.member.announcer.last_of(peer) is not None
 
+    def look(self, peers: Iterable[ProcessId]) -> bool:
+        """Tell whether to look at a heartbeat; if not, and no word of ``peers`` matters, rest."""
+        is_idle = self.is_idle
+        self.is_resting = is_idle and not any(map(self.cares_for, peers))
+        return not is_idle
+
     def sender_of(self, run: Run) -> ProcessId:
         """Return who sent something that is being delivered; a letter may be of a past view."""
         return self._views[run.view].members[run.sender]
@@ -192,6 +199,7 @@ class Endpoint:
 
     def step(self, happened: Input, now_us: int) -> list[Effect]:
         """Take one input; return what is to be done, in order."""
+        self.is_resting = False
         self._agenda.now_us = now_us
         kind = type(happened)
         if not self.is_over or kind in self._AFTERWARDS:
@@ -209,6 +217,7 @@ class Endpoint:
         True: deliver it, that is all. False: nothing has been done; give it to ``step``. Whoever
         uses this gives ``PeerHeard`` along with it, once for everything that came together.
         """
+        self.is_resting = False
         # What is for a tool has to be seen by it.
         return run.port == PORT_APPLICATION and self._receiver.receive_plain(peer, run)
 

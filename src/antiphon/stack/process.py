@@ -97,6 +97,8 @@ class Process:
         self._pulses = Pulses(now_us)
         self._endpoints: dict[GroupNumber, Endpoint] = {}
         self._expected: dict[GroupNumber, dict[ProcessId, tuple[ProcessId, ...]]] = {}
+        self._known_as: dict[ProcessId, dict[ProcessId, None]] = {}
+        """Each process, as its groups know it: mostly one and the same id."""
         self._bare: dict[ProcessId, ProcessId] = {}
         self._done: list[InGroup | Effect] = []
         self._current: GroupNumber | None = None  # whose effects are not wrapped
@@ -235,13 +237,16 @@ class Process:
         """Return as what a group knows a process: seldom more than one incarnation."""
         return self._expected.get(group, {}).get(peer, ())
 
+    def _all_members(self, group: GroupNumber) -> list[ProcessId]:
+        return [who for known in self._expected.get(group, {}).values() for who in known]
+
     def _hear(self, peer: ProcessId) -> None:
-        heard = {member for known in self._expected.values() for member in known.get(peer, ())}
-        for member in heard:
+        for member in self._known_as.get(peer, ()):
             self._pulses.hear(member, self._now_us)
-        for group, endpoint in list(self._endpoints.items()):
+        awake = [group for group, one in self._endpoints.items() if not one.is_resting]
+        for group in awake:
             for member in self._members(group, peer):
-                if endpoint.cares_for(member):
+                if self._endpoints[group].cares_for(member):
                     self._give(group, PeerHeard(member))
 
     def _beat(self) -> None:
@@ -255,7 +260,9 @@ class Process:
         late_us = self._pulses.forgive_own_sleep(now_us, self._timing.heartbeat_us)
         is_calm = not late_us and self._pulses.is_calm(now_us, bears_us)
         for group, endpoint in list(self._endpoints.items()):
-            if not (is_calm and endpoint.is_idle):
+            if is_calm and endpoint.is_resting:
+                continue
+            if not is_calm or endpoint.look(self._all_members(group)):
                 self._give(group, TimerFired(HEARTBEAT))
         others = self._everybody()
         if others:
@@ -312,6 +319,11 @@ class Process:
             self._expected[group] = known
         else:
             self._expected.pop(group, None)
+        known_as: dict[ProcessId, dict[ProcessId, None]] = {}
+        for each in self._expected.values():
+            for process, as_members in each.items():
+                known_as.setdefault(process, {}).update(dict.fromkeys(as_members))
+        self._known_as = known_as
         everybody = self._everybody()
         if set(everybody) != set(before):
             self._done.append(ExpectPeers(tuple(sorted((*everybody, self.me)))))

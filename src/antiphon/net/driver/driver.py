@@ -318,7 +318,7 @@ class Driver:
         process = suspected.process
         peer = self.mesh.peers.get(process.bare())
         why = peer.why if peer is not None and peer.why else "nothing was heard of it for too long"
-        _log.warning("%s suspects %s: %s", self.process, process, why)
+        self.incarnation.log_suspicion(self.process, process, why)
         if self.recorder is not None:
             self.recorder.suspect(str(process), why)
 

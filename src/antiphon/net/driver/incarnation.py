@@ -50,6 +50,9 @@ HEAR_US = 5_000
 ELSEWHERE_MAX = 32
 """Places of other processes that are told to who asks about a group that is not here."""
 
+_SAY_AGAIN_US = 1_000_000
+"""Suspicions of one process closer together than this are logged once."""
+
 _log = logging.getLogger("antiphon")
 
 
@@ -82,6 +85,7 @@ class Incarnation:
         self._is_working = False
         self._count = 0
         self._turn = 0
+        self._said_us: dict[ProcessId, int] = {}
         self.is_closed = False
         self._has_left = True
         self._do(None, self.machine.start())
@@ -302,6 +306,16 @@ class Incarnation:
         """Have sessions with those whom the groups need."""
         self._expected = effect.processes
         self.look_at_contacts()
+
+    def log_suspicion(self, me: ProcessId, member: ProcessId, why: str) -> None:
+        """Say that a member is suspected: once, however many groups do."""
+        process, now_us = member.bare(), self.now_us()
+        if now_us >= self._said_us.get(process, 0) + _SAY_AGAIN_US:
+            self._said_us = {
+                who: us for who, us in self._said_us.items() if us + _SAY_AGAIN_US > now_us
+            }
+            self._said_us[process] = now_us
+            _log.warning("%s suspects %s: %s", me, member, why)
 
     def look_at_contacts(self) -> None:
         """Have sessions with those whom groups need, or ask to be taken in by."""

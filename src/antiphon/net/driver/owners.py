@@ -155,5 +155,8 @@ class ProcessSide(Protocol):
     def expect(self, effect: ExpectPeers) -> None:
         """Have sessions with those whom the groups need."""
 
+    def log_suspicion(self, me: ProcessId, member: ProcessId, why: str) -> None:
+        """Say that a member is suspected: once, however many groups do."""
+
     def look_at_contacts(self) -> None:
         """Have sessions with those whom groups need, or ask to be taken in by."""
