@@ -167,10 +167,25 @@ def test_ledgers_agree_and_leave_a_trace_that_holds(tmp_path: Path) -> None:
     assert {item.status for item in asked} == {Status.HOLDS}
 
 
+@pytest.mark.net
+def test_rooms_are_apart_and_who_comes_again_has_the_next_number(tmp_path: Path) -> None:
+    """Each hears what is said in the rooms that it is in, an answer after what it answers."""
+    example = _with_free_ports("rooms.py", tmp_path)
+    [printed] = asyncio.run(_run_all(example, ()))
+    assert printed == [
+        "kitchen: bob hears alice say 'dinner is ready'",
+        "kitchen: carol hears alice say 'dinner is ready'",
+        "kitchen: carol hears bob say 'coming'",
+        "garden: alice hears carol say 'a minute'",
+        "garden: alice hears carol~2 say 'here I am'",
+        "kitchen: alice, bob, carol, since view 3",
+    ]
+
+
 def test_every_example_is_run_here() -> None:
     """No example is added without a test of it."""
     elsewhere = {"two_ledgers.py"}  # tests/net/test_two_ledgers.py
-    names = {"hello.py", "chat.py", "ledger.py"} | elsewhere
+    names = {"hello.py", "chat.py", "ledger.py", "rooms.py"} | elsewhere
     assert {file.name for file in EXAMPLES} == names
 
 
