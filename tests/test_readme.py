@@ -2,6 +2,8 @@
 
 import ast
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,9 +15,9 @@ ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-def blocks(language: str) -> list[str]:
-    """Return the README's blocks in a language."""
-    return re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
+def blocks(language: str, page: Path = ROOT / "README.md") -> list[str]:
+    """Return the blocks of a page in a language."""
+    return re.findall(rf"```{language}\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
 
 
 def test_hello_is_the_example() -> None:
@@ -27,6 +29,21 @@ def test_hello_is_the_example() -> None:
 def test_python_can_be_read(number: int) -> None:
     """Every piece of Python is Python, as it stands or inside a coroutine."""
     compile(blocks("python")[number], "README", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+
+
+@pytest.mark.net
+def test_program_in_two_groups_runs() -> None:
+    """It needs no address that somebody else may have, and ends by itself."""
+    [program] = [block for block in blocks("python") if "antiphon.run(main())" in block]
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=30)
+    assert (done.stdout, done.stderr) == ("room-1: alice says hello\n", "")
+
+
+@pytest.mark.parametrize("block", blocks("python", ROOT / "docs" / "groups.md"))
+def test_python_about_groups_can_be_read(block: str) -> None:
+    """So is every piece on the page about groups."""
+    compile(block, "groups.md", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
 
 
 def test_verdict_is_the_one_that_is_shown(tmp_path: Path) -> None:
