@@ -69,7 +69,7 @@ async def live(spec: GroupsSpec) -> None:
             await asyncio.to_thread(sys.stdin.readline)
             return
         size = len(spec.seeds)
-        while not all(len(group.members) == size for group in groups):
+        while not all(len(one.members) == size for one in groups):  # noqa: ASYNC110 - no one event
             await asyncio.sleep(0.05)
         _say(Line(spec.name, join_ms))
         waiting = [asyncio.ensure_future(_smaller(group, size)) for group in groups]
