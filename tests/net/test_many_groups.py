@@ -172,6 +172,31 @@ def test_processes_that_share_no_group_any_more_meet_again(
     play(loop_factory, scene())
 
 
+@pytest.mark.parametrize("forgetful", ["alice", "bob"])
+def test_session_that_one_side_has_forgotten_begins_anew(
+    loop_factory: LoopFactory, monkeypatch: pytest.MonkeyPatch, forgetful: str
+) -> None:
+    """Be it the side that dials or the one that is dialled; nothing of the new group is lost."""
+    monkeypatch.setattr("antiphon.net.session.mesh.DEPART_S", 0.1)
+
+    async def scene() -> None:
+        async with house({"ab": "ab", "bc": "bc", "ac": "ac"}) as built:
+            await built.rooms["bob"]["ab"].__aexit__()
+            for name in ("alice", "bob"):
+                await until(lambda one=name: len(built.mesh(one).peers) == 1, "only carol is left")  # type: ignore[misc]
+            assert built.mesh(forgetful)._asleep
+            built.mesh(forgetful)._asleep.clear()
+            async with built.processes["bob"].join("ac") as room:
+                await until_members(room, "alice", "bob", "carol")
+                await room.cbcast(b"here again")
+                assert await read_payloads(built.rooms["alice"]["ac"], 1) == [b"here again"]
+                await built.rooms["alice"]["ac"].cbcast(b"so you are")
+                assert await read_payloads(room, 2) == [b"here again", b"so you are"]
+            assert built.rooms["alice"]["ac"].view.failed == ()
+
+    play(loop_factory, scene())
+
+
 def test_minority_in_one_group_is_a_majority_in_another(loop_factory: LoopFactory) -> None:
     """Two of five are gone: the group of the three dead and one waits, the others go on."""
     names = ("alice", "bob", "carol", "dave", "emil")

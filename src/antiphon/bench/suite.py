@@ -14,6 +14,7 @@ from collections.abc import Callable
 from antiphon.bench.calls import measure_calls
 from antiphon.bench.changes import measure_failover_ms, measure_joins, measure_load
 from antiphon.bench.figures import Figure, make_figure, median_ratio
+from antiphon.bench.groups import measure_groups
 from antiphon.bench.headers import header_bytes_per_message
 from antiphon.bench.multicast import Rate, measure
 from antiphon.bench.orders import measure_orders
@@ -27,7 +28,7 @@ _SYSTEMS: tuple[System, ...] = ("raw", "antiphon-fifo", "antiphon")
 _SIZES = (4, 8, 16, 32)
 
 
-PARTS = ("multicast", "orders", "calls", "simulator", "size", "views", "changes")
+PARTS = ("multicast", "orders", "calls", "simulator", "size", "views", "changes", "groups")
 """What can be measured by itself."""
 
 
@@ -45,6 +46,7 @@ def run_suite(
         "size": ("headers and import", _sizes),
         "views": ("messages of view changes", _views),
         "changes": ("kill -9, joins, and load", lambda: _changes(repeats, scale)),
+        "groups": ("processes in many groups", lambda: measure_groups(50, max(2.0, 10 * scale))),
     }
     for part, (what, measured) in others.items():
         if part in parts:

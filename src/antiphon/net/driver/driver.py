@@ -114,7 +114,7 @@ class Driver:
         mesh, outlet, group = self.mesh, self.outlet, self.identity.group
         return {
             SendRun: self._send_run,
-            DeliverRuns: self._deliver,
+            DeliverRuns: lambda effect: self.hand_over(effect.runs),
             SendControl: lambda effect: outlet.send(effect.to, effect.message),
             SetTimer: self.incarnation.timers.set,
             RelayRuns: lambda effect: outlet.relay(effect.to, effect.runs),
@@ -280,9 +280,6 @@ class Driver:
             self.recorder.letter("send", str(sent.to), sent.letter.byte_count)
 
     # What the application sees.
-
-    def _deliver(self, delivery: DeliverRuns) -> None:
-        self.hand_over(delivery.runs)
 
     def hand_over(self, runs: list[Run]) -> None:
         """Journal runs, and deliver them to the application."""

@@ -95,6 +95,13 @@ class Process:
         self._forget_ended()
         return tuple(name for name, node in self._nodes.items() if node.local_group.is_running)
 
+    @property
+    def connections(self) -> int:
+        """How many other processes it is connected to, each by one connection."""
+        incarnation = self._local.incarnation
+        peers = incarnation.mesh.peers.values() if incarnation is not None else ()
+        return sum(peer.link is not None for peer in peers)
+
     async def __aenter__(self) -> Self:
         """Listen."""
         if self._is_open or self._is_closed:

@@ -150,6 +150,8 @@ class Credentials:
         me = self._owner.process
         if peer is not None:
             known = [Former(peer.secret, me), Former(peer.offered, me)]
+        elif not handshake.is_asking:
+            return b""  # there is no session to go on with, which it had better know
         else:
             past = self._past, self._past_guests
             who = handshake.process.bare()

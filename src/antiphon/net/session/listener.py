@@ -218,9 +218,10 @@ class Listener:
         peer = host.mesh.peers.get(who)
         if peer is None:
             peer = host.mesh.add_guest(who)
-        peer.session.acknowledge(handshake.received)
-        if not handshake.to:
+        if not handshake.to:  # it knows of no session, or has forgotten it
+            peer.begin_again()
             peer.secret = handshake.secret
+        peer.session.acknowledge(handshake.received)
         self._answer(link, host, handshake, to=handshake.start, received=peer.session.received)
         self._links.pop(link)
         host.mesh.take_up(peer, link, handshake)
@@ -247,8 +248,7 @@ class Listener:
         if handshake.to and not host.mesh.credentials.is_resumed(peer, handshake):
             return f"{name} does not show that the session is its own"
         if peer.start in {0, handshake.start}:
-            # Who does not know this process yet has sent nothing; who does is known here too.
-            is_odd = bool(peer.session.received) if not handshake.to else not peer.start
+            is_odd = handshake.to and not peer.start
             return f"{name} goes on with what this process does not know of" if is_odd else None
         host.mesh.check(peer)
         return f"another start of {name} is known"

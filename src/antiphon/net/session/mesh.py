@@ -55,9 +55,6 @@ class MeshOwner(DiallerOwner, Protocol):
     ) -> Hello:
         """Return what to say to ``other``: about ``group``, or one for which it is needed."""
 
-    def is_member(self, process: ProcessId) -> bool:
-        """Whether a process is in a view, or about to be in one, of a group of this one."""
-
     def has_accepted(self, process: ProcessId) -> bool:
         """Whether this process has accepted a process for the next view of a group."""
 
@@ -189,8 +186,8 @@ class Mesh:
         elif handshake.to == owner.start:
             self.credentials.believe(peer, link, handshake)
             self.take_up(peer, link, handshake)
-        elif peer.start and not handshake.proof and not owner.is_member(peer.process):
-            peer.forget_start()  # who was asked to take this process in knows nothing of it
+        elif peer.start and not handshake.proof:
+            peer.begin_again()  # it knows nothing of the session
 
     def take_up(self, peer: Peer, link: PeerLink, handshake: Handshake) -> None:
         """Go on with a session, or begin it, over a link whose handshake has been accepted."""

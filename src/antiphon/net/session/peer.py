@@ -125,7 +125,7 @@ class Peer:
         self._link = None
         self.changed.set()
 
-    def forget_start(self) -> None:
-        """Begin again with whoever comes next under this id: nothing had been said yet."""
+    def begin_again(self) -> None:
+        """Have another session with a process that has forgotten the one that there was."""
         self.start, self.secret = 0, b""
-        self.session = Session()
+        self.session = self.session.begun_again()

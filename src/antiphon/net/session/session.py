@@ -5,7 +5,9 @@ not. The sender keeps a frame until the receiver has said that it arrived: now a
 and in the handshake of every new connection, behind which the sender repeats the rest.
 
 Invariant. What a receiver takes, over all connections, is a prefix of what was sent: nothing is
-lost, doubled or reordered as long as both processes live, however often connections are cut.
+lost, doubled or reordered as long as both processes live, however often connections are cut. A
+process may forget a session when no group needs the other any more; if the two meet again, it
+begins anew (``begun_again``), and what was of groups that have ended is of no interest.
 
 Cost: a reference to each frame, the same for all receivers, until it is acknowledged; one ACK of
 about a dozen bytes per ``ACK_BYTES`` received, or per heartbeat. Large frames are not kept as bytes
@@ -50,6 +52,13 @@ class Session:
         self.received = 0
         self.unsaid_bytes = 0
         """Bytes received since the last acknowledgement."""
+
+    def begun_again(self) -> "Session":
+        """Return a session with one that has forgotten this one: what it has not got goes first."""
+        session = Session()
+        for frames, byte_count, frame_count in self._kept:
+            session.keep(frames, byte_count, frame_count)
+        return session
 
     # Sending.
 
