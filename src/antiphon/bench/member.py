@@ -127,7 +127,9 @@ async def _run_antiphon(spec: Spec, name: str) -> None:
             is_plain = order is Order.CAUSAL and not uniform
             await _send(
                 spec,
-                group.cbcast if is_plain else partial(group.multicast, order=order, uniform=uniform),
+                group.cbcast
+                if is_plain
+                else partial(group.multicast, order=order, uniform=uniform),
                 partial(group.multicast_many, order=order, uniform=uniform),
             )
         await _finish(counter, name)

@@ -29,7 +29,13 @@ class PackedPayloads(Sequence[bytes]):
     __slots__ = ("_count", "_data", "_format", "_length", "_offset", "_table")
 
     def __init__(
-        self, data: bytes, offset: int, count: int, length: int, lengths: str = "", table: int = 0
+        self,
+        data: bytes,
+        offset: int,
+        count: int,
+        length: int,
+        lengths: str = "",
+        table: int = 0,
     ) -> None:
         """Say where they begin: all of one length, or with a table of lengths somewhere."""
         self._data = data

@@ -237,7 +237,7 @@ def _decode_payloads(
             message = f"a record announces {count} messages of {length} bytes, which are not there"
             raise PeerError(message)
         if count == 1:
-            return [data[offset:end]], size, end
+            return [bytes(data[offset:end])], size, end
         packed = PackedPayloads(data, offset, count, length)
         return packed if count > _FEW else packed.unpack(), size, end
     width = (flags >> _WIDTH_SHIFT) & 0x03
@@ -257,5 +257,5 @@ def _decode_payloads(
     if end > len(data) or max(lengths) > PAYLOAD_BYTES_MAX:
         message = f"a record announces {size} payload bytes, which are not there"
         raise PeerError(message)
-    packed = PackedPayloads(data, offset, count, 0, layout, table)
+    packed = PackedPayloads(bytes(data), offset, count, 0, layout, table)  # no copy of bytes
     return packed if count > _FEW else packed.unpack(), size, end
