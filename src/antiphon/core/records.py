@@ -63,7 +63,7 @@ def append_record_head(
     """Append all of a record but its payloads, behind the numbers that come ``before``."""
     flags, lengths, table = _measure(run.payloads)
     flags |= run.order
-    numbers = [len(run.payloads)]
+    numbers = [run.count]
     if run.port or run.uniform or run.sets_order is not None:
         flags |= _append_extras(numbers, run)
     if run.stamp:
@@ -129,7 +129,7 @@ def decode_runs(data: bytes, offset: int, make: type[Run] = Run) -> tuple[list[R
     previous: Run | None = None
     for _ in range(record_count):
         previous, offset = _decode_record(data, offset, previous, allowed, make)
-        allowed -= len(previous.payloads)
+        allowed -= previous.count
         runs.append(previous)
     return runs, offset
 
