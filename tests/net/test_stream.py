@@ -1,6 +1,7 @@
 """Reading: everything delivered is read once, in order, however readers come and go."""
 
 import asyncio
+import pickle
 from random import Random
 
 import pytest
@@ -70,6 +71,28 @@ def test_reader_in_the_middle_of_a_run_does_not_go_on_when_it_is_held(
         assert await anext(events) == View(2, ("alice",))
 
     play(loop_factory, scene())
+
+
+def test_message_is_like_a_tuple_of_its_fields() -> None:
+    """Taken apart, compared, sorted, hashed, matched and pickled; it cannot be changed."""
+    message = Message("alice", 1, b"x")
+    sender, number, payload = message
+    assert (sender, number, payload) == message == ("alice", 1, b"x")
+    assert message != ("alice", 1, b"y") != Message("alice", 2, b"x")
+    assert message[0] == "alice"
+    assert message[1:] == (1, b"x")
+    assert message[-1] == message.payload
+    assert len(message) == 3
+    assert hash(message) == hash(("alice", 1, b"x"))
+    later = [Message("alice", 2, b""), Message("bob", 1, b""), message]
+    assert [one.number for one in sorted(later)] == [1, 2, 1]
+    assert repr(message) == "Message(sender='alice', number=1, payload=b'x')"
+    assert pickle.loads(pickle.dumps(message)) == message
+    match message:
+        case Message(who, _, what):
+            assert (who, what) == ("alice", b"x")
+    with pytest.raises(AttributeError):
+        message.number = 2  # type: ignore[misc]
 
 
 def _payloads_of(batch: object, first: int) -> list[bytes]:

@@ -351,8 +351,7 @@ def _messages_of(run: Run, sender: str) -> Iterator[Message]:
     and their memory is used again while it is in the processor's cache. The run itself, of which a
     copy is kept until it is stable, stays packed.
     """
-    fields = zip(repeat(sender), count(run.first), run.payloads)
-    return map(tuple.__new__, repeat(Message), fields)  # as a named tuple does itself
+    return map(Message, repeat(sender), count(run.first), run.payloads)
 
 
 def _event_weight(event: View | Letter | Request | Beginning) -> int:
