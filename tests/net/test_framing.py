@@ -8,6 +8,7 @@ from tests.net.raw_peer import RawPeer, RawSenior, founders, handshake, run, run
 
 from antiphon.core.errors import PeerError
 from antiphon.core.frames import FRAME_BYTES_MAX
+from antiphon.core.varint import Octets
 from antiphon.net.process.joining import make_node
 from antiphon.net.session.identity import founding_digest
 from antiphon.net.transport.framing import (
@@ -22,9 +23,9 @@ from antiphon.net.transport.framing import (
 )
 
 
-def _receive(buffer: FrameBuffer, data: bytes, piece_bytes: int) -> list[bytes]:
+def _receive(buffer: FrameBuffer, data: bytes, piece_bytes: int) -> list[Octets]:
     """Feed ``data`` as a transport does: as much as fits, and no more than a piece at a time."""
-    frames: list[bytes] = []
+    frames: list[Octets] = []
     at = 0
     while at < len(data):
         room = buffer.room()
@@ -68,7 +69,7 @@ def test_large_runs_are_lent_and_stay_as_they_are(piece_bytes: int) -> None:
     """Whoever keeps one keeps its bytes, whatever comes behind; what nobody keeps is used again."""
     random = Random(piece_bytes)
     buffer = _trusted()
-    kept: list[tuple[bytes, bytes]] = []
+    kept: list[tuple[Octets, bytes]] = []
     made: dict[int, bytearray] = {}
     for _ in range(400):
         size = random.choice([10, LENT_BYTES_MIN - 1, LENT_BYTES_MIN, 200_000])

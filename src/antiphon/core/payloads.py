@@ -12,6 +12,8 @@ from itertools import accumulate, chain, pairwise
 from struct import Struct, unpack_from
 from typing import overload
 
+from antiphon.core.varint import Octets
+
 _BLOCK = 64
 """Messages of one length that are cut out in one go."""
 
@@ -30,7 +32,7 @@ class PackedPayloads(Sequence[bytes]):
 
     def __init__(
         self,
-        data: bytes,
+        data: Octets,
         offset: int,
         count: int,
         length: int,
@@ -65,8 +67,8 @@ class PackedPayloads(Sequence[bytes]):
         """Cut them out as they are asked for, some at a time."""
         data, offset, length = self._data, self._offset, self._length
         if self._format:
-            lengths = unpack_from(self._format, data, self._table)
-            return iter([data[a:b] for a, b in pairwise(accumulate(lengths, initial=offset))])
+            lengths, whole = unpack_from(self._format, data, self._table), bytes(data)
+            return iter([whole[a:b] for a, b in pairwise(accumulate(lengths, initial=offset))])
         if not length:
             return iter([b""] * self._count)
         block_count, rest = divmod(self._count, _BLOCK)

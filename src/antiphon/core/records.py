@@ -23,7 +23,7 @@ from antiphon.core.errors import PeerError
 from antiphon.core.ids import GroupNumber, Rank, ViewNumber
 from antiphon.core.payloads import PackedPayloads
 from antiphon.core.runs import PORT_MAX, Order, Run, SetsOrder, Stamp
-from antiphon.core.varint import append_varints, read_varint, read_varints
+from antiphon.core.varint import Octets, append_varints, read_varint, read_varints
 
 PAYLOAD_BYTES_MAX = 16 * 1024 * 1024
 """The largest message. Larger things are files: send a reference."""
@@ -115,7 +115,7 @@ def _append_extras(numbers: list[int], run: Run) -> int:
     return flags
 
 
-def decode_runs(data: bytes, offset: int, make: type[Run] = Run) -> tuple[list[Run], int]:
+def decode_runs(data: Octets, offset: int, make: type[Run] = Run) -> tuple[list[Run], int]:
     """Return the records that begin at ``offset``, and the offset behind them."""
     record_count, offset = read_varint(data, offset)
     if record_count == 1:
@@ -135,7 +135,7 @@ def decode_runs(data: bytes, offset: int, make: type[Run] = Run) -> tuple[list[R
 
 
 def _decode_record(
-    data: bytes, offset: int, previous: Run | None, allowed: int, make: type[Run]
+    data: Octets, offset: int, previous: Run | None, allowed: int, make: type[Run]
 ) -> tuple[Run, int]:
     if previous is None:  # all in one go: nearly every frame of a small message has one record
         (flags, group, view, sender, first, count), offset = read_varints(data, offset, 6)
@@ -171,7 +171,7 @@ def _decode_record(
     return run, offset
 
 
-def _decode_extras(data: bytes, offset: int, flags: int) -> tuple[int, SetsOrder | None, int]:
+def _decode_extras(data: Octets, offset: int, flags: int) -> tuple[int, SetsOrder | None, int]:
     """Return the port, the sets-order list, and the offset behind them."""
     port = 0
     sets_order: SetsOrder | None = None
@@ -185,7 +185,7 @@ def _decode_extras(data: bytes, offset: int, flags: int) -> tuple[int, SetsOrder
     return port, sets_order, offset
 
 
-def _decode_order(data: bytes, offset: int) -> tuple[SetsOrder, int]:
+def _decode_order(data: Octets, offset: int) -> tuple[SetsOrder, int]:
     (number, successor, turn_count), offset = read_varints(data, offset, 3)
     if (
         turn_count > (len(data) - offset) // 2
@@ -202,7 +202,7 @@ def _decode_order(data: bytes, offset: int) -> tuple[SetsOrder, int]:
     return SetsOrder(number, turns, successor - 1), offset
 
 
-def _decode_stamp(data: bytes, offset: int, sender: int) -> tuple[Stamp, int]:
+def _decode_stamp(data: Octets, offset: int, sender: int) -> tuple[Stamp, int]:
     entry_count, offset = read_varint(data, offset)
     if not 0 < entry_count <= MEMBERS_MAX or entry_count > (len(data) - offset) // 2:
         message = f"a stamp announces {entry_count} entries"
@@ -217,7 +217,7 @@ def _decode_stamp(data: bytes, offset: int, sender: int) -> tuple[Stamp, int]:
     return stamp, offset
 
 
-def _decode_pairs(data: bytes, offset: int, count: int) -> tuple[tuple[tuple[int, int], ...], int]:
+def _decode_pairs(data: Octets, offset: int, count: int) -> tuple[tuple[tuple[int, int], ...], int]:
     numbers, offset = read_varints(data, offset, 2 * count)
     if count == 1:  # an answer depends on its question
         return ((numbers[0], numbers[1]),), offset
@@ -226,7 +226,7 @@ def _decode_pairs(data: bytes, offset: int, count: int) -> tuple[tuple[tuple[int
 
 
 def _decode_payloads(
-    data: bytes, offset: int, flags: int, count: int
+    data: Octets, offset: int, flags: int, count: int
 ) -> tuple[Sequence[bytes], int, int]:
     """Return the payloads, their size in all, and the offset behind them."""
     if flags & _EQUAL_LENGTHS:

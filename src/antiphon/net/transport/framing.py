@@ -13,11 +13,11 @@ such view is gone. Few buffers are lent at a time; beyond that, frames are copie
 import struct
 from collections import deque
 from collections.abc import Iterator
-from typing import cast
 
 from antiphon.core.errors import PeerError
 from antiphon.core.frames import FRAME_BYTES_MAX, Kind
 from antiphon.core.handshake import QUESTION_BYTES_MAX
+from antiphon.core.varint import Octets
 
 _READ_BYTES = 128 * 1024
 """A good read: with less room than this, what is kept moves to the front of the buffer."""
@@ -95,10 +95,8 @@ class FrameBuffer:
         """Return where the next bytes are to be put."""
         return self._view[self._end :]
 
-    def received(self, byte_count: int) -> Iterator[bytes]:
+    def received(self, byte_count: int) -> Iterator[Octets]:
         """Take ``byte_count`` new bytes in; yield the frames that are complete now.
-
-        A view, where a frame is lent, has all of ``bytes`` that the decoder of runs needs.
 
         One by one, because a handshake and larger frames may arrive together: the limit on each is
         the one that holds when its turn comes.
@@ -119,7 +117,7 @@ class FrameBuffer:
             frame = view[start + _LENGTH.size : behind]
             if length >= LENT_BYTES_MIN and buffer[start + _KIND_AT] == _RUNS and self._may_lend():
                 self._is_lent = True
-                yield cast("bytes", frame)
+                yield frame
             else:
                 yield bytes(frame)
             start = behind

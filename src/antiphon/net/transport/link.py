@@ -105,7 +105,8 @@ class Link(asyncio.BufferedProtocol, Generic[Peer]):
     def buffer_updated(self, nbytes: int) -> None:
         """Pass on what is complete; end the link at the first fault."""
         try:
-            for data in self._frames.received(nbytes):
+            for received in self._frames.received(nbytes):
+                data = cast("bytes", received)  # only runs are views, and decoded as such
                 if self.peer is not None:
                     self.owner.on_frame(self.peer, decode_frame(data), len(data))
                 else:
