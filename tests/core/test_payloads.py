@@ -1,5 +1,7 @@
 """Packed payloads: a sequence of bytes like any other, cut out only when it is read."""
 
+from random import Random
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -30,6 +32,15 @@ def test_packed_payloads_are_the_payloads(payloads: list[bytes], at: int) -> Non
     assert packed[at:] == payloads[at:]
     if -len(payloads) <= at < len(payloads):
         assert packed[at] == payloads[at]
+
+
+@given(st.integers(5, 200), st.integers(0, 3), st.randoms(use_true_random=False))
+def test_many_payloads_of_one_length_are_cut_apart(count: int, length: int, dice: Random) -> None:
+    """Blocks of them, and what is left over."""
+    payloads = [dice.randbytes(length) for _ in range(count)]
+    packed = _received(payloads).payloads
+    assert isinstance(packed, PackedPayloads)
+    assert packed.unpack() == payloads
 
 
 def test_packed_payloads_differ_from_others() -> None:

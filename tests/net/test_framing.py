@@ -8,21 +8,24 @@ from tests.net.raw_peer import RawPeer, RawSenior, founders, handshake, run, run
 
 from antiphon.core.errors import PeerError
 from antiphon.core.frames import FRAME_BYTES_MAX
+from antiphon.core.varint import Octets
 from antiphon.net.process.joining import make_node
 from antiphon.net.session.identity import founding_digest
 from antiphon.net.transport.framing import (
     BUFFER_BYTES,
     GUEST_BYTES_MAX,
     HANDSHAKE_BYTES_MAX,
+    LENT_BUFFERS_MAX,
+    LENT_BYTES_MIN,
     FrameBuffer,
     join_with_length,
     with_length,
 )
 
 
-def _receive(buffer: FrameBuffer, data: bytes, piece_bytes: int) -> list[bytes]:
+def _receive(buffer: FrameBuffer, data: bytes, piece_bytes: int) -> list[Octets]:
     """Feed ``data`` as a transport does: as much as fits, and no more than a piece at a time."""
-    frames: list[bytes] = []
+    frames: list[Octets] = []
     at = 0
     while at < len(data):
         room = buffer.room()
@@ -59,6 +62,43 @@ def test_frames_around_the_size_of_the_buffer_come_out_whole(extra: int, piece_b
     buffer = _trusted()
     assert _receive(buffer, b"".join(map(with_length, sent)), piece_bytes) == sent
     assert len(buffer.room()) == BUFFER_BYTES
+
+
+@pytest.mark.parametrize("piece_bytes", [65_521, BUFFER_BYTES])
+def test_large_runs_are_lent_and_stay_as_they_are(piece_bytes: int) -> None:
+    """Whoever keeps one keeps its bytes, whatever comes behind; what nobody keeps is used again."""
+    random = Random(piece_bytes)
+    buffer = _trusted()
+    kept: list[tuple[Octets, bytes]] = []
+    made: dict[int, bytearray] = {}
+    for _ in range(400):
+        size = random.choice([10, LENT_BYTES_MIN - 1, LENT_BYTES_MIN, 200_000])
+        sent = b"\x01\x02" + random.randbytes(size - 2)
+        (frame,) = _receive(buffer, with_length(sent), piece_bytes)
+        assert type(frame) is (bytes if size < LENT_BYTES_MIN else memoryview)
+        made[id(buffer._buffer)] = buffer._buffer
+        kept = [*kept[-20:], (frame, sent)]
+        assert all(frame == sent for frame, sent in kept)
+    assert len(made) < 10
+    assert all(len(buffer) == BUFFER_BYTES for buffer in made.values())
+
+
+def test_frames_are_copied_when_many_buffers_are_lent() -> None:
+    """And lent again when they have been given back; only frames of runs are."""
+    buffer = _trusted()
+    sent = b"\x01\x02" + bytes(LENT_BYTES_MIN)
+    other = b"\x01\x05" + bytes(LENT_BYTES_MIN)
+    assert [type(frame) for frame in _receive(buffer, with_length(other), 1 << 20)] == [bytes]
+    frames = _receive(buffer, with_length(sent) * 400, 1 << 20)
+    assert len(buffer._lent) == LENT_BUFFERS_MAX
+    assert [type(frame).__name__ for frame in (frames[0], frames[-1])] == ["memoryview", "bytes"]
+    assert all(frame == sent for frame in frames)
+    frames.clear()
+    _receive(buffer, with_length(b"heartbeat") * LENT_BUFFERS_MAX, len(b"heartbeat") + 4)
+    assert not buffer._lent
+    assert [type(frame).__name__ for frame in _receive(buffer, with_length(sent), 1 << 20)] == [
+        "memoryview"
+    ]
 
 
 def test_length_above_the_limit_is_refused_before_anything_is_allocated() -> None:

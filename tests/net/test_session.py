@@ -30,7 +30,7 @@ class Wire:
             at += count
             for frame in buffer.received(count):
                 receiver.take(len(frame))
-                taken.append(frame)
+                taken.append(bytes(frame))
         self.data = b""
 
 

@@ -1,16 +1,19 @@
 """Reading: everything delivered is read once, in order, however readers come and go."""
 
 import asyncio
+import pickle
 from random import Random
 
 import pytest
 from tests.net.harness import DEADLINE_S, LoopFactory, choir, play, read, read_payloads, until
 from tests.net.raw_peer import CAROL, founders, infiltrated, run, runs
 
-from antiphon import Batch, Group, Message, Order, UsageError
+from antiphon import Batch, Group, Message, Order, UsageError, View
 from antiphon.core.frames import decode_frame
+from antiphon.core.ids import GroupNumber, Rank, ViewNumber
 from antiphon.core.records import PAYLOAD_BYTES_MAX
-from antiphon.core.runs import Stamp
+from antiphon.core.runs import Run, Stamp
+from antiphon.net.stream.stream import Stream
 from antiphon.stack.send_queue import RUN_BYTES_MAX, RUN_MESSAGES_MAX
 
 pytestmark = pytest.mark.net
@@ -46,6 +49,50 @@ def test_reader_that_breaks_off_and_resumes_misses_nothing(loop_factory: LoopFac
             assert {message.sender for message in got} == {"alice"}
 
     play(loop_factory, scene())
+
+
+def test_reader_in_the_middle_of_a_run_does_not_go_on_when_it_is_held(
+    loop_factory: LoopFactory,
+) -> None:
+    """What comes before the view whose state it gets is not read any more."""
+
+    async def scene() -> None:
+        stream = Stream()
+        stream.append_event(View(1, ("alice",)))
+        words = _words(100)
+        stream.append(Run(GroupNumber(0), ViewNumber(1), Rank(0), 1, Order.CAUSAL, (), words))
+        events = stream.events()
+        assert await anext(events) == View(1, ("alice",))
+        for number, word in enumerate(words[:50], 1):
+            assert await anext(events) == Message("alice", number, word)
+        stream.hold(2)
+        stream.append_event(View(2, ("alice",)))
+        stream.release()
+        assert await anext(events) == View(2, ("alice",))
+
+    play(loop_factory, scene())
+
+
+def test_message_is_like_a_tuple_of_its_fields() -> None:
+    """Taken apart, compared, sorted, hashed, matched and pickled; it cannot be changed."""
+    message = Message("alice", 1, b"x")
+    sender, number, payload = message
+    assert (sender, number, payload) == message == ("alice", 1, b"x")
+    assert message != ("alice", 1, b"y") != Message("alice", 2, b"x")
+    assert message[0] == "alice"
+    assert message[1:] == (1, b"x")
+    assert message[-1] == message.payload
+    assert len(message) == 3
+    assert hash(message) == hash(("alice", 1, b"x"))
+    later = [Message("alice", 2, b""), Message("bob", 1, b""), message]
+    assert [one.number for one in sorted(later)] == [1, 2, 1]
+    assert repr(message) == "Message(sender='alice', number=1, payload=b'x')"
+    assert pickle.loads(pickle.dumps(message)) == message
+    match message:
+        case Message(who, _, what):
+            assert (who, what) == ("alice", b"x")
+    with pytest.raises(AttributeError):
+        message.number = 2  # type: ignore[misc]
 
 
 def _payloads_of(batch: object, first: int) -> list[bytes]:

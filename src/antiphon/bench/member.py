@@ -8,6 +8,7 @@ import asyncio
 import sys
 import time
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 import msgspec
 
@@ -123,10 +124,13 @@ async def _run_antiphon(spec: Spec, name: str) -> None:
         await _begin(counter)
         reader = asyncio.ensure_future(_read(spec, group, counter))
         if name in spec.sender_names:
+            is_plain = order is Order.CAUSAL and not uniform
             await _send(
                 spec,
-                lambda payload: group.multicast(payload, order, uniform=uniform),
-                lambda payloads: group.multicast_many(payloads, order, uniform=uniform),
+                group.cbcast
+                if is_plain
+                else partial(group.multicast, order=order, uniform=uniform),
+                partial(group.multicast_many, order=order, uniform=uniform),
             )
         await _finish(counter, name)
     await reader

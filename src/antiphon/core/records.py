@@ -23,7 +23,7 @@ from antiphon.core.errors import PeerError
 from antiphon.core.ids import GroupNumber, Rank, ViewNumber
 from antiphon.core.payloads import PackedPayloads
 from antiphon.core.runs import PORT_MAX, Order, Run, SetsOrder, Stamp
-from antiphon.core.varint import append_varints, read_varint, read_varints
+from antiphon.core.varint import Octets, append_varints, read_varint, read_varints
 
 PAYLOAD_BYTES_MAX = 16 * 1024 * 1024
 """The largest message. Larger things are files: send a reference."""
@@ -63,7 +63,7 @@ def append_record_head(
     """Append all of a record but its payloads, behind the numbers that come ``before``."""
     flags, lengths, table = _measure(run.payloads)
     flags |= run.order
-    numbers = [len(run.payloads)]
+    numbers = [run.count]
     if run.port or run.uniform or run.sets_order is not None:
         flags |= _append_extras(numbers, run)
     if run.stamp:
@@ -115,7 +115,7 @@ def _append_extras(numbers: list[int], run: Run) -> int:
     return flags
 
 
-def decode_runs(data: bytes, offset: int, make: type[Run] = Run) -> tuple[list[Run], int]:
+def decode_runs(data: Octets, offset: int, make: type[Run] = Run) -> tuple[list[Run], int]:
     """Return the records that begin at ``offset``, and the offset behind them."""
     record_count, offset = read_varint(data, offset)
     if record_count == 1:
@@ -129,13 +129,13 @@ def decode_runs(data: bytes, offset: int, make: type[Run] = Run) -> tuple[list[R
     previous: Run | None = None
     for _ in range(record_count):
         previous, offset = _decode_record(data, offset, previous, allowed, make)
-        allowed -= len(previous.payloads)
+        allowed -= previous.count
         runs.append(previous)
     return runs, offset
 
 
 def _decode_record(
-    data: bytes, offset: int, previous: Run | None, allowed: int, make: type[Run]
+    data: Octets, offset: int, previous: Run | None, allowed: int, make: type[Run]
 ) -> tuple[Run, int]:
     if previous is None:  # all in one go: nearly every frame of a small message has one record
         (flags, group, view, sender, first, count), offset = read_varints(data, offset, 6)
@@ -171,7 +171,7 @@ def _decode_record(
     return run, offset
 
 
-def _decode_extras(data: bytes, offset: int, flags: int) -> tuple[int, SetsOrder | None, int]:
+def _decode_extras(data: Octets, offset: int, flags: int) -> tuple[int, SetsOrder | None, int]:
     """Return the port, the sets-order list, and the offset behind them."""
     port = 0
     sets_order: SetsOrder | None = None
@@ -185,7 +185,7 @@ def _decode_extras(data: bytes, offset: int, flags: int) -> tuple[int, SetsOrder
     return port, sets_order, offset
 
 
-def _decode_order(data: bytes, offset: int) -> tuple[SetsOrder, int]:
+def _decode_order(data: Octets, offset: int) -> tuple[SetsOrder, int]:
     (number, successor, turn_count), offset = read_varints(data, offset, 3)
     if (
         turn_count > (len(data) - offset) // 2
@@ -202,7 +202,7 @@ def _decode_order(data: bytes, offset: int) -> tuple[SetsOrder, int]:
     return SetsOrder(number, turns, successor - 1), offset
 
 
-def _decode_stamp(data: bytes, offset: int, sender: int) -> tuple[Stamp, int]:
+def _decode_stamp(data: Octets, offset: int, sender: int) -> tuple[Stamp, int]:
     entry_count, offset = read_varint(data, offset)
     if not 0 < entry_count <= MEMBERS_MAX or entry_count > (len(data) - offset) // 2:
         message = f"a stamp announces {entry_count} entries"
@@ -217,7 +217,7 @@ def _decode_stamp(data: bytes, offset: int, sender: int) -> tuple[Stamp, int]:
     return stamp, offset
 
 
-def _decode_pairs(data: bytes, offset: int, count: int) -> tuple[tuple[tuple[int, int], ...], int]:
+def _decode_pairs(data: Octets, offset: int, count: int) -> tuple[tuple[tuple[int, int], ...], int]:
     numbers, offset = read_varints(data, offset, 2 * count)
     if count == 1:  # an answer depends on its question
         return ((numbers[0], numbers[1]),), offset
@@ -226,7 +226,7 @@ def _decode_pairs(data: bytes, offset: int, count: int) -> tuple[tuple[tuple[int
 
 
 def _decode_payloads(
-    data: bytes, offset: int, flags: int, count: int
+    data: Octets, offset: int, flags: int, count: int
 ) -> tuple[Sequence[bytes], int, int]:
     """Return the payloads, their size in all, and the offset behind them."""
     if flags & _EQUAL_LENGTHS:
@@ -237,7 +237,7 @@ def _decode_payloads(
             message = f"a record announces {count} messages of {length} bytes, which are not there"
             raise PeerError(message)
         if count == 1:
-            return [data[offset:end]], size, end
+            return [bytes(data[offset:end])], size, end
         packed = PackedPayloads(data, offset, count, length)
         return packed if count > _FEW else packed.unpack(), size, end
     width = (flags >> _WIDTH_SHIFT) & 0x03
@@ -257,5 +257,5 @@ def _decode_payloads(
     if end > len(data) or max(lengths) > PAYLOAD_BYTES_MAX:
         message = f"a record announces {size} payload bytes, which are not there"
         raise PeerError(message)
-    packed = PackedPayloads(data, offset, count, 0, layout, table)
+    packed = PackedPayloads(bytes(data), offset, count, 0, layout, table)  # no copy of bytes
     return packed if count > _FEW else packed.unpack(), size, end

@@ -67,8 +67,8 @@ class Run:
     """
 
     __slots__ = (
-        "byte_count", "first", "group", "is_gated", "order", "payloads", "port", "sender",
-        "sets_order", "stamp", "uniform", "view",
+        "byte_count", "count", "first", "group", "is_gated", "last", "order", "payloads", "port",
+        "sender", "sets_order", "stamp", "uniform", "view",
     )  # fmt: skip
 
     def __init__(  # noqa: PLR0917 - a record of the wire has the fields it has
@@ -96,22 +96,15 @@ class Run:
         self.order = order
         self.stamp = stamp
         self.payloads = payloads
+        self.count = count = len(payloads)
+        self.last = first + count - 1
+        # Its last number; asked for more often than runs are made.
         self.byte_count = sum(map(len, payloads)) if byte_count is None else byte_count
         self.uniform = uniform
         self.port = port
         self.sets_order = sets_order
         self.is_gated = uniform or order is _TOTAL
         # Whether it may have to wait although its past has been delivered.
-
-    @property
-    def count(self) -> int:
-        """How many messages the run has."""
-        return len(self.payloads)
-
-    @property
-    def last(self) -> int:
-        """Number of the run's last message."""
-        return self.first + len(self.payloads) - 1
 
     def after(self, number: int) -> "Run":
         """Return the part of the run that follows message ``number``, with the same stamp."""

@@ -8,6 +8,9 @@ from collections.abc import Iterable
 
 from antiphon.core.errors import PeerError
 
+Octets = bytes | memoryview
+"""Bytes that were received: a frame of their own, or a view of the buffer that they are in."""
+
 VALUE_MAX = (1 << 64) - 1
 _BYTES_MAX = 10
 _CUT_OFF = "a frame ends inside a number"
@@ -34,7 +37,7 @@ def append_varints(out: bytearray, values: Iterable[int]) -> None:
             append_varint(out, value)
 
 
-def read_varint(data: bytes, offset: int) -> tuple[int, int]:
+def read_varint(data: Octets, offset: int) -> tuple[int, int]:
     """Return the value at ``offset`` and the offset behind it."""
     try:
         byte = data[offset]
@@ -57,7 +60,7 @@ def read_varint(data: bytes, offset: int) -> tuple[int, int]:
     raise PeerError(message)
 
 
-def read_varints(data: bytes, offset: int, count: int) -> tuple[list[int], int]:
+def read_varints(data: Octets, offset: int, count: int) -> tuple[list[int], int]:
     """Return ``count`` values from ``offset`` on, and the offset behind them."""
     values: list[int] = []
     try:

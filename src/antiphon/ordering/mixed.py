@@ -206,7 +206,7 @@ class MixedDomain(VectorDomain):
         for rank, count in run.stamp:
             if rank >= group.size or delivered[rank] < count:
                 return False
-        group.received[sender] = delivered[sender] = first + len(run.payloads) - 1
+        group.received[sender] = delivered[sender] = run.last
         group.changed[sender] = None
         return True
 

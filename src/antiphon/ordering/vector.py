@@ -220,8 +220,7 @@ class VectorDomain:
                 group.received[sender] = run.last
                 self._queue.hold(run, lack)
                 return []
-        last = run.first + len(run.payloads) - 1
-        group.received[sender] = delivered[sender] = last
+        group.received[sender] = delivered[sender] = run.last
         group.changed[sender] = None
         ready = [run]
         if (run.group, sender) in self._queue.waiting_for:
@@ -253,7 +252,7 @@ class VectorDomain:
             # A copy of the run may have been ready too, and have been delivered just now.
             fresh = _after(run, group.delivered[run.sender])
             if fresh is not None:
-                group.delivered[fresh.sender] = fresh.first + len(fresh.payloads) - 1
+                group.delivered[fresh.sender] = fresh.last
                 group.changed[fresh.sender] = None
                 ready.append(fresh)
                 self._wake(fresh)

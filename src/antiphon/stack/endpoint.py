@@ -456,7 +456,10 @@ class Endpoint:
     def _deliver(self, delivery: DeliverRuns) -> None:
         """Let the tools see what is for them, in its place among all else."""
         runs, done = delivery.runs, self._agenda.done
-        if all(run.port in _APPLICATION for run in runs):
+        for run in runs:  # nearly always one, and for the application
+            if run.port not in _APPLICATION:
+                break
+        else:
             done.append(delivery)
             return
         part: list[Run] = []

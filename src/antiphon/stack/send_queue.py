@@ -216,4 +216,4 @@ def _joined(one: Item | None, other: Item) -> WaitingRun:
 
 def weight(run: Run) -> int:
     """Return about how many bytes a run takes in memory."""
-    return run.byte_count + MESSAGE_BYTES * len(run.payloads)
+    return run.byte_count + MESSAGE_BYTES * run.count

@@ -10,12 +10,10 @@ up; it never drops anything.
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from itertools import count, repeat
-from operator import length_hint
+from itertools import count, islice, repeat
 from typing import cast
 
 from antiphon.core.errors import AntiphonError, UsageError
-from antiphon.core.payloads import PackedPayloads
 from antiphon.core.runs import Run
 from antiphon.net.stream.events import (
     Batch,
@@ -38,6 +36,11 @@ _TURNS_PER_YIELD = 64
 
 _TURN_S = 0.01
 """How long a reader goes on, with what its application does in between, before it gets one."""
+
+_CHUNK_MAX = 32
+"""Messages read before a reader looks at the clock; less while its application takes its time."""
+
+_CHUNK_S = _TURN_S / _CHUNK_MAX
 
 _Entry = Run | View | Letter | Request | Beginning
 _Other = View | Letter | Request | Unsent
@@ -63,6 +66,8 @@ class Stream:
         self._waiter: asyncio.Future[None] | None = None
         self._turns = 0
         self._turn_ends = 0.0
+        self._looked_s = 0.0  # when a reader of messages last looked at the clock
+        self._chunk_size = 1
         self._ended = False
         self._error: AntiphonError | None = None
         self._on_room: list[Callable[[], None]] = []
@@ -125,7 +130,8 @@ class Stream:
 
     def hold(self, number: int) -> None:
         """Let nothing be read until :meth:`release`, and never what is before view ``number``."""
-        self._is_held, self._head = True, None
+        self._is_held = True
+        self._drop_head()
         kept: list[Letter | Beginning] = []
         while self._unread:
             entry = self._unread[0]
@@ -198,22 +204,30 @@ class Stream:
             head, self._head = self._head, None
             if head is not None:
                 rest = list(head)
-                yield Batch(rest[0].sender, rest[0].number, [item.payload for item in rest])
+                if rest:
+                    yield Batch(rest[0].sender, rest[0].number, [item.payload for item in rest])
                 continue
             entry = self._take()
             if isinstance(entry, Run):
-                payloads = cast("list[bytes]", _opened(entry).payloads)
+                payloads = entry.payloads
+                if not isinstance(payloads, list):  # cut out of their frame only now (_messages_of)
+                    payloads = list(payloads)
                 yield Batch(self._names[entry.sender], entry.first, payloads)
             elif not await self._is_answered(entry, is_read=True):
                 yield entry
 
     def events(self) -> AsyncIterator[Event]:
         """Read message by message, and everything else."""
-        return self._read(with_others=True)
+        return self._reader(with_others=True)
 
     def messages(self) -> AsyncIterator[Message]:
         """Read message by message, and pass over everything else."""
-        return cast("AsyncIterator[Message]", self._read(with_others=False))
+        return cast("AsyncIterator[Message]", self._reader(with_others=False))
+
+    def _reader(self, *, with_others: bool) -> AsyncIterator[Event]:
+        self._looked_s = self._clock_s()
+        self._turn_ends = self._looked_s + _TURN_S
+        return _MessageReader(self._read_on, with_others=with_others)
 
     async def _is_answered(self, entry: _Other, *, is_read: bool) -> bool:
         """Whether the reader need not see an entry: a request that has been answered, say."""
@@ -226,24 +240,35 @@ class Stream:
             entry.refuse("nobody answers calls here")
         return not is_read or (isinstance(entry, Unsent) and not entry.payloads)
 
-    async def _read(self, *, with_others: bool) -> AsyncIterator[Event]:
-        clock_s = self._clock_s
-        self._turn_ends = clock_s() + _TURN_S
-        while await self._wait():
-            head = self._head
-            if head is None:
+    async def _read_on(self, *, with_others: bool) -> tuple[Event, Iterator[Message]]:
+        """Wait for the next event; return it, and some of the messages that follow it at once."""
+        if self._is_turn_over():
+            await self._give_turn()
+        while self._head is not None or await self._wait():
+            if self._head is None:
                 entry = self._take()
                 if not isinstance(entry, Run):
                     if not await self._is_answered(entry, is_read=with_others):
-                        yield entry
+                        return entry, _NOTHING
                     continue
-                head = self._head = _messages_of(_opened(entry), self._names[entry.sender])
-            for message in head:
-                yield message
-                if clock_s() > self._turn_ends:
-                    await self._give_turn()
-                if self._head is not head:
-                    break  # another reader took the rest, or it is not to be read any more
+                self._head = _messages_of(entry, self._names[entry.sender])
+            for message in self._head:
+                return message, islice(self._head, self._chunk_size - 1)
+            self._head = None
+        raise StopAsyncIteration
+
+    def _is_turn_over(self) -> bool:
+        """Look at the clock; the less often, the faster the application is."""
+        looked_s, self._looked_s = self._looked_s, self._clock_s()
+        is_slow = self._looked_s - looked_s > _CHUNK_S
+        self._chunk_size = 1 if is_slow else min(2 * self._chunk_size, _CHUNK_MAX)
+        return self._looked_s > self._turn_ends
+
+    def _drop_head(self) -> None:
+        """Let nobody read the rest of a run, nor who has begun to."""
+        if self._head is not None:
+            deque(self._head, maxlen=0)
+            self._head = None
 
     def _take(self) -> Run | _Other:
         entry = self._unread.popleft()
@@ -284,8 +309,6 @@ class Stream:
     def _has_unread(self) -> bool:
         if self._is_held and not self._ended:
             return False
-        if self._head is not None and not length_hint(self._head):
-            self._head = None
         return self._head is not None or bool(self._unread)
 
     async def _sleep(self) -> None:
@@ -301,26 +324,39 @@ class Stream:
             self._turn_ends = self._clock_s() + _TURN_S
 
 
-def _opened(run: Run) -> Run:
-    """Return a run with its messages cut out of their frame.
+class _MessageReader(AsyncIterator[Event]):
+    """Reads a stream message by message: what a generator would do, for less."""
 
-    Only now that they are read: then those read before have been dropped, most likely, and their
-    memory is used again while it is in the processor's cache. The run itself, of which a copy is
-    kept until it is stable, stays packed.
-    """
-    packed = run.payloads
-    if not isinstance(packed, PackedPayloads):
-        return run
-    return Run(
-        run.group, run.view, run.sender, run.first, run.order, run.stamp,
-        packed.unpack(), run.byte_count,
-    )  # fmt: skip
+    __slots__ = ("_chunk", "_read_on", "_with_others")
+
+    def __init__(
+        self,
+        read_on: Callable[..., Awaitable[tuple[Event, Iterator[Message]]]],
+        *,
+        with_others: bool,
+    ) -> None:
+        self._read_on = read_on
+        self._with_others = with_others
+        self._chunk = _NOTHING
+
+    async def __anext__(self) -> Event:
+        for message in self._chunk:
+            return message
+        event, self._chunk = await self._read_on(with_others=self._with_others)
+        return event
+
+
+_NOTHING: Iterator[Message] = iter(())
 
 
 def _messages_of(run: Run, sender: str) -> Iterator[Message]:
-    """Return the messages of a run, made all at once: no step of Python for each."""
-    fields = zip(repeat(sender), count(run.first), run.payloads)
-    return iter(list(map(tuple.__new__, repeat(Message), fields)))  # as a named tuple does itself
+    """Return the messages of a run, each made when it is read, without a step of Python.
+
+    They are cut out of their frame only now: then those read before have been dropped, most likely,
+    and their memory is used again while it is in the processor's cache. The run itself, of which a
+    copy is kept until it is stable, stays packed.
+    """
+    return map(Message, repeat(sender), count(run.first), run.payloads)
 
 
 def _event_weight(event: View | Letter | Request | Beginning) -> int:

@@ -3,9 +3,10 @@
 Law: a link carries frames in order, and tells its owner everything that happens to it (handshake,
 frame, end of a read, full, room, lost). Nothing a peer sends can do more than end its own link.
 
-Writes are what the driver hands over once per turn of the event loop. When the peer reads slowly,
-the transport's buffer fills to ``WRITE_BYTES_MAX`` and the link is not ``is_writable`` until it has
-drained: then senders wait.
+The first bytes written in a turn of the event loop leave at once; what follows in the same turn
+leaves together when it ends, or when it is enough for a good write: a write costs the system more
+than encoding a short run costs here. When the peer reads slowly, the transport's buffer fills to
+``WRITE_BYTES_MAX`` and the link is not ``is_writable`` until it has drained: then senders wait.
 """
 
 import asyncio
@@ -22,6 +23,9 @@ WRITE_BYTES_MAX = 2 * 1024 * 1024
 """Bytes waiting for a slow peer before senders wait."""
 
 _WRITE_BYTES_LOW = WRITE_BYTES_MAX // 4
+
+_GATHERED_BYTES = 64 * 1024
+"""A good write: no more is held back until the turn ends."""
 
 
 Peer = TypeVar("Peer")
@@ -62,6 +66,9 @@ class Link(asyncio.BufferedProtocol, Generic[Peer]):
         """Whom it tells; whoever accepts a handshake may take over."""
         self._slow = slow
         self._frames = FrameBuffer()
+        self._has_written = False  # in this turn
+        self._gathered: list[bytes] = []
+        self._gathered_bytes = 0
         self._transport: asyncio.Transport | None = None
         self._why: str | None = None
         self._has_greeted = False
@@ -98,7 +105,8 @@ class Link(asyncio.BufferedProtocol, Generic[Peer]):
     def buffer_updated(self, nbytes: int) -> None:
         """Pass on what is complete; end the link at the first fault."""
         try:
-            for data in self._frames.received(nbytes):
+            for received in self._frames.received(nbytes):
+                data = cast("bytes", received)  # only runs are views, and decoded as such
                 if self.peer is not None:
                     self.owner.on_frame(self.peer, decode_frame(data), len(data))
                 else:
@@ -179,8 +187,24 @@ class Link(asyncio.BufferedProtocol, Generic[Peer]):
             return
         if self._slow is not None:
             self._slow.write(stream_bytes)
+        elif self._has_written:
+            self._gathered.append(stream_bytes)
+            self._gathered_bytes += len(stream_bytes)
+            if self._gathered_bytes >= _GATHERED_BYTES:
+                self._write_gathered()
         else:
             self._transport.write(stream_bytes)
+            self._has_written = True
+            asyncio.get_running_loop().call_soon(self._end_turn)
+
+    def _end_turn(self) -> None:
+        self._has_written = False
+        self._write_gathered()
+
+    def _write_gathered(self) -> None:
+        gathered, self._gathered, self._gathered_bytes = self._gathered, [], 0
+        if gathered and self._transport is not None and not self._transport.is_closing():
+            self._transport.write(b"".join(gathered))
 
     def write_frame(self, frame: bytes) -> None:
         """Send one frame."""
@@ -192,7 +216,7 @@ class Link(asyncio.BufferedProtocol, Generic[Peer]):
         if self._transport is None:
             return
         if self.peer is None:
-            self._flush_slow()
+            self._flush()
             self._transport.close()
         else:
             self._transport.abort()
@@ -212,10 +236,11 @@ class Link(asyncio.BufferedProtocol, Generic[Peer]):
         self._why = self._why or "closed by this process"
         if self._transport is None or self._transport.is_closing():
             return
-        self._flush_slow()
+        self._flush()
         with suppress(OSError):  # reset by the peer, and nobody has told us yet
             self._transport.write_eof()
 
-    def _flush_slow(self) -> None:
+    def _flush(self) -> None:
+        self._write_gathered()
         if self._slow is not None:
             self._slow.flush()
