@@ -3,7 +3,7 @@
     frame   = version kind domain process body
     body    = handshake                     kind HELLO: who is there (``handshake``)
             | count record*                kind RUNS: of the process that sends the frame
-            |                              kind BYE: I am out of the group, and nothing more comes
+            |                              kind BYE: I end, and nothing more comes
             | count record*                kind RELAY: runs of other processes, passed on
             | message                      kind CONTROL: about membership (``control``)
             | count                        kind ACK: so many frames have arrived

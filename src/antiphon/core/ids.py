@@ -15,7 +15,7 @@ GroupName = NewType("GroupName", str)
 """What people call a group."""
 
 GroupNumber = NewType("GroupNumber", int)
-"""What the wire calls a group: a small number, agreed on within the domain."""
+"""What the machine of one process calls a group of its: a small number of its own."""
 
 ViewNumber = NewType("ViewNumber", int)
 """Views of a group are numbered from 1; 0 means "no view yet"."""

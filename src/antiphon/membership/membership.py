@@ -127,6 +127,11 @@ class Membership:
         return self._agreement.latest
 
     @property
+    def is_idle(self) -> bool:
+        """Whether nobody wants to change anything, is suspected, waited for or to be told."""
+        return self.coordination.is_idle and not self.takeover.is_telling
+
+    @property
     def accepted(self) -> View | None:
         """The proposal that this process accepted last, if any."""
         return self._agreement.accepted

@@ -134,9 +134,8 @@ class Endpoint:
         """Whether the process is out of the group, or was stopped."""
         self.is_resting = False
         """Whether nothing has happened since there was nothing to do."""
-        self._vote_tick_us = 0
-        if commit is not None:
-            self._vote_tick_us = max(commit.vote_us_max // TICKS_PER_VOTE, VOTE_TICK_US_MIN)
+        vote_us = commit.vote_us_max if commit is not None else 0
+        self._vote_tick_us = max(vote_us // TICKS_PER_VOTE, VOTE_TICK_US_MIN)
         self._views: dict[int, View] = {}
         self._known: dict[ProcessId, None] = {}
 
@@ -176,9 +175,7 @@ class Endpoint:
         member = self.member
         is_sending = self.queue.waiting or self.flow.are_senders_waiting
         has_news = member.announcer.has_news() or self.flow.is_due
-        membership = member.membership
-        is_quiet = member.is_open and membership.coordination.is_idle
-        is_quiet = is_quiet and not membership.takeover.is_telling
+        is_quiet = member.is_open and member.membership.is_idle
         return self.is_over or (is_quiet and not is_sending and not has_news)
 
     def cares_for(self, peer: ProcessId) -> bool:

@@ -27,6 +27,11 @@ from antiphon.stack.inputs import (
     RunsReceived,
 )
 
+EARLY_BYTES_MAX = 64 * 1024 * 1024
+"""Kept of founders that begin earlier: more than flow control lets them send without an answer."""
+
+_EARLY_FRAME_BYTES = 100
+
 
 class ReceptionOwner(Protocol):
     """What a reception needs of the driver of its group."""
@@ -66,6 +71,8 @@ class Reception:
         self._now_us = process.environment.now_us
         self._fault: str | None = None
         self._counted: dict[ProcessId, int] = {}
+        self._early: list[tuple[Peer, GroupFrame]] = []
+        self._early_bytes = 0
 
     # How others are answered.
 
@@ -115,7 +122,10 @@ class Reception:
         self._application.flush()  # what was multicast before this arrival does not depend on it
         owner = self._owner
         endpoint = owner.endpoint
-        if endpoint is None or owner.is_over:
+        if owner.is_over:
+            return
+        if endpoint is None:
+            self._keep(peer, frame)
             return
         member = peer.ids.get(frame.process) or peer.member(frame.process)
         if isinstance(frame, Runs):
@@ -129,6 +139,27 @@ class Reception:
         if self._fault is not None:
             fault, self._fault = self._fault, None
             raise PeerError(fault)
+
+    def _keep(self, peer: Peer, frame: GroupFrame) -> None:
+        """Keep what a founder says that has begun already, until this process begins too."""
+        self._early_bytes += _EARLY_FRAME_BYTES
+        if isinstance(frame, Runs | Relay):
+            self._early_bytes += sum(run.byte_count for run in frame.runs)
+        if self._early_bytes > EARLY_BYTES_MAX:
+            message = "a founder says more than is kept before the group begins"
+            raise PeerError(message)
+        self._early.append((peer, frame))
+
+    def take_early(self) -> None:
+        """The group has begun here too: take what was kept."""
+        early, self._early, self._early_bytes = self._early, [], 0
+        for peer, frame in early:
+            try:
+                self.take(peer, frame)
+            except PeerError as error:
+                if peer.link is not None:
+                    peer.link.is_at_fault = True
+                    peer.link.drop(str(error))
 
     def _take_runs(
         self, endpoint: Endpoint, peer: ProcessId, runs: list[Run], *, is_relayed: bool

@@ -80,7 +80,7 @@ class FoundingByList:
         if self._is_running_without_us:
             await self._node.end_incarnation("the group is running: joins it as a new incarnation")
             return False
-        if absent := self._say_absent():
+        if not self._has_begun and (absent := self._say_absent()):
             _log.warning("%s founds group %s without them: %s", self._me, view.group, absent)
         driver.begin(view)
         return True

@@ -91,7 +91,7 @@ class Process:
 
     @property
     def groups(self) -> tuple[str, ...]:
-        """The names of the groups that it is in."""
+        """The names of the groups that it has entered and not left; of some it may be out."""
         self._forget_ended()
         return tuple(name for name, node in self._nodes.items() if node.local_group.is_running)
 
