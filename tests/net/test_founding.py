@@ -13,6 +13,7 @@ from tests.net.harness import (
     free_addresses,
     make_choir,
     play,
+    read_payloads,
     start_all,
     stop_all,
     until,
@@ -20,7 +21,10 @@ from tests.net.harness import (
 )
 
 from antiphon import UsageError, join
+from antiphon.membership.bootstrap import RollCall
+from antiphon.net.driver.driver import Driver
 from antiphon.net.process import founding
+from antiphon.net.process.founding_by_list import FoundingByList
 from antiphon.net.process.joining import make_node
 from antiphon.net.process.node import Node
 
@@ -254,3 +258,29 @@ def test_ways_in_that_make_no_sense_are_refused_at_once(what: str) -> None:
     options, advice = WAYS[what]
     with pytest.raises(UsageError, match=advice):
         join("choir", me="a", **options)
+
+
+def test_what_a_faster_founder_says_is_not_lost(
+    loop_factory: LoopFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who begins last has got messages of who has begun before it: it delivers them in order."""
+    settled = FoundingByList._is_settled
+
+    def is_settled(self: FoundingByList, driver: Driver, roll_call: RollCall) -> bool:
+        is_done = settled(self, driver, roll_call)
+        return is_done and (driver.process.name != "carol" or len(driver.reception._early) > 1)
+
+    monkeypatch.setattr(FoundingByList, "_is_settled", is_settled)
+
+    async def scene() -> None:
+        nodes = make_choir(free_addresses())
+        alice, bob, carol = nodes.values()
+        starting = asyncio.ensure_future(carol.start())
+        await start_all([alice, bob])
+        for number in range(3):
+            await alice.group.cbcast(b"%d" % number)
+        await starting
+        assert await read_payloads(carol.group, 3) == [b"0", b"1", b"2"]
+        await stop_all(list(nodes.values()))
+
+    play(loop_factory, scene())
