@@ -341,8 +341,8 @@ class Process:
         endpoint = self._endpoints[group]
         self._forget(group, endpoint)
         self._add(group, end)
-        if not end.why or end.is_refused or not endpoint.has_been_member or self.is_over:
-            return
+        if not end.why or end.is_refused or end.next_life or self.is_over:
+            return  # it has left, or was not taken in
         self.is_over = True
         for number, other in list(self._endpoints.items()):
             if number != group and not other.is_over:
