@@ -63,6 +63,8 @@ class Stream:
         # What is left of the run being read message by message. Kept here and not in the reader,
         # because a reader that breaks off is not told that it has ended.
         self._head: Iterator[Message] | None = None
+        self._peeked: Message | None = None  # of the head, before the rest of it
+        self._message_reader: _MessageReader | None = None
         self._waiter: asyncio.Future[None] | None = None
         self._turns = 0
         self._turn_ends = 0.0
@@ -100,6 +102,13 @@ class Stream:
     @property
     def is_read(self) -> bool:
         """Whether everything has been handed to a reader."""
+        if self._head is not None and self._peeked is None:
+            # Whether a run has been read to its end shows only when more is asked of it.
+            self._peeked = next(self._head, None)
+            if self._message_reader is not None:
+                self._message_reader.chunk = _NOTHING  # what was peeked comes before it
+            if self._peeked is None:
+                self._head = None
         return not self._is_held and not self._has_unread()
 
     def append(self, run: Run) -> None:
@@ -203,7 +212,7 @@ class Stream:
         while await self._wait():
             head, self._head = self._head, None
             if head is not None:
-                rest = list(head)
+                rest = [*self._take_peeked(), *head]
                 if rest:
                     yield Batch(rest[0].sender, rest[0].number, [item.payload for item in rest])
                 continue
@@ -227,7 +236,12 @@ class Stream:
     def _reader(self, *, with_others: bool) -> AsyncIterator[Event]:
         self._looked_s = self._clock_s()
         self._turn_ends = self._looked_s + _TURN_S
-        return _MessageReader(self._read_on, with_others=with_others)
+        self._message_reader = _MessageReader(self._read_on, with_others=with_others)
+        return self._message_reader
+
+    def _take_peeked(self) -> list[Message]:
+        peeked, self._peeked = self._peeked, None
+        return [peeked] if peeked is not None else []
 
     async def _is_answered(self, entry: _Other, *, is_read: bool) -> bool:
         """Whether the reader need not see an entry: a request that has been answered, say."""
@@ -252,7 +266,7 @@ class Stream:
                         return entry, _NOTHING
                     continue
                 self._head = _messages_of(entry, self._names[entry.sender])
-            for message in self._head:
+            for message in self._take_peeked() if self._peeked is not None else self._head:
                 return message, islice(self._head, self._chunk_size - 1)
             self._head = None
         raise StopAsyncIteration
@@ -268,7 +282,7 @@ class Stream:
         """Let nobody read the rest of a run, nor who has begun to."""
         if self._head is not None:
             deque(self._head, maxlen=0)
-            self._head = None
+            self._head = self._peeked = None
 
     def _take(self) -> Run | _Other:
         entry = self._unread.popleft()
@@ -327,7 +341,7 @@ class Stream:
 class _MessageReader(AsyncIterator[Event]):
     """Reads a stream message by message: what a generator would do, for less."""
 
-    __slots__ = ("_chunk", "_read_on", "_with_others")
+    __slots__ = ("_read_on", "_with_others", "chunk")
 
     def __init__(
         self,
@@ -337,12 +351,12 @@ class _MessageReader(AsyncIterator[Event]):
     ) -> None:
         self._read_on = read_on
         self._with_others = with_others
-        self._chunk = _NOTHING
+        self.chunk = _NOTHING
 
     async def __anext__(self) -> Event:
-        for message in self._chunk:
+        for message in self.chunk:
             return message
-        event, self._chunk = await self._read_on(with_others=self._with_others)
+        event, self.chunk = await self._read_on(with_others=self._with_others)
         return event
 
 
