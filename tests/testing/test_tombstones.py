@@ -145,5 +145,5 @@ def test_less_is_not_enough(mistake: str, monkeypatch: pytest.MonkeyPatch) -> No
         monkeypatch.setattr(Group, "stability", lambda group, **_: _received(group, right))
     else:
         monkeypatch.setattr(Group, "is_caught_up", property(_is_always_caught_up))
-    outcomes = (run(seed)[0] for seed in range(20))
+    outcomes = (run(seed)[0] for seed in range(120))
     assert any(one != entries[0] for entries in outcomes for one in entries)
