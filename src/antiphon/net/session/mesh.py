@@ -2,8 +2,9 @@
 
 Law: each pair of processes has one session and one connection, whatever groups they share. Of two
 that need each other the one with the later id dials; who asks to be taken in dials whom it asks.
-When the connection is lost the same one dials again (``dialler``). Nothing is lost meanwhile
-(``session``), and the views do not change for it. Processes go by ``ProcessId.bare`` here.
+If both do, the one with the later id wins. When the connection is lost the same one dials again
+(``dialler``). Nothing is lost meanwhile (``session``), and the views do not change for it.
+Processes go by ``ProcessId.bare`` here.
 
 Who is in no view of any group any more keeps its connection until it has what it was sent, or for a
 short while. If it had everything, its session sleeps: the two go on with it when they need each
@@ -42,8 +43,6 @@ _log = logging.getLogger("antiphon")
 class MeshOwner(DiallerOwner, Protocol):
     """What a mesh needs of the incarnation that it serves."""
 
-    start: int
-
     def hello(
         self,
         other: ProcessId,
@@ -54,9 +53,6 @@ class MeshOwner(DiallerOwner, Protocol):
         group: str | None = None,
     ) -> Hello:
         """Return what to say to ``other``: about ``group``, or one for which it is needed."""
-
-    def is_member(self, process: ProcessId) -> bool:
-        """Whether a process is in a view, or about to be in one, of a group of this one."""
 
     def has_accepted(self, process: ProcessId) -> bool:
         """Whether this process has accepted a process for the next view of a group."""
@@ -106,7 +102,8 @@ class Mesh:
         """Have a session with one process."""
         peer = self.peers.get(process)
         if peer is None:
-            peer = self._asleep.pop(process, None) or Peer(process, is_dialled=is_dialled)
+            peer = self._asleep.pop(process, None) or Peer(process)
+            peer.is_dialled = is_dialled
             self.peers[process] = peer
             peer.task = asyncio.ensure_future(self._dialler.tend(peer))
         if peer.is_guest and peer.link is not None:
@@ -122,11 +119,10 @@ class Mesh:
         peer.is_guest = True
         return peer
 
-    def find(self, process: ProcessId) -> Peer | None:
-        """Return the peer that dials, if it is one; one whose session sleeps comes as a guest."""
-        if process in self._asleep:
-            return self.add_guest(process)
-        return self.peers.get(process)
+    def find(self, process: ProcessId, start: int) -> Peer | None:
+        """Return what is known of a process; if its session sleeps, only of this very start."""
+        peer, asleep = self.peers.get(process), self._asleep.get(process)
+        return asleep if asleep is not None and asleep.start == start else peer
 
     def is_admitted(self, peer: Peer) -> bool:
         """Whether what a peer says counts."""
@@ -156,6 +152,7 @@ class Mesh:
         """Keep the session of a process that lives and has everything."""
         if peer.start:
             peer.leaves_at, peer.task, peer.is_said_full = None, None, False
+            peer.is_untried = True
             peer.detach()
             self._asleep[peer.process] = peer
             while len(self._asleep) > ASLEEP_MAX:
@@ -189,12 +186,13 @@ class Mesh:
         elif handshake.to == owner.start:
             self.credentials.believe(peer, link, handshake)
             self.take_up(peer, link, handshake)
-        elif peer.start and not handshake.proof and not owner.is_member(peer.process):
-            peer.forget_start()  # who was asked to take this process in knows nothing of it
+        elif link.nonce and not handshake.proof and not owner.is_member(peer.process):
+            peer.begin_again()  # who was asked to take this process in knows nothing of it
 
     def take_up(self, peer: Peer, link: PeerLink, handshake: Handshake) -> None:
         """Go on with a session, or begin it, over a link whose handshake has been accepted."""
         peer.start, peer.heard_us = handshake.start, self._owner.environment.now_us()
+        peer.is_untried = False
         if peer.is_guest:
             peer.leaves_at = None
             self.lobby.receive(peer, link)

@@ -25,10 +25,10 @@ class Peer:
 
     __slots__ = ("_link", "changed", "checked_at", "has_left", "heard_us", "ids",
                  "is_condemned",
-                 "is_dialled", "is_guest", "is_said_full", "is_stalled", "leaves_at", "offered",
-                 "process", "secret", "session", "start", "task", "why")  # fmt: skip
+                 "is_dialled", "is_guest", "is_said_full", "is_stalled", "is_untried", "leaves_at",
+                 "offered", "process", "secret", "session", "start", "task", "why")  # fmt: skip
 
-    def __init__(self, process: ProcessId, *, is_dialled: bool) -> None:
+    def __init__(self, process: ProcessId, *, is_dialled: bool = False) -> None:
         """Nothing has been heard of it yet."""
         self.process = process
         """The process itself, whatever groups number it (``ProcessId.bare``)."""
@@ -54,6 +54,8 @@ class Peer:
         """Why it is condemned, or what is wrong with who is in its place."""
         self.is_said_full = False
         """Whether the machine has been told that it takes no more for now."""
+        self.is_untried = False
+        """Whether the session has slept, and not been gone on with since."""
         self.is_guest = False
         """Whether it has been in no view yet, as far as this process knows."""
         self.leaves_at: float | None = None
@@ -125,7 +127,10 @@ class Peer:
         self._link = None
         self.changed.set()
 
-    def forget_start(self) -> None:
-        """Begin again with whoever comes next under this id: nothing had been said yet."""
-        self.start, self.secret = 0, b""
-        self.session = Session()
+    def begin_again(self) -> None:
+        """Begin another session: the other side knows nothing of this one.
+
+        What has come to be sent since it slept goes over the next one.
+        """
+        self.session = self.session.anew() if self.is_untried else Session()
+        self.start, self.secret, self.is_untried = 0, b"", False

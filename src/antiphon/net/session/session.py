@@ -83,6 +83,13 @@ class Session:
         pieces = [frames if isinstance(frames, bytes) else frames() for frames, _, _ in self._kept]
         return [_after(pieces[0], received - self._base), *pieces[1:]]
 
+    def anew(self) -> "Session":
+        """Return a session that begins with what is kept: for who knows nothing of this one."""
+        session = Session()
+        for frames, byte_count, frame_count in self._kept:
+            session.keep(frames, byte_count, frame_count)
+        return session
+
     # Receiving.
 
     def take(self, byte_count: int) -> None:
