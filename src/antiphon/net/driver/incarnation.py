@@ -294,6 +294,10 @@ class Incarnation:
         if driver is not None and not driver.is_over:
             driver.give(ProbeAnswered(member, said))
 
+    def is_member(self, process: ProcessId) -> bool:
+        """Whether a process is in a view, or about to be in one, of a group of this one."""
+        return process in self._expected
+
     def has_accepted(self, process: ProcessId) -> bool:
         """Whether this process has accepted a process for the next view of a group."""
         return any(driver.has_accepted(process) for driver in self._drivers.values())

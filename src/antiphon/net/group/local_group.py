@@ -112,6 +112,7 @@ class LocalGroup:
         """What has ended this process's part in the group, if anything has."""
         self.view: View | None = None
         """The current view."""
+        self._members: tuple[str, ...] = ()
         self._driver: Driver | None = None
         self.stream = stream = Stream(clock_s=config.environment.clock_s)
         """Where deliveries and views go."""
@@ -311,6 +312,7 @@ class LocalGroup:
     def on_view(self, view: AgreedView) -> None:
         """A view has begun: say so."""
         self.view = as_event(view)
+        self._members = self.view.members
         self.sending.begin_incarnation()
         self.stream.append_event(self.view)
         endpoint = self.endpoint
@@ -346,8 +348,8 @@ class LocalGroup:
         member, latest = self.driver.member, self.driver.latest
         if self.view is None or member is None or member.view is None or latest is None:
             return
-        if reachable is None:
-            self.view = View(self.view.number, tuple(map(str, member.view.members)))
+        if reachable is None:  # what the machine knows by now may be a later view
+            self.view = View(self.view.number, self._members)
         else:
             self.view = as_blocked(latest, self.view.number, reachable)
             said = say_blocked(self.view)

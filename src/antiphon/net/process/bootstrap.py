@@ -12,6 +12,8 @@ import asyncio
 import logging
 from contextlib import suppress
 
+from msgspec.structs import replace
+
 from antiphon.core.control import Elsewhere, Out, Standing
 from antiphon.core.errors import (
     AntiphonError,
@@ -30,7 +32,7 @@ from antiphon.net.process.founding_by_list import FoundingByList
 from antiphon.net.process.owner import BootstrapOwner
 from antiphon.net.session.identity import Identity
 from antiphon.net.session.peer import PeerLink
-from antiphon.net.session.probe import HungUpError, probe
+from antiphon.net.session.probe import HungUpError, Said, is_address, probe
 from antiphon.stack.inputs import ProbeAnswered
 
 ASK_S = 5.0
@@ -243,10 +245,13 @@ class Bootstrap:
             why = f"{place} is no member of group {self._config.group}: {error}"
             search.refuse(place, why, self._now_us(), self._draw_fraction())
         else:
-            handshake, said = answer.handshake, answer.said
+            handshake, said = answer.handshake, self._with_fit_places(answer.said)
             if isinstance(said, Elsewhere):
                 who = f"{handshake.process.name} at {place}"
                 search.pass_on(place, who, list(said.places), self._now_us(), self._draw_fraction())
+            elif not self._is_fit(claimed := handshake.process.address):
+                why = f"{place} says that it is at {claimed!r}, where this process does not dial"
+                search.refuse(place, why, self._now_us(), self._draw_fraction())
             elif answer.domain != asker.domain:
                 why = f"{place}: {asker.difference(handshake)}"
                 search.refuse(place, why, self._now_us(), self._draw_fraction())
@@ -258,6 +263,15 @@ class Bootstrap:
                     # Taken in and excluded again before it heard of either: once more, then.
                     driver.give(ProbeAnswered(handshake.process, said))
         self._node.notifier.notify()
+
+    def _is_fit(self, place: str) -> bool:
+        return is_address(place, insecure=self._config.insecure)
+
+    def _with_fit_places(self, said: Said | None) -> Said | None:
+        """Return an answer without places that are none, or that this process may not dial."""
+        if not isinstance(said, Elsewhere | Standing):
+            return said
+        return replace(said, places=tuple(filter(self._is_fit, said.places)))
 
     def _question(self) -> tuple[bytes, Identity]:
         """Return the question, and what it rests on: the incarnation that asks to join, if any."""

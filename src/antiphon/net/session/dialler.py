@@ -44,8 +44,12 @@ class DiallerOwner(Protocol):
     """What a dialler needs of the incarnation that it serves."""
 
     process: ProcessId
+    start: int
     environment: Environment
     delay_s_max: float
+
+    def is_member(self, process: ProcessId) -> bool:
+        """Whether a process is in a view, or about to be in one, of a group of this one."""
 
     def on_dead(self, peer: Peer, why: str) -> None:
         """A peer is certainly dead, or lies."""
@@ -102,6 +106,9 @@ class Dialler:
                 await peer.changed.wait()
 
     async def _reach(self, peer: Peer) -> None:
+        owner = self._owner
+        if peer.process < owner.process and owner.is_member(peer.process):
+            peer.is_dialled = True  # whoever began: the other side may have forgotten that it did
         if peer.is_dialled:
             await self._dial(peer)
         if peer.link is None and not peer.is_condemned:

@@ -222,6 +222,7 @@ class Listener:
             peer.begin_again()
             peer.secret = handshake.secret
         peer.session.acknowledge(handshake.received)
+        peer.is_dialled = False
         self._answer(link, host, handshake, to=handshake.start, received=peer.session.received)
         self._links.pop(link)
         host.mesh.take_up(peer, link, handshake)
@@ -235,7 +236,7 @@ class Listener:
             return f"{name} says that it is at {who.address!r}, beyond this machine"
         if not handshake.to and not handshake.secret:
             return f"{name} offers no secret"
-        peer = host.mesh.find(who)
+        peer = host.mesh.find(who, handshake.start)
         if peer is None:
             return self._problem_of_stranger(host, handshake)
         return self._problem_of_peer(host, handshake, peer)
@@ -248,8 +249,11 @@ class Listener:
         if handshake.to and not host.mesh.credentials.is_resumed(peer, handshake):
             return f"{name} does not show that the session is its own"
         if peer.start in {0, handshake.start}:
-            is_odd = handshake.to and not peer.start
-            return f"{name} goes on with what this process does not know of" if is_odd else None
+            if handshake.to and not peer.start:
+                return f"{name} goes on with what this process does not know of"
+            # Two that ask each other to be taken in, in two groups, both dial: one has to yield.
+            is_rival = peer.is_dialled and peer.process < host.process
+            return f"this process dials {name} itself" if is_rival else None
         host.mesh.check(peer)
         return f"another start of {name} is known"
 
@@ -276,8 +280,9 @@ class Listener:
     def _answer_asker(
         self, link: PeerLink, host: Host, part: Part | None, handshake: Handshake
     ) -> None:
-        peer = host.mesh.peers.get(handshake.process.bare())
-        is_its = peer is not None and peer.start == handshake.start
+        who = handshake.process.bare()
+        peer, known = host.mesh.peers.get(who), host.mesh.find(who, handshake.start)
+        is_its = known is not None and known.start == handshake.start
         is_its = is_its or (part is not None and part.has_counted(handshake))
         is_other_start = peer is not None and peer.start not in {0, handshake.start}
         self._answer(link, host, handshake, to=handshake.start if is_its else 0)

@@ -2,8 +2,9 @@
 
 Law: each pair of processes has one session and one connection, whatever groups they share. Of two
 that need each other the one with the later id dials; who asks to be taken in dials whom it asks.
-When the connection is lost the same one dials again (``dialler``). Nothing is lost meanwhile
-(``session``), and the views do not change for it. Processes go by ``ProcessId.bare`` here.
+If both do, the one with the later id wins. When the connection is lost the same one dials again
+(``dialler``). Nothing is lost meanwhile (``session``), and the views do not change for it.
+Processes go by ``ProcessId.bare`` here.
 
 Who is in no view of any group any more keeps its connection until it has what it was sent, or for a
 short while. If it had everything, its session sleeps: the two go on with it when they need each
@@ -41,8 +42,6 @@ _log = logging.getLogger("antiphon")
 
 class MeshOwner(DiallerOwner, Protocol):
     """What a mesh needs of the incarnation that it serves."""
-
-    start: int
 
     def hello(
         self,
@@ -103,7 +102,8 @@ class Mesh:
         """Have a session with one process."""
         peer = self.peers.get(process)
         if peer is None:
-            peer = self._asleep.pop(process, None) or Peer(process, is_dialled=is_dialled)
+            peer = self._asleep.pop(process, None) or Peer(process)
+            peer.is_dialled = is_dialled
             self.peers[process] = peer
             peer.task = asyncio.ensure_future(self._dialler.tend(peer))
         if peer.is_guest and peer.link is not None:
@@ -119,11 +119,10 @@ class Mesh:
         peer.is_guest = True
         return peer
 
-    def find(self, process: ProcessId) -> Peer | None:
-        """Return the peer that dials, if it is one; one whose session sleeps comes as a guest."""
-        if process in self._asleep:
-            return self.add_guest(process)
-        return self.peers.get(process)
+    def find(self, process: ProcessId, start: int) -> Peer | None:
+        """Return what is known of a process; if its session sleeps, only of this very start."""
+        peer, asleep = self.peers.get(process), self._asleep.get(process)
+        return asleep if asleep is not None and asleep.start == start else peer
 
     def is_admitted(self, peer: Peer) -> bool:
         """Whether what a peer says counts."""
@@ -186,7 +185,7 @@ class Mesh:
         elif handshake.to == owner.start:
             self.credentials.believe(peer, link, handshake)
             self.take_up(peer, link, handshake)
-        elif peer.start and not handshake.proof:
+        elif link.nonce and not handshake.proof:
             peer.begin_again()  # it knows nothing of the session
 
     def take_up(self, peer: Peer, link: PeerLink, handshake: Handshake) -> None:

@@ -25,10 +25,10 @@ class Peer:
 
     __slots__ = ("_link", "changed", "checked_at", "has_left", "heard_us", "ids",
                  "is_condemned",
-                 "is_dialled", "is_guest", "is_said_full", "is_stalled", "leaves_at", "offered",
-                 "process", "secret", "session", "start", "task", "why")  # fmt: skip
+                 "is_dialled", "is_guest", "is_said_full", "is_stalled", "leaves_at",
+                 "offered", "process", "secret", "session", "start", "task", "why")  # fmt: skip
 
-    def __init__(self, process: ProcessId, *, is_dialled: bool) -> None:
+    def __init__(self, process: ProcessId, *, is_dialled: bool = False) -> None:
         """Nothing has been heard of it yet."""
         self.process = process
         """The process itself, whatever groups number it (``ProcessId.bare``)."""

@@ -96,6 +96,6 @@ async def _frame(reader: asyncio.StreamReader, byte_count_max: int) -> bytes:
 def is_address(text: str, *, insecure: bool) -> bool:
     """Tell whether a process may be dialled at ``text``, which somebody else has said."""
     try:
-        return insecure or parse_address(text).is_loopback
+        return parse_address(text).is_loopback or insecure
     except UsageError:
         return False

@@ -1,0 +1,107 @@
+"""One session per pair of processes, whoever began it and however often it has slept."""
+
+from collections.abc import Sequence
+
+import pytest
+
+import antiphon
+from antiphon.net.group.group import Group
+from antiphon.net.stream.events import Event, Message, View
+from antiphon.testing import Cluster
+from antiphon.testing.cluster import Process
+
+TIMING = antiphon.Timing(heartbeat_us=50_000, timeout_us=600_000)
+SEEDS = range(1, 5)
+
+
+class House:
+    """Processes of a cluster that are in several groups."""
+
+    def __init__(self, cluster: Cluster, *names: str) -> None:
+        """Let them listen; they know each other's addresses."""
+        self._cluster = cluster
+        self.heard: dict[tuple[str, str], list[Event]] = {}
+        """What was read, by process and group."""
+        self._here = {name: cluster.process(name) for name in names}
+        self._processes = {name: here.run(self._open(here)) for name, here in self._here.items()}
+
+    async def _open(self, here: Process) -> antiphon.Process:
+        seeds = [other.address for other in self._here.values() if other is not here]
+        process = antiphon.Process(here.name, at=here.address, seeds=seeds, timing=TIMING)
+        return await process.__aenter__()
+
+    def join(self, *wanted: tuple[str, str], seeds: Sequence[str] | None = None) -> list[Group]:
+        """Have processes join groups, all at once; return the handles."""
+        tasks = []
+        for name, group in wanted:
+            handle = self._processes[name].join(group, seeds=seeds)
+            tasks.append(self._here[name].start(handle.__aenter__()))
+        handles = [self._cluster.wait_for(task) for task in tasks]
+        for (name, group), handle in zip(wanted, handles, strict=True):
+            self.heard[name, group] = self._here[name].collect(handle)
+        return handles
+
+    def found(self, name: str, group: str) -> Group:
+        """Have a process found a group alone."""
+        (handle,) = self.join((name, group), seeds=[])
+        return handle
+
+    def say(self, name: str, handle: Group, payload: bytes) -> None:
+        """Have a process multicast, and let it arrive everywhere."""
+        self._here[name].run(handle.cbcast(payload))
+        self._cluster.advance(1)
+
+    def payloads(self, name: str, group: str) -> list[bytes]:
+        """Return what a process has read of a group."""
+        return [one.payload for one in self.heard[name, group] if isinstance(one, Message)]
+
+    def check_nobody_failed(self) -> None:
+        """Nobody was taken for dead, and nobody blocked."""
+        for events in self.heard.values():
+            views = [event for event in events if isinstance(event, View)]
+            assert all(view.primary and not view.failed for view in views)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_two_that_ask_each_other_at_once_have_one_session(seed: int) -> None:
+    """Both dial, and both draw a secret; cut again and again, the session goes on."""
+    with Cluster(seed) as cluster:
+        house = House(cluster, "ann", "bob")
+        of_ann = house.found("ann", "attic")
+        of_bob = house.found("bob", "cellar")
+        house.join(("ann", "cellar"), ("bob", "attic"))
+        for number in range(5):
+            cluster.cut("ann", "bob")
+            house.say("ann", of_ann, b"up %d" % number)
+            house.say("bob", of_bob, b"down %d" % number)
+        cluster.advance(5)
+        house.check_nobody_failed()
+        for name in ("ann", "bob"):
+            assert house.payloads(name, "attic") == [b"up %d" % number for number in range(5)]
+            assert house.payloads(name, "cellar") == [b"down %d" % number for number in range(5)]
+        cluster.raise_failures()
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("pause_s", [0.2, 3])
+@pytest.mark.parametrize("leaver", ["ann", "bob"])
+def test_who_shared_a_group_once_can_share_another(seed: int, pause_s: float, leaver: str) -> None:
+    """The session sleeps, at one side or both; one side may have forgotten it."""
+    with Cluster(seed) as cluster:
+        house = House(cluster, "ann", "bob", "cat")
+        house.found("cat", "hall")
+        house.found("ann", "attic")
+        house.found("bob", "cellar")
+        for round_number in range(3):
+            shared = dict(
+                zip(("ann", "bob"), house.join(("ann", "hall"), ("bob", "hall")), strict=True)
+            )
+            house.say("ann", shared["ann"], b"%d" % round_number)
+            assert house.payloads("bob", "hall") == [b"%d" % round_number]
+            for name in (leaver, *shared.keys() - {leaver}):
+                cluster[name].leave(shared[name])
+                cluster.advance(pause_s)
+        house.join(("ann", "cellar"), ("bob", "attic"))
+        cluster.advance(5)
+        house.check_nobody_failed()
+        cluster.raise_failures()
