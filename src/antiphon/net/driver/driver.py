@@ -194,6 +194,7 @@ class Driver:
         )  # fmt: skip
         self.endpoint = machine.endpoint(self.number)
         self.incarnation.do_all(self.number, effects)
+        self.reception.take_early()
 
     def seek(self, contact: ProcessId) -> Peer:
         """As a joiner: have a session with a member, which is to take this process in."""

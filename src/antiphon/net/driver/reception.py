@@ -2,6 +2,9 @@
 
 Law: whatever arrives is given to the machine, after what the application has multicast before: that
 does not depend on it. A run takes the short way (``Endpoint.receive``) where it can.
+
+Of the founders of a group some begin before others, and may be connected already: what they say
+waits here until this process has begun too.
 """
 
 from typing import Protocol
@@ -26,6 +29,9 @@ from antiphon.stack.inputs import (
     LetterReceived,
     RunsReceived,
 )
+
+EARLY_MAX = 65_536
+"""Frames that wait until this process has begun, at most: founders begin soon after each other."""
 
 
 class ReceptionOwner(Protocol):
@@ -66,6 +72,7 @@ class Reception:
         self._now_us = process.environment.now_us
         self._fault: str | None = None
         self._counted: dict[ProcessId, int] = {}
+        self._early: list[tuple[Peer, GroupFrame]] = []
 
     # How others are answered.
 
@@ -115,7 +122,10 @@ class Reception:
         self._application.flush()  # what was multicast before this arrival does not depend on it
         owner = self._owner
         endpoint = owner.endpoint
-        if endpoint is None or owner.is_over:
+        if owner.is_over:
+            return
+        if endpoint is None:
+            self._keep(peer, frame)
             return
         member = peer.ids.get(frame.process) or peer.member(frame.process)
         if isinstance(frame, Runs):
@@ -129,6 +139,22 @@ class Reception:
         if self._fault is not None:
             fault, self._fault = self._fault, None
             raise PeerError(fault)
+
+    def _keep(self, peer: Peer, frame: GroupFrame) -> None:
+        if len(self._early) >= EARLY_MAX:
+            message = "it says too much in a group that has not begun here"
+            raise PeerError(message)
+        self._early.append((peer, frame))
+
+    def take_early(self) -> None:
+        """The group has begun here: take what founders said who began before."""
+        early, self._early = self._early, []
+        for peer, frame in early:
+            if self._process.mesh.peers.get(peer.process) is peer and not peer.is_condemned:
+                try:
+                    self.take(peer, frame)
+                except PeerError as error:
+                    self._process.on_dead(peer, str(error))
 
     def _take_runs(
         self, endpoint: Endpoint, peer: ProcessId, runs: list[Run], *, is_relayed: bool
