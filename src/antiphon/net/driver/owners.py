@@ -79,6 +79,7 @@ class GroupDriver(Protocol):
     identity: Identity
     ending: LeaveGroup
     is_over: bool
+    is_abandoned: bool
     contacts: set[ProcessId]
     turned_away: str | None
     flush: Callable[[], None]

@@ -16,6 +16,8 @@ import logging
 from collections import Counter
 from typing import Protocol
 
+from msgspec.structs import replace
+
 from antiphon.core.control import AnyMessage, Elsewhere, FoundingAnswer, Out, Situation, Standing
 from antiphon.core.errors import PeerError, UsageError
 from antiphon.core.frames import Frame, Hello, encode_control, encode_hello
@@ -210,7 +212,11 @@ class Listener:
             link.drop(str(error))
 
     def _refuse(self, link: PeerLink, host: Host, handshake: Handshake, problem: str) -> None:
-        self._answer(link, host, handshake)
+        peer = host.mesh.peers.get(handshake.process.bare())
+        if peer is None:  # without a proof: there is no session, and who dials may begin another
+            self._answer(link, host, replace(handshake, proof=b""))
+        elif not peer.is_dialling:
+            self._answer(link, host, handshake)
         link.drop(problem)
 
     def _let_in(self, link: PeerLink, host: Host, handshake: Handshake) -> None:
@@ -246,6 +252,8 @@ class Listener:
             return f"{name} and this process have nothing to go on with"
         if handshake.to and not host.mesh.credentials.is_resumed(peer, handshake):
             return f"{name} does not show that the session is its own"
+        if peer.is_dialling and peer.process < host.process:
+            return f"{name} is being dialled by this process"
         if peer.start in {0, handshake.start}:
             # Who does not know this process yet has sent nothing; who does is known here too.
             is_odd = bool(peer.session.received) if not handshake.to else not peer.start
