@@ -52,6 +52,7 @@ LONG = (
     "sim/test_world.py",
     "test_readme.py",
     "testing/test_driver_worlds.py",
+    "testing/test_groups_worlds.py",
     "toolkit/test_commit_worlds.py",
 )
 """What `make quick` leaves out: whole worlds by the hundred, and commands in other processes."""

@@ -221,3 +221,30 @@ def test_driver_world_that_fails_is_told_and_kept(tmp_path: Path) -> None:
     assert "antiphon verify" in trace
     (folder,) = (tmp_path / "runs").iterdir()
     assert list((folder / "events").rglob("*.ndjson"))
+
+
+CROSSED = """
+import sys
+from antiphon.cli import main
+from antiphon.net.driver.reception import Reception
+
+Reception._keep = lambda *_: None
+sys.argv[0] = "antiphon"
+main()
+"""
+"""The command line with a third: what founders say early is lost."""
+
+
+def test_driver_world_of_several_groups_is_kept_by_group(tmp_path: Path) -> None:
+    """The one command that is printed replays it; each group has a run folder of its own."""
+    done = buggy(tmp_path, "explore", "--drivers", "--seeds", "32", "--json", bug=CROSSED)
+    (finding,) = json.loads(done.stdout)["findings"]
+    assert finding["replay"] == "antiphon explore --drivers --seeds 32 --flush view-atomic"
+    again = buggy(tmp_path, *shlex.split(finding["replay"])[1:], bug=CROSSED)
+    assert finding["text"][:20] in again.stdout
+    kept = Path(tmp_path / finding["kept"])
+    assert "groups hall" in (kept / "scenario.txt").read_text()
+    (verified,) = [line for line in again.stdout.splitlines() if line.endswith("/hall")]
+    assert "antiphon verify" in verified
+    assert list((kept / "hall" / "events").rglob("*.ndjson"))
+    assert antiphon(*shlex.split(finding["replay"])[1:], folder=tmp_path).returncode == 0

@@ -14,8 +14,9 @@ from antiphon.net.session.mesh import Mesh
 from antiphon.net.session.peer import PeerLink
 from antiphon.net.session.session import Session
 from antiphon.stack.settings import FLUSHES
+from antiphon.testing.driver_exploration import examine_driver
 from antiphon.testing.driver_scenario import random_driver_scenario
-from antiphon.testing.driver_world import DriverWorld, examine_driver
+from antiphon.testing.driver_world import DriverWorld
 
 SEEDS = range(40)
 
@@ -50,7 +51,7 @@ def test_same_seed_gives_the_same_trace_byte_by_byte(flush: str) -> None:
 DIGEST = """
 import hashlib, logging, msgspec
 from antiphon.testing.driver_scenario import random_driver_scenario
-from antiphon.testing.driver_world import examine_driver
+from antiphon.testing.driver_exploration import examine_driver
 logging.getLogger("antiphon").setLevel(logging.CRITICAL)
 digest = hashlib.sha256()
 for seed in range(6):

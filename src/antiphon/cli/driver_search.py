@@ -6,14 +6,20 @@ import shlex
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
+import msgspec
 import typer
 
 from antiphon.cli.interrupt import deaf_children, kill_workers
 from antiphon.cli.screen import output, progress_bar
 from antiphon.cli.verify import verify_command
-from antiphon.testing.driver_scenario import random_driver_scenario
-from antiphon.testing.driver_world import DriverFinding, examine_driver
+from antiphon.testing.driver_exploration import (
+    DriverFinding,
+    by_group,
+    examine_driver,
+    scenario_of,
+)
 from antiphon.trace.run_folder import RunFolder
+from antiphon.trace.schema import Event
 
 _CHUNK = 10
 
@@ -68,7 +74,7 @@ def _search(seeds: range, flush: str, jobs: int, failures: int) -> list[DriverFi
 def _examine(seeds: range, flush: str) -> list[DriverFinding]:
     # The driver logs what befalls it, which is what these worlds are for.
     logging.getLogger("antiphon").setLevel(logging.CRITICAL)
-    found = [examine_driver(random_driver_scenario(seed, flush))[0] for seed in seeds]
+    found = [examine_driver(scenario_of(seed, flush))[0] for seed in seeds]
     return [finding for finding in found if finding is not None]
 
 
@@ -76,23 +82,31 @@ def _report(finding: DriverFinding, keep: Path, *, is_quiet: bool) -> dict[str, 
     """Keep a failing world with its trace; tell how to see it again."""
     again = f"antiphon explore --drivers --seeds {finding.seed} --flush {finding.flush}"
     path = keep / f"driver-{finding.flush}-{finding.seed}"
-    folder = RunFolder.create(
-        path, what="explore", seed=finding.seed, replay=again, overwrite=True,
-        config={"flush": finding.flush, "found": finding.what},
-    )  # fmt: skip
-    scenario = random_driver_scenario(finding.seed, finding.flush)
+    for group, events in by_group(finding.events).items():
+        _keep(path / group, group, finding, events, again)
+    scenario = scenario_of(finding.seed, finding.flush)
     (path / "scenario.txt").write_text(f"{scenario}\n", encoding="utf-8")
-    for name in dict.fromkeys(event.process for event in finding.events):
-        with folder.journal(name) as journal:
-            for event in finding.events:
-                if event.process == name:
-                    journal.append(event)
     if not is_quiet:
         output.print(f"[bold red]seed {finding.seed}: {finding.what}[/]: {finding.text}")
         output.print(f"  replay: {again}", soft_wrap=True)
         output.print(f"  its scenario: {shlex.quote(str(path / 'scenario.txt'))}", soft_wrap=True)
-        output.print(f"  its trace: {verify_command(path)}", soft_wrap=True, markup=False)
+        for group in by_group(finding.events):
+            said = f"  its trace: {verify_command(path / group)}"
+            output.print(said, soft_wrap=True, markup=False)
     return {
         "seed": finding.seed, "what": finding.what, "text": finding.text,
         "replay": again, "kept": str(path),
     }  # fmt: skip
+
+
+def _keep(path: Path, group: str, finding: DriverFinding, events: list[Event], again: str) -> None:
+    """Keep the trace of a group, or of the only one, as a run folder."""
+    folder = RunFolder.create(
+        path, what="explore", seed=finding.seed, replay=again, overwrite=True,
+        config={"flush": finding.flush, "found": finding.what, "group": group},
+    )  # fmt: skip
+    for name in dict.fromkeys(event.process for event in events):
+        with folder.journal(name) as journal:
+            for event in events:
+                if event.process == name:
+                    journal.append(msgspec.structs.replace(event, run=""))

@@ -69,7 +69,8 @@ def explore(
 
     With --drivers, what runs is the network driver itself, on virtual time and a network in memory:
     connections are cut, stall, are half open or refused, processes are paused, killed and started
-    again, applications read slowly. Such worlds are judged likewise, but not shrunk.
+    again, applications read slowly. In every third world processes are in several groups. Such
+    worlds are judged likewise, but not shrunk.
 
     With --groups, processes are in several groups at once, which overlap: each group is judged by
     itself, and a process that fails is out of all of them.

@@ -186,6 +186,11 @@ class Cluster:
             self._processes[name] = Process(self, name, address, 1)
         return self._processes[name]
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of all processes, dead or alive."""
+        return tuple(self._processes)
+
     def __getitem__(self, name: str) -> Process:
         """Return a process that there is."""
         if name not in self._processes:

@@ -84,6 +84,10 @@ class Application:
         """Whether it has entered the group, and its stream has not ended."""
         self.end: AntiphonError | None = None
         """Why it is out, if it did not want to be."""
+        self.is_done = False
+        """Whether it is out for good, and has given its handle back."""
+        self.entered_s = self.done_s = 0.0
+        """When it entered, and when it was out, by the clock of the event loop."""
         self.is_reading = asyncio.Event()
         self.is_reading.set()
         self.is_leaving = asyncio.Event()
@@ -99,6 +103,7 @@ class Application:
         try:
             async with group:
                 self.is_in = True
+                self.entered_s = asyncio.get_running_loop().time()
                 reading = asyncio.ensure_future(self._read(group))
                 leaving = asyncio.ensure_future(self.is_leaving.wait())
                 await asyncio.wait([reading, leaving], return_when=asyncio.FIRST_COMPLETED)
@@ -109,7 +114,8 @@ class Application:
         except AntiphonError as error:
             self.end = error
         finally:
-            self.is_in = False
+            self.is_in, self.is_done = False, True
+            self.done_s = asyncio.get_running_loop().time()
 
     async def _read(self, group: Group) -> None:
         async for event in group:

@@ -22,6 +22,9 @@ BUSY_US = 4_000_000
 STARVED_US = 40_000_000
 """For longer than this nobody waits for a member that reads nothing."""
 
+DELAYS_US = ((50, 500), (50, 500), (200, 20_000), (1_000, 60_000))
+"""How long anything takes, one way, at least and at most: one of these."""
+
 
 @dataclass(frozen=True, slots=True)
 class Step:
@@ -69,10 +72,11 @@ class DriverScenario:
         return "\n".join([head, *map(str, self.steps)])
 
 
-class _Draft:
+class Draft:
     """A scenario being drawn."""
 
     def __init__(self, seed: int, flush: str) -> None:
+        """Draw who is there, and how long things break."""
         self.random = random = Random(f"drivers {seed} {flush}")
         founder_count = random.choice((1, 2, 3, 3, 3, 4, 4, 5))
         self.founders = NAMES[:founder_count]
@@ -85,14 +89,17 @@ class _Draft:
         self.steps: list[Step] = []
 
     def time_us(self) -> int:
+        """Draw when something happens."""
         return self.random.randrange(50_000, min(self.calm_us, BUSY_US))
 
     def add(
         self, verb: str, *who: str, value: int = 0, order: str = "", at_us: int | None = None
     ) -> None:
+        """Let something be done."""
         self.steps.append(Step(self.time_us() if at_us is None else at_us, verb, who, value, order))
 
     def pair(self) -> tuple[str, ...]:
+        """Draw two that run; nobody, if there are not as many."""
         return tuple(self.random.sample(self.running, 2)) if len(self.running) > 1 else ()
 
     def length_us(self, at_us: int) -> int:
@@ -100,7 +107,7 @@ class _Draft:
         return min(int(self.random.expovariate(1) * 700_000) + 1, self.calm_us - at_us)
 
 
-def _speak(draft: _Draft) -> None:
+def _speak(draft: Draft) -> None:
     random = draft.random
     for _ in range(random.randrange(4, 14)):
         who = random.choice(draft.running)
@@ -122,7 +129,7 @@ def _speak(draft: _Draft) -> None:
         draft.add("stop reading", who, value=draft.length_us(at_us), at_us=at_us)
 
 
-def _flood(draft: _Draft) -> None:
+def _flood(draft: Draft) -> None:
     """Multicast more than any buffer holds; perhaps to somebody who reads nothing for too long."""
     random, at_us = draft.random, draft.time_us()
     who = random.choice(draft.running)
@@ -133,7 +140,8 @@ def _flood(draft: _Draft) -> None:
         draft.add("multicast", pair[1], str(1 << 20), value=20, order="total", at_us=at_us)
 
 
-def _break_connections(draft: _Draft) -> None:
+def break_connections(draft: Draft) -> None:
+    """Draw what happens to connections and paths."""
     random = draft.random
     for _ in range(random.choice((0, 1, 2, 4, 8))):
         if not (pair := draft.pair()):
@@ -156,7 +164,8 @@ def _break_connections(draft: _Draft) -> None:
         draft.add("refuse", who, value=draft.length_us(at_us), at_us=at_us)
 
 
-def _break_processes(draft: _Draft) -> None:
+def break_processes(draft: Draft) -> None:
+    """Draw who is paused, killed, and started again."""
     random = draft.random
     for _ in range(random.choice((0, 0, 0, 1, 2))):
         at_us = draft.time_us()
@@ -172,7 +181,7 @@ def _break_processes(draft: _Draft) -> None:
             draft.add("restart", who, at_us=at_us + draft.length_us(at_us))
 
 
-def _come_and_go(draft: _Draft) -> None:
+def _come_and_go(draft: Draft) -> None:
     random = draft.random
     for who in draft.outside:
         if random.random() < 0.4:
@@ -181,19 +190,24 @@ def _come_and_go(draft: _Draft) -> None:
         draft.add("leave", random.choice(draft.running))
 
 
-def random_driver_scenario(seed: int, flush: str = "view-atomic") -> DriverScenario:
-    """Draw the scenario of a seed."""
-    draft = _Draft(seed, flush)
-    random = draft.random
+def draw_timing(random: Random) -> Timing:
+    """Draw how soon silence is suspicious."""
     heartbeat_us, timeout_us = random.choice(
         ((100_000, 1_500_000), (50_000, 400_000), (100_000, 700_000))
     )
-    for part in (_speak, _break_connections, _break_processes, _come_and_go):
+    return Timing(heartbeat_us=heartbeat_us, timeout_us=timeout_us, timeout_us_max=6_000_000)
+
+
+def random_driver_scenario(seed: int, flush: str = "view-atomic") -> DriverScenario:
+    """Draw the scenario of a seed."""
+    draft = Draft(seed, flush)
+    random = draft.random
+    timing = draw_timing(random)
+    for part in (_speak, break_connections, break_processes, _come_and_go):
         part(draft)
     return DriverScenario(
         seed, flush, draft.founders,
-        Timing(heartbeat_us=heartbeat_us, timeout_us=timeout_us, timeout_us_max=6_000_000),
-        random.choice(((50, 500), (50, 500), (200, 20_000), (1_000, 60_000))),
+        timing, random.choice(DELAYS_US),
         with_state=random.random() < 0.5, with_commit=draft.with_commit,
         rejoin=random.random() < 0.85,
         calm_us=draft.calm_us, steps=sorted(draft.steps, key=lambda step: step.at_us),

@@ -12,21 +12,17 @@ refused, and members condemn for good whom they find dead like that; promises ar
 """
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
-import msgspec
-
-from antiphon.core.errors import AntiphonError, UsageError
+from antiphon.core.errors import UsageError
 from antiphon.core.views import View
 from antiphon.net.group.committing import Committer
 from antiphon.net.group.group import Group
-from antiphon.oracle import judge
 from antiphon.testing.cluster import Cluster, Process
 from antiphon.testing.driver_application import Application, Voter
 from antiphon.testing.driver_scenario import DriverScenario, Step
+from antiphon.testing.faults import Faults
 from antiphon.trace.schema import Event
-from antiphon.trace.verdict import Property, Status
 
 REST_S = 90.0
 """How long a world may take to come to rest: longest patience, back-off and joining added up."""
@@ -45,38 +41,6 @@ _LOOKS = 40
 _GROUP = "room"
 _LATE = "zoe"
 
-_REASONS = (
-    "nothing was heard of it for too long",
-    "nobody listens where it was",
-    "somebody else listens where it was",
-    "it has taken nothing for",
-    "it has not acknowledged a letter for",
-    "it hangs up without an answer",
-    "its answer breaks off",
-)
-"""Why a correct process may be suspected; the last two are said of who was silent, too."""
-
-_HARMLESS = {"multicast", "call", "letter", "transaction", "cut", "join"}
-_AMPLE_US = 1_500_000
-
-NOT_PROMISED = {
-    "view-atomic": (),
-    "coordinator": (Property.VIEW_ATOMIC,),
-    "all-to-all": (Property.VIEW_ATOMIC,),
-}
-"""As in exploration: see there."""
-
-
-class DriverFinding(msgspec.Struct, frozen=True):
-    """What went wrong in a world."""
-
-    seed: int
-    flush: str
-    what: str
-    """The property that was violated, ``blamed``, ``stuck`` or ``raised``."""
-    text: str
-    events: list[Event]
-
 
 class DriverWorld:
     """One world."""
@@ -87,16 +51,14 @@ class DriverWorld:
         self.cluster = Cluster(scenario.seed)
         self.cluster.network.delay_us = scenario.delay_us
         self.cluster.network.cut_chance = 0.15
+        self._faults = Faults(self.cluster)
         self.applications: dict[str, Application] = {}
         self._places: dict[str, set[str]] = {}  # where each has been told of somebody
         self.verbs: dict[str, Callable[[Step], None]] = {
             "multicast": self._multicast, "call": self._call, "letter": self._letter,
             "transaction": self._transact,
-            "stop reading": self._stop_reading, "cut": self._break, "half open": self._break,
-            "half open silently": self._break, "stall": self._break, "close path": self._close,
-            "close both paths": self._close, "partition": self._partition, "refuse": self._refuse,
-            "pause": self._pause, "kill": self._kill, "kill silently": self._kill,
-            "restart": self._restart, "join": self._join, "leave": self._leave,
+            "stop reading": self._stop_reading, "restart": self._restart, "join": self._join,
+            "leave": self._leave, **self._faults.verbs,
         }  # fmt: skip
 
     # Living.
@@ -119,10 +81,6 @@ class DriverWorld:
 
     def _advance_to(self, at_us: int) -> None:
         self.cluster.advance(max(0, at_us - self.cluster.loop.now_us) / 1e6)
-
-    def _later(self, delay_us: int, work: Callable[[], None]) -> None:
-        loop = self.cluster.loop
-        loop.call_at_us(loop.now_us + delay_us, work)
 
     def _start(self, process: Process, **way_in: Any) -> None:  # noqa: ANN401 - as antiphon.join
         scenario = self.scenario
@@ -175,50 +133,7 @@ class DriverWorld:
     def _stop_reading(self, step: Step) -> None:
         if (application := self._running(step.who[0])) is not None:
             application.is_reading.clear()
-            self._later(step.value, application.is_reading.set)
-
-    # What breaks.
-
-    def _break(self, step: Step) -> None:
-        one, other = step.who
-        network = self.cluster.network
-        if step.verb == "cut":
-            self.cluster.cut(one, other)
-        elif step.verb == "stall":
-            for end in network.connections(one, other):
-                network.stall(end)
-        else:
-            self.cluster.half_open(one, other, silently=step.verb.endswith("silently"))
-
-    def _close(self, step: Step) -> None:
-        one, other = step.who
-        network = self.cluster.network
-        pairs = [(one, other), (other, one)][: 2 if "both" in step.verb else 1]
-        for source, target in pairs:
-            network.close_path(source, target)
-            self._later(step.value, partial(network.open_path, source, target))
-
-    def _partition(self, step: Step) -> None:
-        network = self.cluster.network
-        others = [name for name in self.applications if name not in step.who]
-        for one in step.who:
-            for other in others:
-                for source, target in ((one, other), (other, one)):
-                    network.close_path(source, target)
-                    self._later(step.value, partial(network.open_path, source, target))
-
-    def _refuse(self, step: Step) -> None:
-        (name,) = step.who
-        self.cluster.refuse(name)
-        self._later(step.value, partial(self.cluster.refuse, name, is_refusing=False))
-
-    def _pause(self, step: Step) -> None:
-        (name,) = step.who
-        self.cluster.pause(name)
-        self._later(step.value, partial(self.cluster.resume, name))
-
-    def _kill(self, step: Step) -> None:
-        self.cluster.kill(step.who[0], silently=step.verb == "kill silently")
+            self._faults.later(step.value, application.is_reading.set)
 
     # Who comes and goes.
 
@@ -332,6 +247,15 @@ class DriverWorld:
             if app.is_in and app.group is not None and self._is_castaway(app.name, app.group)
         ]
 
+    def trace(self, said: str) -> list[Event]:
+        """Return everything that happened; ``said`` is what was wrong in the end, if anything."""
+        is_at_rest = not said and not self.is_hopeless()
+        rest_us = self.cluster.calendar_us if is_at_rest else None
+        lost = self.castaways()
+        return self.cluster.journals.events(
+            at_rest_us=rest_us, is_restless=lambda name, _: name in lost
+        )
+
     def _unrest(self) -> str:
         """Say what is not as it must be in the end; empty if all is well."""
         inside: list[tuple[Application, Group]] = []
@@ -346,7 +270,7 @@ class DriverWorld:
                     inside.append((application, group))
         first = inside[0] if inside else None
         is_told = self.scenario.with_state
-        said = (_unlike(*first, *one, is_told=is_told) for one in inside if first is not None)
+        said = (unlike(*first, *one, is_told=is_told) for one in inside if first is not None)
         if found := next(filter(None, said), ""):
             return found
         members = set(first[1].view.members) if first is not None else set()
@@ -354,7 +278,7 @@ class DriverWorld:
         return f"members are {sorted(members)}, not {sorted(here)}" if members != here else ""
 
 
-def _unlike(
+def unlike(
     first: Application,
     first_group: Group,
     application: Application,
@@ -384,54 +308,3 @@ def is_cut_off(group: Group) -> bool:
 def latest_view(group: Group) -> View | None:
     """Return the last view agreed on, as far as a member knows."""
     return group._local.driver.latest  # noqa: SLF001 - what it knows, not what it shows
-
-
-def examine_driver(scenario: DriverScenario) -> tuple[DriverFinding | None, list[Event]]:
-    """Run a world; return what went wrong, or None, and everything that happened."""
-    world = DriverWorld(scenario)
-    cluster = world.cluster
-    wrong: tuple[str, str] | None = None
-    try:
-        said = world.run()
-        is_judged_at_rest = not said and not world.is_hopeless()
-        rest_us = cluster.calendar_us if is_judged_at_rest else None
-        events = cluster.journals.events(at_rest_us=rest_us, restless=world.castaways())
-        if failures := cluster.failures():
-            failure = failures[0]
-            wrong = "raised", f"{failure.get('message')}: {failure.get('exception')!r}"
-        else:
-            is_excused = any(step.verb == "refuse" for step in scenario.steps)
-            is_stuck = bool(said) and not is_excused
-            wrong = _broken(scenario, events) or _blamed(scenario, events)
-            wrong = wrong or (("stuck", said) if is_stuck else None)
-    except (AntiphonError, AssertionError, LookupError, ValueError, RuntimeError) as error:
-        wrong = "raised", f"at {cluster.time_s:.6f} s: {type(error).__name__}: {error}"
-        events = cluster.events()
-    finally:
-        cluster.close()
-    if wrong is None:
-        return None, events
-    return DriverFinding(scenario.seed, scenario.flush, *wrong, events), events
-
-
-def _blamed(scenario: DriverScenario, events: list[Event]) -> tuple[str, str] | None:
-    """Find a suspicion that no world gives reason for: all processes here are correct.
-
-    A connection that is cut is none either, where there is time to make another one.
-    """
-    verbs = {step.verb for step in scenario.steps}
-    is_harmless = verbs <= _HARMLESS and scenario.timing.timeout_us >= _AMPLE_US
-    for event in events:
-        if event.kind == "suspect" and (is_harmless or not event.detail.startswith(_REASONS)):
-            return "blamed", f"{event.process} suspects {event.sender}: {event.detail}"
-    return None
-
-
-def _broken(scenario: DriverScenario, events: list[Event]) -> tuple[str, str] | None:
-    verdict = judge(events, f"seed {scenario.seed}")
-    broken = {item.property: item for item in verdict.properties if item.status is Status.VIOLATED}
-    is_excused = any(which in broken for which in NOT_PROMISED[scenario.flush])
-    for which, item in broken.items():
-        if not is_excused or which not in {Property.VIEW_ATOMIC, Property.TOTAL}:
-            return which.value, item.violations[0].text
-    return None

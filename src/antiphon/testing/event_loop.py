@@ -15,7 +15,7 @@ import asyncio
 import sys
 from asyncio import events
 from collections import deque
-from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iterable
 from contextvars import Context, ContextVar, copy_context
 from heapq import heappop, heappush
 from typing import Any, TypeVar, TypeVarTuple, Unpack
@@ -248,6 +248,9 @@ class VirtualEventLoop(asyncio.AbstractEventLoop):
             owner.tasks = [task for task in owner.tasks if not task.done()]
         return task
 
+    def _tasks_of(self, owners: Iterable[Owner]) -> list["asyncio.Task[Any]"]:
+        return [*self._tasks, *(task for owner in owners for task in owner.tasks)]
+
     def _end_generator(self, generator: AsyncGenerator[Any, Any]) -> None:
         if not self._is_closed:
             self.call_soon(self.create_task, generator.aclose())
@@ -284,7 +287,7 @@ class VirtualEventLoop(asyncio.AbstractEventLoop):
 
     def collect_failures(self, *owners: Owner) -> list[dict[str, Any]]:
         """Return what was raised and nobody took: in callbacks, and in tasks that have ended."""
-        for task in [*self._tasks, *(task for owner in owners for task in owner.tasks)]:
+        for task in self._tasks_of(owners):
             # Whether nobody has looked: asyncio tells when it forgets the task, which is too late.
             is_unseen = task.done() and not task.cancelled() and task._log_traceback  # noqa: SLF001
             if is_unseen:
@@ -301,14 +304,17 @@ class VirtualEventLoop(asyncio.AbstractEventLoop):
         self._is_closed = True
         self._ready.clear()
         self._timers.clear()
-        tasks = [*self._tasks, *(task for owner in owners for task in owner.tasks)]
         previous = events._get_running_loop()  # noqa: SLF001
         events._set_running_loop(self)  # noqa: SLF001 - or what they do would ask for another loop
-        for task in tasks:
-            task._log_destroy_pending = False  # type: ignore[attr-defined]  # noqa: SLF001
-            coroutine = task.get_coro()
-            if not task.done() and coroutine is not None:
-                _end(coroutine)
+        ended: set[asyncio.Task[Any]] = set()
+        # On their way out they may begin others.
+        while tasks := [task for task in self._tasks_of(owners) if task not in ended]:
+            ended.update(tasks)
+            for task in tasks:
+                task._log_destroy_pending = False  # type: ignore[attr-defined]  # noqa: SLF001
+                coroutine = task.get_coro()
+                if not task.done() and coroutine is not None:
+                    _end(coroutine)
         events._set_running_loop(previous)  # noqa: SLF001
         self._ready.clear()
         self._timers.clear()

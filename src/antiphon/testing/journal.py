@@ -2,9 +2,10 @@
 
 Law: rows are those that a run folder would hold. A process that was killed has a row that says so;
 one that still runs has none that says that it stopped, unless the cluster is known to be at rest.
+Each group is a run of its own: where there are several, each row says of which it is.
 """
 
-from collections.abc import Collection
+from collections.abc import Callable
 from pathlib import Path
 
 from antiphon.trace.journal import Journal
@@ -14,9 +15,10 @@ from antiphon.trace.schema import QUIESCENT, Event
 class MemoryJournal:
     """The rows of one incarnation; in a file as well, if the application asks for one."""
 
-    def __init__(self, process: str, folder: Path | None) -> None:
+    def __init__(self, process: str, group: str, folder: Path | None) -> None:
         """Start empty."""
         self.process = process
+        self.group = group
         self.events: list[Event] = []
         self.is_closed = False
         self._file = Journal(folder, process) if folder is not None else None
@@ -47,9 +49,9 @@ class Journals:
         """Start with none."""
         self._of: dict[str, list[MemoryJournal]] = {}
 
-    def open(self, name: str, folder: Path | None, process: str) -> MemoryJournal:
-        """Return a journal for an incarnation ``process`` of ``name``."""
-        journal = MemoryJournal(process, folder)
+    def open(self, name: str, folder: Path | None, process: str, group: str) -> MemoryJournal:
+        """Return a journal for an incarnation ``process`` of ``name`` in a group."""
+        journal = MemoryJournal(process, group, folder)
         self._of.setdefault(name, []).append(journal)
         return journal
 
@@ -61,21 +63,30 @@ class Journals:
                 journal.close()
 
     def events(
-        self, *, at_rest_us: int | None = None, restless: Collection[str] = ()
+        self,
+        *,
+        at_rest_us: int | None = None,
+        is_restless: Callable[[str, str], bool] = lambda *_: False,
     ) -> list[Event]:
         """Return all rows; with a stop for who still runs, if the cluster was at rest then.
 
-        Nothing is said of the end of those that are ``restless``.
+        Nothing is said of the end of a process in a group in which it ``is_restless``.
         """
         rows: list[Event] = []
+        groups = {journal.group for journals in self._of.values() for journal in journals}
         for name, journals in self._of.items():
             for journal in journals:
-                rows += journal.events
-                if at_rest_us is not None and not journal.is_closed and name not in restless:
-                    rows.append(
+                of_journal = list(journal.events)
+                is_open = at_rest_us is not None and not journal.is_closed
+                if is_open and not is_restless(name, journal.group):
+                    of_journal.append(
                         Event(
-                            process=journal.process, time_us=at_rest_us, kind="stop",
+                            process=journal.process, time_us=at_rest_us or 0, kind="stop",
                             index=len(journal.events), detail=QUIESCENT,
                         )
                     )  # fmt: skip
+                if len(groups) > 1:
+                    for row in of_journal:
+                        row.run = journal.group
+                rows += of_journal
         return rows

@@ -308,7 +308,13 @@ class MemoryTransport:
         self, address: Address, factory: Callable[[], P]
     ) -> tuple[asyncio.Transport, P]:
         """Connect to who listens at ``address``."""
-        end = await self._network.dial(self._owner, self._context, address)
+        made = self._network.dial(self._owner, self._context, address)
+        try:
+            end = await made
+        except asyncio.CancelledError:
+            if made.done() and not made.cancelled() and made.exception() is None:
+                made.result().abort()  # connected just as nobody waited any more
+            raise
         protocol = factory()
         end.attach(protocol)
         return end, protocol

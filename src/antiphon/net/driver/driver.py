@@ -94,7 +94,7 @@ class Driver:
         self.ending = LeaveGroup("")
         """How it ended, if it has."""
         self.is_over = False
-        self._is_closed = False
+        self._is_closed = self.is_abandoned = False
         self.contacts: set[ProcessId] = set()
         """Processes that are needed on the way in: to found the group with, or to ask."""
         self.turned_away: str | None = None
@@ -183,10 +183,10 @@ class Driver:
     def begin(self, view: View | None) -> None:
         """Start the machine: in the first view of the group, or to join it."""
         identity, environment = self.identity, self.incarnation.environment
-        journal = environment.open_journal(self._trace, str(self.process))
+        process, group = str(self.process), identity.group
+        journal = environment.open_journal(self._trace, process, group)
         if journal is not None:
-            process = str(self.process)
-            self.recorder = Recorder(journal, process, identity.group, environment)
+            self.recorder = Recorder(journal, process, group, environment)
         machine = self.incarnation.machine
         effects = machine.open(
             self.number, self.process, view, identity.settings, self.now_us(), queue=self._queue,
@@ -228,14 +228,20 @@ class Driver:
         """Leave the group without its application, in the background, however long it takes.
 
         The process lives on, in other groups: the members of this one would wait for it for ever.
+        Who has asked in vain to be taken in waits, lest it be yet; it leaves then.
         """
+        self.is_abandoned = True
         nobody = Nobody(self, release)
         self._owner = self._application = nobody
         self.flush = nobody.flush
         self.reception.abandon(nobody)
-        if self.is_over or self.endpoint is None:
+        if self.endpoint is None:
+            nobody.on_over(LeaveGroup("never entered the group"))
+        elif self.is_over:
             nobody.on_over(self.ending)
         else:
+            self.contacts = set()
+            self.incarnation.look_at_contacts()
             self.leave()
 
     def serve_operator(self, order: str, number: int, who: str) -> Situation:

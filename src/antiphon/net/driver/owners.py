@@ -79,6 +79,7 @@ class GroupDriver(Protocol):
     identity: Identity
     ending: LeaveGroup
     is_over: bool
+    is_abandoned: bool
     contacts: set[ProcessId]
     turned_away: str | None
     flush: Callable[[], None]
@@ -160,3 +161,6 @@ class ProcessSide(Protocol):
 
     def look_at_contacts(self) -> None:
         """Have sessions with those whom groups need, or ask to be taken in by."""
+
+    def on_dead(self, peer: Peer, why: str) -> None:
+        """A peer is dead, or lies."""

@@ -2,6 +2,9 @@
 
 Law: whatever arrives is given to the machine, after what the application has multicast before: that
 does not depend on it. A run takes the short way (``Endpoint.receive``) where it can.
+
+Of the founders of a group some begin before others, and may be connected already: what they say
+waits here until this process has begun too.
 """
 
 from typing import Protocol
@@ -151,15 +154,14 @@ class Reception:
         self._early.append((peer, frame))
 
     def take_early(self) -> None:
-        """The group has begun here too: take what was kept."""
+        """The group has begun here: take what founders said who began before."""
         early, self._early, self._early_bytes = self._early, [], 0
         for peer, frame in early:
-            try:
-                self.take(peer, frame)
-            except PeerError as error:
-                if peer.link is not None:
-                    peer.link.is_at_fault = True
-                    peer.link.drop(str(error))
+            if self._process.mesh.peers.get(peer.process) is peer and not peer.is_condemned:
+                try:
+                    self.take(peer, frame)
+                except PeerError as error:
+                    self._process.on_dead(peer, str(error))
 
     def _take_runs(
         self, endpoint: Endpoint, peer: ProcessId, runs: list[Run], *, is_relayed: bool

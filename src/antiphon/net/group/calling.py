@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Protocol
 
-from antiphon.core.errors import DefiniteCallError, UsageError
+from antiphon.core.errors import DefiniteCallError, IndefiniteCallError, UsageError
 from antiphon.core.ids import ProcessId
 from antiphon.core.records import PAYLOAD_BYTES_MAX
 from antiphon.core.runs import Order
@@ -199,6 +199,13 @@ class Calling:
             ending.set_exception(type(end.error)(said, end.replies))
         else:
             ending.set_exception(end.error)
+
+    def abandon(self) -> None:
+        """The application has left the group, though the others have not let this process go."""
+        for ending in self._waiting.values():
+            if not ending.done():
+                said = f"{self._owner.name} has left the group before the call ended"
+                ending.set_exception(IndefiniteCallError(said, Replies((), {})))
 
     @staticmethod
     def _reply(

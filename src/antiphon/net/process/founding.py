@@ -98,6 +98,9 @@ class FoundingByPlaces:
         if view is None or me not in view.members:
             await node.end_incarnation("the group is running: joins it")
             return False
+        if driver.incarnation.machine.is_over:
+            await node.end_incarnation("it failed in another group: joins as a new incarnation")
+            return False
         driver.begin(view)
         return True
 

@@ -59,6 +59,8 @@ class Node:
         """Whether it is done with the group for good."""
         self._driver: Driver | None = None
         self._coming_back: asyncio.Task[None] | None = None
+        self._entering: asyncio.Task[None] | None = None
+        self._is_cut_short = False
         self.local_group = LocalGroup(config, self)
         """This process's part in its group."""
         self.group = Group(self.local_group)
@@ -101,14 +103,9 @@ class Node:
             message = f"{self.name} has been started before: call antiphon.join again"
             raise UsageError(message)
         self.local_group.is_started = True
-        config = self.config
+        self._entering = asyncio.ensure_future(self._enter())
         try:
-            if self.process.is_alone:
-                await self.process.open()
-            else:
-                await self._until_left()
-            await Bootstrap(self, config.connect_s).enter(config.ways)
-            await self.local_group.wait_for_state()
+            await self._entering
         except BaseException as error:
             with suppress(AntiphonError):
                 detail = "never entered the group"
@@ -116,10 +113,24 @@ class Node:
                     await self._leave_soon()
                     detail = LEFT if self.driver.is_over and not self.ending.why else detail
                 await self._end(detail)
+            if self._is_cut_short:
+                config = self.config
+                message = f"{config.me} has ended, and so does not join group {config.group}"
+                raise UsageError(message) from None
             raise
+        finally:
+            self._entering = None
         self.local_group.is_running = True
         if self.driver.is_over:  # excluded while it was still on its way in
             self.on_over(self.ending)
+
+    async def _enter(self) -> None:
+        if self.process.is_alone:
+            await self.process.open()
+        else:
+            await self._until_left()
+        await Bootstrap(self, self.config.connect_s).enter(self.config.ways)
+        await self.local_group.wait_for_state()
 
     async def _until_left(self) -> None:
         """Wait until the process is out of the group that it was in before."""
@@ -132,7 +143,12 @@ class Node:
             raise UsageError(message)
 
         def is_out() -> bool:
-            return process.incarnation is None or process.incarnation.part(config.group) is None
+            incarnation = process.incarnation
+            part = incarnation.part(config.group) if incarnation is not None else None
+            if part is not None and part.is_abandoned and not part.view_number:
+                part.close("joins again")
+                return True
+            return part is None
 
         try:
             async with asyncio.timeout(config.connect_s):
@@ -184,7 +200,11 @@ class Node:
             await self.process.release()
 
     async def stop(self) -> None:
-        """Send what is pending, leave the group, and close."""
+        """Send what is pending, leave the group, and close; or enter it no more."""
+        if self._entering is not None:
+            self._is_cut_short = True
+            self._entering.cancel()
+            await self.notifier.until(lambda: self.has_ended)
         if not self.local_group.is_running:
             return
         self.local_group.is_running = False
@@ -221,6 +241,7 @@ class Node:
         try:
             if self._driver is not None and not self._driver.is_over and not self.process.is_alone:
                 self.local_group.stop_loading()
+                self.local_group.calling.abandon()
                 self._driver.abandon(self.process.release_soon)
             else:
                 await self.end_incarnation(detail)

@@ -189,10 +189,12 @@ class Process:
             places = {f"seed {seed}": parse_address(seed) for seed in seeds}
             check_insecure(places, insecure=self._insecure)
             known, is_alone = tuple(dict.fromkeys(map(str, places.values()))), not seeds
+        others = (*self._seeds, *self._local.known_places)
         if found:
-            return found_ways(self._local.address, None, known)
+            ways = found_ways(self._local.address, None, known)
+            return ways._replace(seeds=tuple(dict.fromkeys([*ways.seeds, *others])))
         if not is_alone:
-            known = tuple(dict.fromkeys([*known, *self._local.known_places]))
+            known = tuple(dict.fromkeys([*known, *others]))
         return Ways(self._local.address, seeds=known)
 
     def _check_domain(self, group: str, domain: str | None) -> None:

@@ -87,6 +87,9 @@ class Dialler:
                 pause_s = _RETRY_S
                 await self._until_changed(peer, None)
                 continue
+            if peer.leaves_at is not None and not peer.session.kept_bytes:
+                await self._until_changed(peer, pause_s)  # nobody needs it: its session is to sleep
+                continue
             try:
                 await self._reach(peer)
             except ConnectionRefusedError:
@@ -123,12 +126,16 @@ class Dialler:
                 address, lambda: Link[Peer](self._links, self.slow())
             )
         link.dialled = peer
+        if peer.link is not None:
+            link.drop("the other side has dialled meanwhile")
+            return
+        peer.is_dialling = True
         try:
             link.write_frame(self._credentials.to_dial(peer, link))
             # Not awaited itself: being cancelled would cancel it.
             await asyncio.wait([link.settled], timeout=HANDSHAKE_S)
         finally:
-            peer.offered = b""
+            peer.offered, peer.is_dialling = b"", False
             if link.peer is None:
                 link.drop("nobody waits for its handshake any longer")
 
@@ -138,7 +145,10 @@ class Dialler:
         answer, is_its = await self._credentials.ask(peer.process, peer.start, secret, ASK_S)
         if not is_same(peer, answer.handshake):
             owner.on_dead(peer, "somebody else listens where it was")
-        elif answer.is_of_group and isinstance(answer.said, Out) and (is_its or not secret):
+            return
+        if peer.start and not answer.handshake.to:
+            peer.is_dialled = True  # its session sleeps: it needs us in no group, and will not dial
+        if answer.is_of_group and isinstance(answer.said, Out) and (is_its or not secret):
             owner.on_said(answer.domain, answer.handshake.process, answer.said)
 
     def check(self, peer: Peer) -> None:

@@ -16,6 +16,8 @@ import logging
 from collections import Counter
 from typing import Protocol
 
+from msgspec.structs import replace
+
 from antiphon.core.control import AnyMessage, Elsewhere, FoundingAnswer, Out, Situation, Standing
 from antiphon.core.errors import PeerError, UsageError
 from antiphon.core.frames import Frame, Hello, encode_control, encode_hello
@@ -210,7 +212,11 @@ class Listener:
             link.drop(str(error))
 
     def _refuse(self, link: PeerLink, host: Host, handshake: Handshake, problem: str) -> None:
-        self._answer(link, host, handshake)
+        peer = host.mesh.peers.get(handshake.process.bare())
+        if peer is None:  # without a proof: there is no session, and who dials may begin another
+            self._answer(link, host, replace(handshake, proof=b""))
+        elif not peer.is_dialling:
+            self._answer(link, host, handshake)
         link.drop(problem)
 
     def _let_in(self, link: PeerLink, host: Host, handshake: Handshake) -> None:
@@ -248,12 +254,11 @@ class Listener:
             return f"{name} and this process have nothing to go on with"
         if handshake.to and not host.mesh.credentials.is_resumed(peer, handshake):
             return f"{name} does not show that the session is its own"
+        if peer.is_dialling and peer.process < host.process:
+            return f"{name} is being dialled by this process"
         if peer.start in {0, handshake.start}:
-            if handshake.to and not peer.start:
-                return f"{name} goes on with what this process does not know of"
-            # Two that ask each other to be taken in, in two groups, both dial: one has to yield.
-            is_rival = peer.is_dialled and peer.process < host.process
-            return f"this process dials {name} itself" if is_rival else None
+            is_odd = handshake.to and not peer.start
+            return f"{name} goes on with what this process does not know of" if is_odd else None
         host.mesh.check(peer)
         return f"another start of {name} is known"
 

@@ -2,13 +2,15 @@
 
 Law: each pair of processes has one session and one connection, whatever groups they share. Of two
 that need each other the one with the later id dials; who asks to be taken in dials whom it asks.
-If both do, the one with the later id wins. When the connection is lost the same one dials again
-(``dialler``). Nothing is lost meanwhile (``session``), and the views do not change for it.
-Processes go by ``ProcessId.bare`` here.
+Where both dial at once, the one with the later id refuses, and the other accepts and gives its own
+dialling up: a handshake says how much has arrived, and that must not change before it is answered.
+When the connection is lost the same one dials again (``dialler``). Nothing is lost meanwhile
+(``session``), and the views do not change for it. Processes go by ``ProcessId.bare`` here.
 
 Who is in no view of any group any more keeps its connection until it has what it was sent, or for a
-short while. If it had everything, its session sleeps: the two go on with it when they need each
-other again, in another group. Who is in no view yet waits in the ``lobby``.
+short while. Then its session sleeps, if little is left to say: the two go on with it when they need
+each other again, in another group; if one needs the other before, it dials. Who is in no view yet
+waits in the ``lobby``.
 
 Who the other side is, and not only claims to be, is for ``credentials`` to say.
 """
@@ -36,6 +38,9 @@ DEPART_S = 5.0
 
 ASLEEP_MAX = 1024
 """Sessions that sleep, at most: the one that has slept longest is forgotten first."""
+
+ASLEEP_BYTES_MAX = 16 * 1024
+"""What a session that sleeps may keep, to be said if it wakes up: else it is forgotten."""
 
 _log = logging.getLogger("antiphon")
 
@@ -103,7 +108,7 @@ class Mesh:
         peer = self.peers.get(process)
         if peer is None:
             peer = self._asleep.pop(process, None) or Peer(process)
-            peer.is_dialled = is_dialled
+            peer.is_dialled = is_dialled  # whoever did before
             self.peers[process] = peer
             peer.task = asyncio.ensure_future(self._dialler.tend(peer))
         if peer.is_guest and peer.link is not None:
@@ -133,6 +138,8 @@ class Mesh:
         if peer.link is not None:
             peer.link.drop(why)
         self._forget(peer)
+        if peer.has_slept:
+            self._put_to_sleep(peer)  # the other side's session sleeps, too, or will
 
     def sweep(self) -> None:
         """Acknowledge what has come since the last heartbeat; forget who has departed."""
@@ -142,16 +149,17 @@ class Mesh:
             self.acknowledge(peer)
             if peer.leaves_at is not None:
                 has_all = not peer.session.kept_bytes and not peer.is_guest
-                if peer.is_condemned or peer.has_left or (now > peer.leaves_at and not has_all):
+                if peer.is_condemned or peer.has_left or has_all or now > peer.leaves_at:
                     self._forget(peer)
-                elif has_all:
-                    self._forget(peer)
-                    self._put_to_sleep(peer)
+                    if not peer.is_guest or peer.has_slept:
+                        self._put_to_sleep(peer)
 
     def _put_to_sleep(self, peer: Peer) -> None:
-        """Keep the session of a process that lives and has everything."""
-        if peer.start:
+        """Keep the session of a process that lives, and has what it was sent, or nearly."""
+        is_alive = bool(peer.start) and not peer.is_condemned and not peer.has_left
+        if is_alive and peer.session.kept_bytes <= ASLEEP_BYTES_MAX:
             peer.leaves_at, peer.task, peer.is_said_full = None, None, False
+            peer.has_slept = True
             peer.detach()
             self._asleep[peer.process] = peer
             while len(self._asleep) > ASLEEP_MAX:
@@ -182,6 +190,8 @@ class Mesh:
         assert peer is not None, "who dials here is received elsewhere"
         if not is_same(peer, handshake):
             owner.on_dead(peer, "somebody else listens where it was")
+        elif peer.link is not None or not peer.is_dialling:
+            link.drop("the other side has dialled meanwhile")
         elif handshake.to == owner.start:
             self.credentials.believe(peer, link, handshake)
             self.take_up(peer, link, handshake)
@@ -191,10 +201,12 @@ class Mesh:
     def take_up(self, peer: Peer, link: PeerLink, handshake: Handshake) -> None:
         """Go on with a session, or begin it, over a link whose handshake has been accepted."""
         peer.start, peer.heard_us = handshake.start, self._owner.environment.now_us()
+        peer.is_dialling = False  # a handshake that is under way says what is out of date now
         if peer.is_guest:
             peer.leaves_at = None
             self.lobby.receive(peer, link)
         else:
+            self.lobby.forget(peer)  # what it said over an earlier link is repeated
             link.owner = self
             link.trust()
         peer.attach(link, handshake.received)

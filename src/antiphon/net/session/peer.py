@@ -23,10 +23,11 @@ PeerLink = Link["Peer"]
 class Peer:
     """What this process knows of another one."""
 
-    __slots__ = ("_link", "changed", "checked_at", "has_left", "heard_us", "ids",
-                 "is_condemned",
-                 "is_dialled", "is_guest", "is_said_full", "is_stalled", "leaves_at",
-                 "offered", "process", "secret", "session", "start", "task", "why")  # fmt: skip
+    __slots__ = ("_link", "changed", "checked_at", "has_left", "has_slept", "heard_us",
+                 "ids",
+                 "is_condemned", "is_dialled", "is_dialling", "is_guest", "is_said_full",
+                 "is_stalled", "leaves_at", "offered", "process", "secret", "session", "start",
+                 "task", "why")  # fmt: skip
 
     def __init__(self, process: ProcessId, *, is_dialled: bool = False) -> None:
         """Nothing has been heard of it yet."""
@@ -44,8 +45,12 @@ class Peer:
         self._link: PeerLink | None = None
         self.is_dialled = is_dialled
         """Whether this process dials it, and not the other way round."""
+        self.is_dialling = False
+        """Whether a handshake is under way that this process said first."""
         self.has_left = False
         """Whether it has said that nothing more comes."""
+        self.has_slept = False
+        """Whether its session has slept: then it was no mere guest before."""
         self.is_condemned = False
         """Whether it is certainly dead, or has sent what no correct process sends."""
         self.is_stalled = False

@@ -34,8 +34,8 @@ class JournalSink(Protocol):
         """Nothing more comes."""
 
 
-OpenJournal = Callable[[Path | None, str], JournalSink | None]
-"""Given the folder of a run, or None, and a process: where its rows go, if anywhere."""
+OpenJournal = Callable[[Path | None, str, str], JournalSink | None]
+"""Given the folder of a run, or None, a process and a group: where its rows go, if anywhere."""
 
 
 def now_us() -> int:
@@ -47,7 +47,8 @@ def _wall_us() -> int:
     return time.time_ns() // 1000
 
 
-def _open_journal(folder: Path | None, process: str) -> JournalSink | None:
+def _open_journal(folder: Path | None, process: str, group: str) -> JournalSink | None:
+    del group  # a run folder is of one
     if folder is None:
         return None
     # Imported here: nobody who traces nothing should wait for what tracing needs.
