@@ -105,3 +105,24 @@ def test_who_shared_a_group_once_can_share_another(seed: int, pause_s: float, le
         cluster.advance(5)
         house.check_nobody_failed()
         cluster.raise_failures()
+
+
+@pytest.mark.parametrize("pause_s", [0.0, 0.02, 0.045])
+def test_guest_that_is_gone_is_dialled_when_it_is_needed(pause_s: float) -> None:
+    """Whose session was woken in vain is asked ever more seldom, but not once it matters."""
+    with Cluster(2) as cluster:
+        house = House(cluster, "ann", "bob")
+        house.found("bob", "attic")
+        cluster.advance(pause_s)
+        of_ann = house.found("ann", "cellar")
+        (shared,) = house.join(("ann", "attic"))
+        cluster.advance(1)
+        cluster["ann"].leave(shared)  # ann dialled, and does once more when bob hangs up
+        cluster.advance(2)
+        began_s = cluster.time_s
+        house.join(("bob", "cellar"))
+        assert cluster.time_s - began_s < 0.2
+        house.say("ann", of_ann, b"welcome")
+        assert house.payloads("bob", "cellar") == [b"welcome"]
+        house.check_nobody_failed()
+        cluster.raise_failures()

@@ -103,10 +103,10 @@ class Dialler:
 
     @staticmethod
     async def _until_changed(peer: Peer, timeout_s: float | None) -> None:
-        peer.changed.clear()
         with suppress(TimeoutError):
             async with asyncio.timeout(timeout_s):
                 await peer.changed.wait()
+        peer.changed.clear()
 
     async def _reach(self, peer: Peer) -> None:
         owner = self._owner

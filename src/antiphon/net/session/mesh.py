@@ -111,6 +111,9 @@ class Mesh:
             peer.is_dialled = is_dialled  # whoever did before
             self.peers[process] = peer
             peer.task = asyncio.ensure_future(self._dialler.tend(peer))
+        elif is_dialled and peer.link is None and not peer.is_dialled:
+            peer.is_dialled = True  # a guest that is gone, and needed now: do not wait for it
+            peer.changed.set()
         if peer.is_guest and peer.link is not None:
             # Not now: what the machine has said is to be done before it hears more.
             asyncio.get_running_loop().call_soon(self.lobby.admit, peer)
