@@ -104,15 +104,15 @@ def test_committer_made_while_a_group_is_being_entered_is_refused(
     """By then the others have been told that there is none."""
 
     async def scene() -> None:
-        node = make_choir(free_addresses(TRIO[:1]))["alice"]
-        starting = asyncio.ensure_future(node.start())
-        while not node.local_group.is_started:
-            await asyncio.sleep(0)
+        node = make_choir(free_addresses(TRIO[:2]))["alice"]
+        starting = asyncio.ensure_future(node.start())  # and bob does not come
+        await until(lambda: node.local_group.is_started, "alice enters")
         assert node.local_group.view is None
         with pytest.raises(UsageError, match="create the committer before"):
             Committer(node.group)
-        await starting
-        await node.stop()
+        starting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await starting
 
     play(loop_factory, scene())
 
