@@ -88,6 +88,11 @@ async def until_members(group: Group, *members: str) -> None:
     )
 
 
+async def views_of(group: Group) -> list[View]:
+    """Read a group to its end; return its views."""
+    return [event async for event in group if isinstance(event, View)]
+
+
 def test_pair_of_processes_has_one_connection_whatever_the_number_of_groups(
     loop_factory: LoopFactory,
 ) -> None:
@@ -248,6 +253,38 @@ def test_who_comes_back_does_so_in_all_groups(loop_factory: LoopFactory) -> None
             assert len(built.mesh("carol").peers) == 2
 
     play(loop_factory, scene())
+
+
+def test_who_comes_back_goes_on_with_a_group_of_its_own(
+    loop_factory: LoopFactory, tmp_path: Path
+) -> None:
+    """Nobody else could let it in there; who joins later gets a view after the last one."""
+
+    async def scene() -> None:
+        async with house({"own": "c", "one": "abc"}, rejoin=True, trace=tmp_path) as built:
+            own = built.rooms["carol"]["own"]
+            await own.cbcast(b"before")
+            reading = asyncio.ensure_future(views_of(own))
+            for name in ("alice", "bob"):
+                built.shut_out("carol", by=name)
+            other = asyncio.ensure_future(read_payloads(built.rooms["carol"]["one"], 1))
+            await until_members(built.rooms["alice"]["one"], "alice", "bob", "carol~2")
+            await built.rooms["alice"]["one"].cbcast(b"welcome back")
+            assert await other == [b"welcome back"]
+            await until_members(own, "carol~2")
+            async with built.processes["alice"].join("own") as guest:
+                await until_members(guest, "carol~2", "alice")
+                await own.cbcast(b"after")
+                assert await read_payloads(guest, 1) == [b"after"]
+            await own.__aexit__()
+            views = await reading
+            assert [view.members for view in views[:3]] == [
+                ("carol",), ("carol~2",), ("carol~2", "alice"),
+            ]  # fmt: skip
+            assert [view.number for view in views[:3]] == [1, 2, 3]
+
+    play(loop_factory, scene())
+    verdict_on(tmp_path / "own")
 
 
 def test_group_is_found_through_a_process_that_is_not_in_it(loop_factory: LoopFactory) -> None:

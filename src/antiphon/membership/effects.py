@@ -92,6 +92,8 @@ class LeaveGroup:
     """If it was refused for an outdated number: the one to ask with."""
     is_refused: bool = False
     """Whether the group refuses it for good; one that was only excluded may try again."""
+    is_elsewhere: bool = False
+    """Whether it failed in another group of its process, and so is out of this one too."""
 
 
 @final

@@ -348,5 +348,5 @@ class Process:
             if number != group and not other.is_over:
                 why = f"it failed in another group: {end.why}"
                 self._forget(number, other)
-                self._add(number, LeaveGroup(why))
+                self._add(number, LeaveGroup(why, is_elsewhere=True))
                 self._sort(number, other.step(Stopped(why), self._now_us))

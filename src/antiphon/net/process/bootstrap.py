@@ -98,10 +98,30 @@ class Bootstrap:
         try:
             await self._node.end_incarnation(self._node.ending.why)
             await self._until_read()
-            await self._come_back(driver)
+            if not await self._succeed(driver):
+                await self._come_back(driver)
         except AntiphonError as error:
             return ExcludedError(f"{self._config.me} cannot come back: {error}")
         return None
+
+    async def _succeed(self, driver: Driver) -> bool:
+        """Go on with a group of which this process was the only member, and not excluded there.
+
+        It failed in another group of its. Of this one nobody else is a quorum: so nobody else could
+        let it in, and what it agrees to is agreed on, be it a view without its former self.
+        """
+        latest, former = driver.latest, driver.process
+        is_its = latest is not None and latest.members == (former,)
+        if latest is None or not is_its or not driver.ending.is_elsewhere:
+            return False
+        following = await self._node.begin_incarnation(former.incarnation + 1)
+        me, past = following.process, dict(latest.past) | {former.name: former.incarnation}
+        number = ViewNumber(latest.number + 1)
+        view = View(
+            latest.group, number, (me,), joined=(me,), failed=(former,), past=tuple(past.items())
+        )
+        following.begin(view)
+        return True
 
     async def _until_read(self) -> None:
         """Wait until the application has read most of what earlier incarnations left unread.
