@@ -51,7 +51,7 @@ class ProcessId(Struct, frozen=True, order=True, array_like=True):
 
     def __str__(self) -> str:
         """First lives go by the bare name; later ones show their number, as ``alice~2``."""
-        return self.name if self.incarnation <= 1 else f"{self.name}~{self.incarnation}"
+        return self.name if self.incarnation == 1 else f"{self.name}~{self.incarnation}"
 
     def bare(self) -> "ProcessId":
         """Return the process itself, the same in all its groups, whatever its number in each."""

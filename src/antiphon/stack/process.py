@@ -154,10 +154,10 @@ class Process:
         The effects are those of the group, as :meth:`step_in` returns them.
         """
         if group in self._endpoints:
-            message = f"{self.me} is in that group already: use the handle that it has"
+            message = f"{self.me.name} is in that group already: use the handle that it has"
             raise UsageError(message)
         if self.is_over:
-            message = f"{self.me} is out of its groups: begin another incarnation"
+            message = f"{self.me.name} is out of its groups: begin another incarnation"
             raise UsageError(message)
         assert me.bare() == self.me, "one process, whatever the group"
         self._now_us = now_us

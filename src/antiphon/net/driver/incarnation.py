@@ -76,7 +76,7 @@ class Incarnation:
         self.machine = Process(process, owner.timing, self.now_us())
         self.mesh = Mesh(self)
         self.timers = Timers(self.now_us, self._fire)
-        self._lateness = Lateness(str(self.process), owner.timing)
+        self._lateness = Lateness(self.process.name, owner.timing)
         self._drivers: dict[GroupNumber, GroupDriver] = {}
         self._by_domain: dict[int, GroupDriver] = {}
         self._by_name: dict[str, GroupDriver] = {}

@@ -88,12 +88,12 @@ class Credentials:
         if peer.secret:
             is_its = is_proven(peer.secret, ANSWER, handshake, self._owner.process)
             if not is_its or handshake.nonce != link.nonce:
-                message = f"{peer.process} does not show that it is the one it was"
+                message = f"{peer.process.name} does not show that it is the one it was"
                 raise PeerError(message)
         elif peer.offered:
             peer.secret = peer.offered
         else:
-            message = f"{peer.process} goes on with what this process does not know of"
+            message = f"{peer.process.name} goes on with what this process does not know of"
             raise PeerError(message)
 
     # Who asks.

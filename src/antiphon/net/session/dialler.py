@@ -96,7 +96,8 @@ class Dialler:
                 self._owner.on_dead(peer, "nobody listens where it was")
             except (OSError, PeerError) as error:
                 peer.why = str(error) if isinstance(error, PeerError) else ""
-                _log.info("%s does not reach %s: %s", self._owner.process, peer.process, error)
+                me, other = self._owner.process.name, peer.process.name
+                _log.info("%s does not reach %s: %s", me, other, error)
             if peer.link is None:
                 await self._until_changed(peer, pause_s)
                 pause_s = min(2 * pause_s, _RETRY_S_MAX)
@@ -170,7 +171,7 @@ class Dialler:
         try:
             answer, is_its = await self._credentials.ask(process, start, secret, ASK_S, group)
         except (OSError, PeerError) as error:
-            _log.info("%s could not ask for %s: %s", owner.process, process, error)
+            _log.info("%s could not ask for %s: %s", owner.process.name, member, error)
             return
         said = answer.said
         if not answer.is_of_group or not isinstance(said, Out | Standing) or not is_its:
@@ -200,14 +201,15 @@ class Dialler:
         except ConnectionRefusedError:
             self._owner.on_dead(peer, "nobody listens where it was")
         except (OSError, PeerError) as error:
-            _log.info("%s could not ask for %s: %s", self._owner.process, peer.process, error)
+            me, other = self._owner.process.name, peer.process.name
+            _log.info("%s could not ask for %s: %s", me, other, error)
 
     def slow(self) -> SlowLink | None:
         """Return what holds a link back, if anything is to."""
         if not self._owner.delay_s_max:
             return None
         self._slow_count += 1  # links of equal seeds would delay alike, and nothing be overtaken
-        return SlowLink(self._owner.delay_s_max, f"{self._owner.process}/{self._slow_count}")
+        return SlowLink(self._owner.delay_s_max, f"{self._owner.process.name}/{self._slow_count}")
 
 
 def is_same(peer: Peer, handshake: Handshake) -> bool:

@@ -283,7 +283,8 @@ class Mesh:
         if link.is_at_fault and not peer.is_guest:
             self._owner.on_dead(peer, why)
         elif not peer.has_left:
-            _log.info("%s lost its connection to %s: %s", self._owner.process, peer.process, why)
+            me, other = self._owner.process.name, peer.process.name
+            _log.info("%s lost its connection to %s: %s", me, other, why)
         self.note_room(peer)
 
     def note_room(self, peer: Peer) -> None:
