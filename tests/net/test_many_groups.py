@@ -1,10 +1,8 @@
 """One process in several groups, on sockets: what it has once, and what each group has."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.net.harness import (
@@ -17,80 +15,12 @@ from tests.net.harness import (
     until,
     verdict_on,
 )
+from tests.net.houses import house, until_members, views_of
 
-from antiphon import ExcludedError, Group, Message, Process, Timing, UsageError, View, join
-from antiphon.net.session.mesh import Mesh
+from antiphon import ExcludedError, Message, Process, Timing, UsageError, View, join
 from antiphon.trace.reader import read_rows
 
 pytestmark = pytest.mark.net
-
-Rooms = dict[str, dict[str, Group]]
-"""Handles by the name of the process, then of the group."""
-
-
-class House:
-    """Processes that share groups."""
-
-    def __init__(self, addresses: dict[str, str]) -> None:
-        """Be empty."""
-        self.addresses = addresses
-        self.processes: dict[str, Process] = {}
-        self.rooms: Rooms = {}
-
-    def mesh(self, name: str) -> Mesh:
-        """Return the sessions of a process."""
-        incarnation = self.processes[name]._local.incarnation
-        assert incarnation is not None
-        return incarnation.mesh
-
-    async def kill(self, name: str) -> None:
-        """End a process without a word to its groups."""
-        await self.processes[name]._local.close()
-
-    def shut_out(self, name: str, *, by: str) -> None:
-        """Have one process take another, which lives, for dead."""
-        incarnation = self.processes[by]._local.incarnation
-        assert incarnation is not None
-        peer = next(one for one in incarnation.mesh.peers.values() if one.process.name == name)
-        incarnation.on_dead(peer, "a test says so")
-
-
-@asynccontextmanager
-async def house(
-    groups: dict[str, str], names: tuple[str, ...] = TRIO, **options: Any
-) -> AsyncIterator[House]:
-    """Start processes in groups: each group by the initials of those who found it together."""
-    addresses = free_addresses(names)
-    built = House(addresses)
-    options = {"timing": QUICK} | options
-    async with AsyncExitStack() as stack:
-        for name in names:
-            process = Process(name, at=addresses[name], seeds=list(addresses.values()), **options)
-            built.processes[name] = await stack.enter_async_context(process)
-            built.rooms[name] = {}
-
-        async def enter(group: str, name: str, seeds: list[str]) -> None:
-            handle = built.processes[name].join(group, seeds=seeds, found=True, drain_s=1.0)
-            built.rooms[name][group] = await stack.enter_async_context(handle)
-
-        for group, initials in groups.items():
-            inside = [name for name in names if name[0] in initials]
-            seeds = [addresses[name] for name in inside]
-            await asyncio.gather(*(enter(group, name, seeds) for name in inside))
-        yield built
-
-
-async def until_members(group: Group, *members: str) -> None:
-    """Wait until a handle shows just these members, in any order."""
-    await until(
-        lambda: sorted(group.members) == sorted(members) and group.view.primary,
-        f"{group.me} is in a view of {members} in {group.name}",
-    )
-
-
-async def views_of(group: Group) -> list[View]:
-    """Read a group to its end; return its views."""
-    return [event async for event in group if isinstance(event, View)]
 
 
 def test_pair_of_processes_has_one_connection_whatever_the_number_of_groups(
@@ -363,107 +293,6 @@ def test_traces_of_groups_are_apart_and_each_is_sound(
         assert {row.group for row, _, _ in read_rows(tmp_path / group / "events")} <= {"", group}
     names = {row.process for row, _, _ in read_rows(tmp_path / "one" / "events")}
     assert names == {*TRIO, "carol~2"}
-
-
-# Bad input.
-
-
-def test_group_is_joined_once(loop_factory: LoopFactory) -> None:
-    """The error names process and group; the handle that there is goes on."""
-
-    async def scene() -> None:
-        async with house({"one": "ab"}, TRIO[:2]) as built:
-            with pytest.raises(UsageError, match="alice has joined group one already"):
-                built.processes["alice"].join("one")
-            await built.rooms["alice"]["one"].cbcast(b"x")
-            assert await read_payloads(built.rooms["bob"]["one"], 1) == [b"x"]
-
-    play(loop_factory, scene())
-
-
-def test_unknown_group_is_not_made_by_the_way(loop_factory: LoopFactory) -> None:
-    """Who answers is named, and what to do."""
-
-    async def scene() -> None:
-        async with house({"one": "ab"}, TRIO[:2]) as built:
-            with pytest.raises(UsageError, match=r"bob at .* is in the group: is its name right"):
-                async with built.processes["alice"].join("two", connect_s=0.4):
-                    pass
-            assert built.processes["alice"].groups == ("one",)
-            assert built.rooms["bob"]["one"].view.number == 1
-
-    play(loop_factory, scene())
-
-
-def test_name_that_is_taken_in_a_group_is_refused_there(loop_factory: LoopFactory) -> None:
-    """Two processes of one name may be in different groups, not in one."""
-
-    async def scene() -> None:
-        (mine,) = free_addresses(["other"]).values()
-        async with house({"one": "ab"}, TRIO[:2]) as built:
-            seeds = [built.addresses["bob"]]
-            async with (
-                Process("alice", at=mine, seeds=seeds, timing=QUICK) as other,
-                other.join("mine", seeds=[]) as room,
-            ):
-                with pytest.raises(UsageError, match="alice"):
-                    async with other.join("one", seeds=seeds, connect_s=3):
-                        pass
-                await room.cbcast(b"still here")
-                assert await read_payloads(room, 1) == [b"still here"]
-            assert built.rooms["bob"]["one"].view.number == 1
-
-    play(loop_factory, scene())
-
-
-def test_group_whose_settings_differ_is_not_joined(loop_factory: LoopFactory) -> None:
-    """What differs is said; the process's other groups, and the group itself, are unharmed."""
-
-    async def scene() -> None:
-        (mine,) = free_addresses(["dora"]).values()
-        async with house({"one": "ab", "two": "ab"}, TRIO[:2]) as built:
-            seeds = [built.addresses["bob"]]
-            async with (
-                Process("dora", at=mine, seeds=seeds, timing=QUICK) as dora,
-                dora.join("two") as two,
-            ):
-                with pytest.raises(UsageError, match="flush='view-atomic', not 'coordinator'"):
-                    async with dora.join("one", flush="coordinator"):
-                        pass
-                await two.cbcast(b"x")
-                assert await read_payloads(built.rooms["alice"]["two"], 1) == [b"x"]
-            assert built.rooms["bob"]["one"].view.number == 1
-
-    play(loop_factory, scene())
-
-
-def test_second_group_of_a_domain_is_refused() -> None:
-    """Causal order across groups is not there yet."""
-    alice = Process("alice", at="127.0.0.1:7001")
-    alice.join("one", domain="here")
-    with pytest.raises(UsageError, match="domain here, which has group one"):
-        alice.join("two", domain="here")
-    alice.join("two", domain="there")
-
-
-def test_process_is_entered_before_its_groups_and_once(loop_factory: LoopFactory) -> None:
-    """Each mistake in one sentence."""
-
-    async def scene() -> None:
-        alice = Process("alice", at="127.0.0.1:0")
-        with pytest.raises(UsageError, match="enter it first"):
-            async with alice.join("one"):
-                pass
-        async with alice as entered, entered.join("one") as room:
-            assert room.members == ("alice",)
-            with pytest.raises(UsageError, match="has been entered before"):
-                await alice.__aenter__()
-        with pytest.raises(UsageError, match="has ended"):
-            alice.join("two")
-        with pytest.raises(UsageError, match="not awaited but entered"):
-            await alice  # type: ignore[misc]
-
-    play(loop_factory, scene())
 
 
 def test_joiners_of_several_groups_at_once(loop_factory: LoopFactory) -> None:

@@ -1,0 +1,107 @@
+"""Mistakes with several groups: one sentence each, and nobody else is harmed."""
+
+import pytest
+from tests.net.harness import QUICK, TRIO, LoopFactory, free_addresses, play, read_payloads
+from tests.net.houses import house
+
+from antiphon import Process, UsageError
+
+pytestmark = pytest.mark.net
+
+
+def test_group_is_joined_once(loop_factory: LoopFactory) -> None:
+    """The error names process and group; the handle that there is goes on."""
+
+    async def scene() -> None:
+        async with house({"one": "ab"}, TRIO[:2]) as built:
+            with pytest.raises(UsageError, match="alice has joined group one already"):
+                built.processes["alice"].join("one")
+            await built.rooms["alice"]["one"].cbcast(b"x")
+            assert await read_payloads(built.rooms["bob"]["one"], 1) == [b"x"]
+
+    play(loop_factory, scene())
+
+
+def test_unknown_group_is_not_made_by_the_way(loop_factory: LoopFactory) -> None:
+    """Who answers is named, and what to do."""
+
+    async def scene() -> None:
+        async with house({"one": "ab"}, TRIO[:2]) as built:
+            with pytest.raises(UsageError, match=r"bob at .* is in the group: is its name right"):
+                async with built.processes["alice"].join("two", connect_s=0.4):
+                    pass
+            assert built.processes["alice"].groups == ("one",)
+            assert built.rooms["bob"]["one"].view.number == 1
+
+    play(loop_factory, scene())
+
+
+def test_name_that_is_taken_in_a_group_is_refused_there(loop_factory: LoopFactory) -> None:
+    """Two processes of one name may be in different groups, not in one."""
+
+    async def scene() -> None:
+        (mine,) = free_addresses(["other"]).values()
+        async with house({"one": "ab"}, TRIO[:2]) as built:
+            seeds = [built.addresses["bob"]]
+            async with (
+                Process("alice", at=mine, seeds=seeds, timing=QUICK) as other,
+                other.join("mine", seeds=[]) as room,
+            ):
+                with pytest.raises(UsageError, match="alice"):
+                    async with other.join("one", seeds=seeds, connect_s=3):
+                        pass
+                await room.cbcast(b"still here")
+                assert await read_payloads(room, 1) == [b"still here"]
+            assert built.rooms["bob"]["one"].view.number == 1
+
+    play(loop_factory, scene())
+
+
+def test_group_whose_settings_differ_is_not_joined(loop_factory: LoopFactory) -> None:
+    """What differs is said; the process's other groups, and the group itself, are unharmed."""
+
+    async def scene() -> None:
+        (mine,) = free_addresses(["dora"]).values()
+        async with house({"one": "ab", "two": "ab"}, TRIO[:2]) as built:
+            seeds = [built.addresses["bob"]]
+            async with (
+                Process("dora", at=mine, seeds=seeds, timing=QUICK) as dora,
+                dora.join("two") as two,
+            ):
+                with pytest.raises(UsageError, match="flush='view-atomic', not 'coordinator'"):
+                    async with dora.join("one", flush="coordinator"):
+                        pass
+                await two.cbcast(b"x")
+                assert await read_payloads(built.rooms["alice"]["two"], 1) == [b"x"]
+            assert built.rooms["bob"]["one"].view.number == 1
+
+    play(loop_factory, scene())
+
+
+def test_second_group_of_a_domain_is_refused() -> None:
+    """Causal order across groups is not there yet."""
+    alice = Process("alice", at="127.0.0.1:7001")
+    alice.join("one", domain="here")
+    with pytest.raises(UsageError, match="domain here, which has group one"):
+        alice.join("two", domain="here")
+    alice.join("two", domain="there")
+
+
+def test_process_is_entered_before_its_groups_and_once(loop_factory: LoopFactory) -> None:
+    """Each mistake in one sentence."""
+
+    async def scene() -> None:
+        alice = Process("alice", at="127.0.0.1:0")
+        with pytest.raises(UsageError, match="enter it first"):
+            async with alice.join("one"):
+                pass
+        async with alice as entered, entered.join("one") as room:
+            assert room.members == ("alice",)
+            with pytest.raises(UsageError, match="has been entered before"):
+                await alice.__aenter__()
+        with pytest.raises(UsageError, match="has ended"):
+            alice.join("two")
+        with pytest.raises(UsageError, match="not awaited but entered"):
+            await alice  # type: ignore[misc]
+
+    play(loop_factory, scene())
