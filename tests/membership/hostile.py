@@ -18,6 +18,7 @@ from antiphon.core.control import (
     Beat,
     Confirm,
     Decide,
+    Elsewhere,
     Flush,
     FoundingAnswer,
     FoundingQuestion,
@@ -49,7 +50,7 @@ PEOPLE = (A, B, C, D, E, X, Y, ProcessId("a", 2, 1, A.address), ProcessId("c", 2
 KINDS = (
     Prepare, Promise, Propose, Accept, Reject, Decide, Want, JoinRequest, JoinRefused, Ask, Out,
     Situation, Standing, Flush, Report, Install, Alive, Beat, Confirm, LetterTaken, LetterAsked,
-    StateChunk, StateTaken, FoundingQuestion, FoundingAnswer,
+    StateChunk, StateTaken, FoundingQuestion, FoundingAnswer, Elsewhere,
 )  # fmt: skip
 
 
@@ -120,6 +121,7 @@ class Liar:
                 A, ("?",), number(), coin(), number(), number(), None, None
             ),
             Situation: lambda: Situation("x", number(), (), (), is_blocked=coin(), obstacle=""),
+            Elsewhere: lambda: Elsewhere(("?",) * coin()),
             Standing: lambda: Standing(number(), coin(), coin(), ("?",) * coin()),
             Flush: lambda: Flush(number()),
             Report: lambda: Report(
