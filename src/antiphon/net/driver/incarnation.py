@@ -206,14 +206,14 @@ class Incarnation:
         driver = drivers.get(group) if group is not None else None
         try:
             for effect in effects:
-                if type(effect) is InGroup:
+                if isinstance(effect, InGroup):
                     other = drivers.get(effect.group)
                     if other is not None:
                         other.do(effect.what)
                 elif driver is not None:
-                    driver.do(effect)  # type: ignore[arg-type]
+                    driver.do(effect)
                 else:
-                    self._do_of_process(effect)  # type: ignore[arg-type]
+                    self._do_of_process(effect)
         finally:
             self._is_working = was_working
 

@@ -16,8 +16,6 @@ import logging
 from collections import Counter
 from typing import Protocol
 
-from msgspec.structs import replace
-
 from antiphon.core.control import AnyMessage, Elsewhere, FoundingAnswer, Out, Situation, Standing
 from antiphon.core.errors import PeerError, UsageError
 from antiphon.core.frames import Frame, Hello, encode_control, encode_hello
@@ -213,9 +211,7 @@ class Listener:
 
     def _refuse(self, link: PeerLink, host: Host, handshake: Handshake, problem: str) -> None:
         peer = host.mesh.peers.get(handshake.process.bare())
-        if peer is None:  # without a proof: there is no session, and who dials may begin another
-            self._answer(link, host, replace(handshake, proof=b""))
-        elif not peer.is_dialling:
+        if peer is None or not peer.is_dialling:  # else the other side hears more over that link
             self._answer(link, host, handshake)
         link.drop(problem)
 
