@@ -15,6 +15,7 @@ from antiphon.core.control import (
     AnyMessage,
     Ask,
     Beat,
+    Begun,
     Confirm,
     Decide,
     Elsewhere,
@@ -71,6 +72,7 @@ ONE_OF_EACH: list[AnyMessage] = [
     Confirm(1, 0, 2**62),
     LetterTaken(2**62),
     LetterAsked(),
+    Begun(2**60),
     StateChunk(3, 0, is_last=True, data=b"\x00\xff"),
     StateTaken(3, 1),
 ]

@@ -16,6 +16,7 @@ from antiphon.core.control import (
     AnyMessage,
     Ask,
     Beat,
+    Begun,
     Confirm,
     Decide,
     Elsewhere,
@@ -50,7 +51,7 @@ PEOPLE = (A, B, C, D, E, X, Y, ProcessId("a", 2, 1, A.address), ProcessId("c", 2
 KINDS = (
     Prepare, Promise, Propose, Accept, Reject, Decide, Want, JoinRequest, JoinRefused, Ask, Out,
     Situation, Standing, Flush, Report, Install, Alive, Beat, Confirm, LetterTaken, LetterAsked,
-    StateChunk, StateTaken, FoundingQuestion, FoundingAnswer, Elsewhere,
+    StateChunk, StateTaken, FoundingQuestion, FoundingAnswer, Elsewhere, Begun,
 )  # fmt: skip
 
 
@@ -129,6 +130,7 @@ class Liar:
             ),
             Install: lambda: Install(number()),
             Beat: Beat,
+            Begun: lambda: Begun(number()),
             Alive: lambda: Alive(
                 number(), tuple((rank, number()) for rank in self.ranks()), number(), number()
             ),

@@ -95,11 +95,16 @@ class Bank:
         while end < 0:
             assert select.select([clerk], [], [], DEADLINE_S)[0], "the clerk is silent"
             news = os.read(clerk.fileno(), 4096)
-            assert news, "the clerk is gone"
+            assert news, f"the clerk is gone: {self.last_words('clerk')}"
             self.said += news
             end = self.said.find(b"\n")
         line, self.said = self.said[:end], self.said[end + 1 :]
         return line.decode()
+
+    def last_words(self, name: str) -> str:
+        """Return what one that has ended wrote to its standard error."""
+        process = self.processes[name]
+        return process.communicate(timeout=DEADLINE_S)[1]
 
     def rows(self, owner: str) -> dict[str, tuple[int, str]]:
         """Return a ledger's transactions, by name."""

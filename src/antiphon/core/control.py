@@ -176,6 +176,13 @@ class FoundingAnswer(Struct, frozen=True, array_like=True, tag=True):
     decided: View | None
 
 
+class Begun(Struct, frozen=True, array_like=True, tag=True):
+    """The group that we found by a list has begun: all who are needed are there, you among them."""
+
+    start: Number
+    """Which start of yours was counted."""
+
+
 class Flush(Struct, frozen=True, array_like=True, tag=True):
     """Whatever I had to send before view ``number`` is ahead of this (ISIS 5.3)."""
 
@@ -258,7 +265,7 @@ class StateTaken(Struct, frozen=True, array_like=True, tag=True):
 AnyMessage = (
     Prepare | Promise | Propose | Accept | Reject | Decide | Want
     | JoinRequest | JoinRefused | Ask | Out | Standing | Elsewhere | Situation
-    | FoundingQuestion | FoundingAnswer
+    | FoundingQuestion | FoundingAnswer | Begun
     | Flush | Report | Install | Alive | Beat | Confirm | LetterTaken | LetterAsked
     | StateChunk | StateTaken
 )  # fmt: skip

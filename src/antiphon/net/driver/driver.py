@@ -171,10 +171,11 @@ class Driver:
         return process in self.contacts or self.incarnation.machine.knows(self.number, process)
 
     def has_accepted(self, process: ProcessId) -> bool:
-        """Whether this process has accepted a process for the next view."""
+        """Whether this process has accepted a process for the next view, or founds with it."""
         if self.endpoint is None:
-            return False
-        accepted = self.endpoint.member.membership.accepted
+            accepted = self.identity.founding_view
+        else:
+            accepted = self.endpoint.member.membership.accepted
         bare = self.incarnation.machine.bare
         return accepted is not None and any(bare(who) == process for who in accepted.members)
 

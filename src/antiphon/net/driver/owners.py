@@ -162,5 +162,8 @@ class ProcessSide(Protocol):
     def look_at_contacts(self) -> None:
         """Have sessions with those whom groups need, or ask to be taken in by."""
 
+    def on_room(self) -> None:
+        """Something has changed for whoever waits: it may look again."""
+
     def on_dead(self, peer: Peer, why: str) -> None:
         """A peer is dead, or lies."""

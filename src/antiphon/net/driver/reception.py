@@ -4,12 +4,13 @@ Law: whatever arrives is given to the machine, after what the application has mu
 does not depend on it. A run takes the short way (``Endpoint.receive``) where it can.
 
 Of the founders of a group some begin before others, and may be connected already: what they say
-waits here until this process has begun too.
+waits here until this process has begun too. The first thing they say is that they have begun, to
+those they counted: who hears that begins, even if whoever said it is gone by then.
 """
 
 from typing import Protocol
 
-from antiphon.core.control import FoundingAnswer, JoinRequest, Out, Standing
+from antiphon.core.control import Begun, FoundingAnswer, JoinRequest, Out, Standing
 from antiphon.core.errors import PeerError
 from antiphon.core.frames import Control, Post, Relay, Runs
 from antiphon.core.handshake import Handshake
@@ -74,6 +75,8 @@ class Reception:
         self._now_us = process.environment.now_us
         self._fault: str | None = None
         self._counted: dict[ProcessId, int] = {}
+        self.is_begun = False
+        """Whether a founder that counts this very start of this process has begun."""
         self._early: list[tuple[Peer, GroupFrame]] = []
         self._early_bytes = 0
 
@@ -106,6 +109,11 @@ class Reception:
         """Found the group with this start of a process among others."""
         self._counted[process] = start
 
+    @property
+    def counted(self) -> dict[ProcessId, int]:
+        """Founders that are there, each with its start."""
+        return self._counted
+
     def has_counted(self, asker: Handshake) -> bool:
         """Whether this process founds, or founded, the group with this very asker."""
         return self._counted.get(asker.process.bare()) == asker.start
@@ -137,7 +145,7 @@ class Reception:
             self._take_runs(endpoint, member, frame.runs, is_relayed=True)
         elif isinstance(frame, Post):
             owner.give(LetterReceived(member, frame.letter))
-        elif not self._is_doubtful(frame):
+        elif not self._is_passed_over(frame):
             owner.give(ControlReceived(member, frame.message))
         if self._fault is not None:
             fault, self._fault = self._fault, None
@@ -145,6 +153,10 @@ class Reception:
 
     def _keep(self, peer: Peer, frame: GroupFrame) -> None:
         """Keep what a founder says that has begun already, until this process begins too."""
+        if isinstance(frame, Control) and isinstance(frame.message, Begun):
+            self.is_begun = self.is_begun or frame.message.start == self._process.start
+            self._process.on_room()
+            return
         self._early_bytes += _EARLY_FRAME_BYTES
         if isinstance(frame, Runs | Relay):
             self._early_bytes += sum(run.byte_count for run in frame.runs)
@@ -188,10 +200,12 @@ class Reception:
             owner.recorder.run("receive", run, endpoint.queue_depth)
         self._process.do_all(owner.number, effects)
 
-    def _is_doubtful(self, frame: Control) -> bool:
-        """Whether a joiner claims the address of a member that seems to be there.
+    def _is_passed_over(self, frame: Control) -> bool:
+        """Whether a founder has begun, as this process has; or a joiner claims a member's address.
 
-        Nobody else can listen where that one does: so look, and let the joiner ask again.
+        Nobody else can listen where that member does: so look, and let the joiner ask again.
         """
-        request = frame.message
-        return isinstance(request, JoinRequest) and self._process.mesh.is_taken(request.process)
+        message = frame.message
+        if isinstance(message, JoinRequest):
+            return self._process.mesh.is_taken(message.process)
+        return isinstance(message, Begun)

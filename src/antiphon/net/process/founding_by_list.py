@@ -2,15 +2,18 @@
 
 Law: everybody on the list begins in view 1, which is the list, when all of it is there, or, after a
 while, more than half of it (``RollCall``). Who is there is asked by short connections
-(``session.probe``); who is there is connected to before the group begins. Who finds that the group
-has begun begins too, if a member that has begun counted this very start of it; if none did, and
-nobody is left that waits, the group runs without it, and it joins, as a new incarnation of its
-name. What is awaited is logged, after a second and then seldom.
+(``session.probe``); who is there is connected to before the group begins. Who begins tells those it
+counted, before anything else. Who is told, or finds, that the group has begun begins too, if a
+member that has begun counted this very start of it: so a founder that begins, speaks and dies is
+known to have been there, and does not begin once more under the same name. If none did, and nobody
+is left that waits, the group runs without it, and it joins, as a new incarnation of its name. What
+is awaited is logged, after a second and then seldom.
 """
 
 import asyncio
 import logging
 
+from antiphon.core.control import Begun
 from antiphon.core.errors import PeerError, UsageError
 from antiphon.core.frames import encode_hello
 from antiphon.core.ids import ProcessId
@@ -82,8 +85,19 @@ class FoundingByList:
             return False
         if not self._has_begun and (absent := self._say_absent()):
             _log.warning("%s founds group %s without them: %s", self._me, view.group, absent)
-        driver.begin(view)
+        self._begin(driver)
         return True
+
+    def _begin(self, driver: Driver) -> None:
+        """Begin, and tell those who are there; a start of one that is there no longer is dead."""
+        counted = dict(driver.reception.counted)
+        for process, start in counted.items():
+            driver.outlet.send((process,), Begun(start))
+        driver.begin(self._view)
+        for process, start in counted.items():
+            peer = driver.mesh.peers.get(process)
+            if peer is not None and peer.start != start:
+                driver.incarnation.on_dead(peer, "it has begun again")
 
     def _is_connected(self, driver: Driver, member: ProcessId, start: int) -> bool:
         """Whether there is a connection to this start of a founding member; see that there is."""
@@ -99,6 +113,9 @@ class FoundingByList:
 
     def _is_settled(self, driver: Driver, roll_call: RollCall) -> bool:
         """Ask who is not there; tell whether there is anything left to wait for."""
+        if driver.reception.is_begun:
+            self._has_begun = True
+            return True
         asked = self._asking.values()
         now_us = self._now_us()
         for member, due_us in self._due_us.items():
