@@ -25,9 +25,10 @@ SEEDS = range(40)
 def quiet() -> Iterator[None]:
     """Let the driver not say what befalls it."""
     log = logging.getLogger("antiphon")
-    level, log.level = log.level, logging.CRITICAL
+    level = log.level
+    log.setLevel(logging.CRITICAL)
     yield
-    log.level = level
+    log.setLevel(level)
 
 
 def test_promises_are_kept_though_connections_break() -> None:
