@@ -72,7 +72,7 @@ ONE_OF_EACH: list[AnyMessage] = [
     Confirm(1, 0, 2**62),
     LetterTaken(2**62),
     LetterAsked(),
-    Begun(2**60),
+    Begun(((A, 2**60), (B, 0))),
     StateChunk(3, 0, is_last=True, data=b"\x00\xff"),
     StateTaken(3, 1),
 ]

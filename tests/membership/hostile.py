@@ -130,7 +130,7 @@ class Liar:
             ),
             Install: lambda: Install(number()),
             Beat: Beat,
-            Begun: lambda: Begun(number()),
+            Begun: lambda: Begun(((self.random.choice(PEOPLE), number()),)),
             Alive: lambda: Alive(
                 number(), tuple((rank, number()) for rank in self.ranks()), number(), number()
             ),

@@ -177,10 +177,10 @@ class FoundingAnswer(Struct, frozen=True, array_like=True, tag=True):
 
 
 class Begun(Struct, frozen=True, array_like=True, tag=True):
-    """The group that we found by a list has begun: all who are needed are there, you among them."""
+    """The group that we found by a list has begun: all who are needed are there."""
 
-    start: Number
-    """Which start of yours was counted."""
+    counted: tuple[tuple[ProcessId, Number], ...]
+    """Who is, me included; and which start of each."""
 
 
 class Flush(Struct, frozen=True, array_like=True, tag=True):

@@ -275,8 +275,8 @@ class Incarnation:
         self._owner.on_room()
 
     def on_dead(self, peer: Peer, why: str) -> None:
-        """A peer is dead, or lies: tell the machine."""
-        if self.is_over or peer.is_condemned:
+        """A peer is dead, or lies: tell the machine; unless it has been forgotten meanwhile."""
+        if self.is_over or peer.is_condemned or self.mesh.peers.get(peer.process) is not peer:
             return
         if peer.is_guest:
             self.mesh.dismiss(peer, why)

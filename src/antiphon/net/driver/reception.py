@@ -154,8 +154,7 @@ class Reception:
     def _keep(self, peer: Peer, frame: GroupFrame) -> None:
         """Keep what a founder says that has begun already, until this process begins too."""
         if isinstance(frame, Control) and isinstance(frame.message, Begun):
-            self.is_begun = self.is_begun or frame.message.start == self._process.start
-            self._process.on_room()
+            self._hear_begun(peer, frame.message)
             return
         self._early_bytes += _EARLY_FRAME_BYTES
         if isinstance(frame, Runs | Relay):
@@ -164,6 +163,14 @@ class Reception:
             message = "a founder says more than is kept before the group begins"
             raise PeerError(message)
         self._early.append((peer, frame))
+
+    def _hear_begun(self, peer: Peer, begun: Begun) -> None:
+        """A founder has begun: the starts that it has counted are those that count."""
+        counted = dict(begun.counted)
+        if not self.is_begun and counted.pop(self._process.process, 0) == self._process.start:
+            self.is_begun = True
+            self._counted = {**counted, peer.process: peer.start}
+            self._process.on_room()
 
     def take_early(self) -> None:
         """The group has begun here: take what founders said who began before."""

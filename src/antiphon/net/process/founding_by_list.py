@@ -89,15 +89,25 @@ class FoundingByList:
         return True
 
     def _begin(self, driver: Driver) -> None:
-        """Begin, and tell those who are there; a start of one that is there no longer is dead."""
-        counted = dict(driver.reception.counted)
-        for process, start in counted.items():
-            driver.outlet.send((process,), Begun(start))
+        """Begin, and tell those who are there; no other start of one of them counts any more.
+
+        Whom this process has counted is out of date if others had begun before it had them all.
+        """
+        counted, mesh = dict(driver.reception.counted), driver.mesh
+        if not driver.reception.is_begun:
+            missing = counted if self._has_begun else {who.bare() for who in self._missing}
+            counted = {who: start for who, start in counted.items() if who not in missing}
+        begun = Begun(((driver.incarnation.process, driver.incarnation.start), *counted.items()))
+        driver.outlet.send(tuple(counted), begun)
+        for founder in self._due_us:
+            peer = mesh.peers.get(founder.bare())
+            start = counted.get(founder.bare(), 0)
+            # Who was not there before the group began may be by now: that is found out anew.
+            if peer is not None and (peer.is_condemned or (start and not peer.may_be(start))):
+                mesh.dismiss(peer, "it has begun again")
         driver.begin(self._view)
         for process, start in counted.items():
-            peer = driver.mesh.peers.get(process)
-            if peer is not None and peer.start != start:
-                driver.incarnation.on_dead(peer, "it has begun again")
+            mesh.peers[process].awaited = start
 
     def _is_connected(self, driver: Driver, member: ProcessId, start: int) -> bool:
         """Whether there is a connection to this start of a founding member; see that there is."""
@@ -128,6 +138,8 @@ class FoundingByList:
             if self._is_connected(driver, member, start):
                 self._missing.pop(member, None)
                 driver.reception.count(member.bare(), start)
+            else:
+                self._missing[member] = None
         if self._refusal is not None or self._is_running_without_us or self._has_begun:
             return True
         present = len(self._view.members) - len(self._missing) - len(self._ahead)

@@ -214,4 +214,4 @@ class Dialler:
 
 def is_same(peer: Peer, handshake: Handshake) -> bool:
     """Tell whether a handshake is of the very process that a session is with."""
-    return handshake.process.bare() == peer.process and peer.start in {0, handshake.start}
+    return handshake.process.bare() == peer.process and peer.may_be(handshake.start)

@@ -252,7 +252,7 @@ class Listener:
             return f"{name} does not show that the session is its own"
         if peer.is_dialling and peer.process < host.process:
             return f"{name} is being dialled by this process"
-        if peer.start in {0, handshake.start}:
+        if peer.may_be(handshake.start):
             is_odd = handshake.to and not peer.start
             return f"{name} goes on with what this process does not know of" if is_odd else None
         host.mesh.check(peer)

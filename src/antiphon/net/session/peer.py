@@ -23,7 +23,7 @@ PeerLink = Link["Peer"]
 class Peer:
     """What this process knows of another one."""
 
-    __slots__ = ("_link", "changed", "checked_at", "has_left", "has_slept", "heard_us",
+    __slots__ = ("_link", "awaited", "changed", "checked_at", "has_left", "has_slept", "heard_us",
                  "ids",
                  "is_condemned", "is_dialled", "is_dialling", "is_guest", "is_said_full",
                  "is_stalled", "leaves_at", "offered", "process", "secret", "session", "start",
@@ -35,6 +35,8 @@ class Peer:
         """The process itself, whatever groups number it (``ProcessId.bare``)."""
         self.start = 0
         """Which start of its program the session is with; 0 before the first handshake."""
+        self.awaited = 0
+        """Which start of its program the session is to begin with; 0: any."""
         self.ids: dict[int, ProcessId] = {}
         """The process as groups number it."""
         self.session = Session()
@@ -70,6 +72,10 @@ class Peer:
         self.changed = asyncio.Event()
         """Set when its link has come or gone."""
         self.task: asyncio.Task[None] | None = None
+
+    def may_be(self, start: int) -> bool:
+        """Whether this start of its program may be the one that is meant."""
+        return (self.start or self.awaited) in {0, start}
 
     def member(self, incarnation: int) -> ProcessId:
         """Return the process as a group knows it in which this is its number."""
