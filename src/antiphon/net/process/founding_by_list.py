@@ -28,7 +28,7 @@ from antiphon.net.session.probe import Answer, probe
 _ASK_S = 1.0
 """How long a member may take to answer before it is asked again."""
 
-_PATIENCE_US = 1_000_000
+_PATIENCE_US = 3_000_000
 """Who is not there yet is waited for at least this long: a program takes a while to start."""
 
 _log = logging.getLogger("antiphon")
