@@ -171,7 +171,9 @@ class Bootstrap:
         node = self._node
         here = str(node.address)
         timing = self._config.settings.timing
-        search = Search(places, timing, self._now_us(), last_number=last_number, here=here)
+        search = Search(
+            self._config.group, places, timing, self._now_us(), last_number=last_number, here=here
+        )
         self._search = search
         try:
             while True:
