@@ -267,8 +267,8 @@ class LocalGroup:
                     await self.notifier.until(lambda: self.awaited_pieces is None)
             if self.awaited_pieces == before:
                 message = (
-                    f"no state has come for {STATE_S:g} s: does the application of the most "
-                    "senior member read its group?"
+                    f"{self.name} has not got the state of group {self.group_name}: none has come "
+                    f"for {STATE_S:g} s: does the application of the most senior member read it?"
                 )
                 raise StateError(message)
         self.raise_error()

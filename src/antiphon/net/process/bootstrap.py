@@ -5,7 +5,8 @@ after a while, more than half of them; if one of them finds that the group is ru
 joins, as a new incarnation of its name. Who founds by a list of places does what the machine says
 (``membership.bootstrap``). What is awaited is logged, after a second and then seldom.
 A joiner does what its search says (``membership.entrance``): it asks those it knows, then a member
-to be taken in, until it is, or is refused for good. What keeps somebody out is said in a sentence.
+to be taken in, until it is, or is refused for good. What keeps somebody out is said in a sentence,
+which the node begins with the names of process and group.
 """
 
 import asyncio
@@ -101,7 +102,8 @@ class Bootstrap:
             if not await self._succeed(driver):
                 await self._come_back(driver)
         except AntiphonError as error:
-            return ExcludedError(f"{self._config.me} cannot come back: {error}")
+            me, group = self._config.me, self._config.group
+            return ExcludedError(f"{me} cannot come back to group {group}: {error}")
         return None
 
     async def _succeed(self, driver: Driver) -> bool:
@@ -150,7 +152,9 @@ class Bootstrap:
                     break
                 said = self._search.say() if self._search is not None else ""
                 why = said or "nobody answers at the places it knows"
-                _log.warning("%s cannot come back yet: %s", self._config.me, why)
+                _log.warning(
+                    "%s cannot come back to group %s yet: %s", config.me, config.group, why
+                )
         finally:
             coming.cancel()
             await asyncio.wait([coming])
@@ -226,8 +230,7 @@ class Bootstrap:
                 case Knock(process, number):
                     self._ask_to_join(await self._driver_of(number), process)
                 case GiveUp(why):
-                    message = f"{self._config.me} is not taken in: {why}"
-                    raise UsageError(message)
+                    raise UsageError(why)
 
     def _look_after(self, search: Search, driver: Driver, contact: ProcessId) -> None:
         peer = driver.mesh.peers.get(contact.bare())

@@ -152,6 +152,6 @@ class FoundingByPlaces:
     def _say_unfounded(self) -> str:
         said = self._say_missing() or "they could not agree on it in time: try again"
         return (
-            f"after {self._connect_s:g} s group {self._group} does not run, and is not founded: "
-            f"{said}; more than half of the seeds are needed"
+            f"after {self._connect_s:g} s it does not run, and is not founded: {said}; more than "
+            "half of the seeds are needed"
         )

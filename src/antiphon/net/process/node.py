@@ -100,7 +100,8 @@ class Node:
     async def start(self) -> None:
         """Listen, and enter the group."""
         if self.local_group.is_started:
-            message = f"{self.name} has been started before: call antiphon.join again"
+            me, group = self.name, self.config.group
+            message = f"{me} has entered group {group} before: call antiphon.join again"
             raise UsageError(message)
         self.local_group.is_started = True
         self._entering = asyncio.ensure_future(self._enter())
@@ -125,21 +126,23 @@ class Node:
             self.on_over(self.ending)
 
     async def _enter(self) -> None:
-        if self.process.is_alone:
-            await self.process.open()
-        else:
-            await self._until_left()
-        await Bootstrap(self, self.config.connect_s).enter(self.config.ways)
+        config = self.config
+        try:
+            if self.process.is_alone:
+                await self.process.open()
+            else:
+                await self._until_left()
+            await Bootstrap(self, config.connect_s).enter(config.ways)
+        except UsageError as error:
+            message = f"{config.me} cannot join group {config.group}: {error}"
+            raise UsageError(message) from None
         await self.local_group.wait_for_state()
 
     async def _until_left(self) -> None:
         """Wait until the process is out of the group that it was in before."""
         process, config = self.process, self.config
         if not process.is_open:
-            message = (
-                f"{config.me} cannot join group {config.group} yet: enter it first, with "
-                "`async with antiphon.Process(...) as process:`"
-            )
+            message = "enter the process first, with `async with antiphon.Process(...) as process:`"
             raise UsageError(message)
 
         def is_out() -> bool:
@@ -154,10 +157,7 @@ class Node:
             async with asyncio.timeout(config.connect_s):
                 await self.notifier.until(is_out)
         except TimeoutError:
-            message = (
-                f"{config.me} has not left group {config.group} yet, which it was in before: the "
-                "others have not let it go"
-            )
+            message = "it has not left it yet, where it was before: the others have not let it go"
             raise UsageError(message) from None
 
     async def begin_incarnation(self, number: int, *, founding: AgreedView | None = None) -> Driver:
@@ -166,7 +166,7 @@ class Node:
         incarnation = await self.process.incarnate(is_listed=founding is not None)
         identity = self._identity(number, founding)
         if (rival := incarnation.rival(identity.domain)) is not None:
-            message = f"{config.me} is in group {rival} already: use the handle that it has"
+            message = "it is in it already: use the handle that it has"
             if rival != config.group:
                 message = f"groups {config.group} and {rival} cannot be told apart: rename one"
             raise UsageError(message)
@@ -275,7 +275,8 @@ class Node:
         """The incarnation has ended."""
         self.ending = end
         self.notifier.notify()
-        error = ExcludedError(f"{self.name} is out of the group: {end.why}: {self.advice}")
+        where = f"{self.name} is out of group {self.config.group}"
+        error = ExcludedError(f"{where}: {end.why}: {self.advice}")
         self.local_group.end_incarnation(error if end.why else None)
         if not end.why or not self.local_group.is_running or self._coming_back is not None:
             return
