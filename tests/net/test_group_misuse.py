@@ -1,5 +1,7 @@
 """Mistakes with several groups: one sentence each, and nobody else is harmed."""
 
+from typing import Any
+
 import pytest
 from tests.net.harness import QUICK, TRIO, LoopFactory, free_addresses, play, read_payloads
 from tests.net.houses import house
@@ -84,13 +86,53 @@ def test_group_whose_settings_differ_is_not_joined(loop_factory: LoopFactory) ->
     play(loop_factory, scene())
 
 
-def test_second_group_of_a_domain_is_refused() -> None:
-    """Causal order across groups is not there yet."""
-    alice = Process("alice", at="127.0.0.1:7001")
-    alice.join("one", domain="here")
-    with pytest.raises(UsageError, match="domain here, which has group one"):
-        alice.join("two", domain="here")
-    alice.join("two", domain="there")
+def test_second_group_of_a_domain_is_refused(loop_factory: LoopFactory) -> None:
+    """Causal order across groups is not there yet; a domain has its group while that is entered."""
+
+    async def scene() -> None:
+        async with Process("alice", at="127.0.0.1:0") as alice:
+            early, other = alice.join("two", domain="here"), alice.join("here")
+            async with alice.join("one", domain="here") as one:
+                for handle in (early, other):
+                    with pytest.raises(UsageError, match="domain here, which has group one"):
+                        await handle.__aenter__()
+                with pytest.raises(UsageError, match="domain here, which has group one"):
+                    alice.join("two", domain="here")
+                async with alice.join("two", domain="there"):
+                    assert alice.groups == ("one", "two")
+                assert one.members == ("alice",)
+            async with early as two:
+                assert two.members == ("alice",)
+
+    play(loop_factory, scene())
+
+
+def test_handle_that_was_never_entered_claims_nothing(loop_factory: LoopFactory) -> None:
+    """After ``await alice.join(...)`` what is right works, and so does the handle, in its turn."""
+    write = r"write `async with process.join\(...\) as group:`"
+
+    async def scene() -> None:
+        async with Process("alice", at="127.0.0.1:0") as alice:
+            handle: Any = alice.join("one", domain="here")
+            with pytest.raises(UsageError, match=write):
+                await handle
+            with pytest.raises(UsageError, match=write):
+                await anext(aiter(handle))
+            with pytest.raises(UsageError, match="connect_s"):
+                alice.join("two", domain="here", connect_s=-1)
+            async with alice.join("one", domain="here") as one:
+                with pytest.raises(UsageError, match="alice has joined group one already"):
+                    await handle.__aenter__()
+                with pytest.raises(UsageError, match=r"one before: call process\.join again"):
+                    await one.__aenter__()
+                assert one.members == ("alice",)
+            async with handle as again:
+                assert again.members == ("alice",)
+            late = alice.join("late")
+        with pytest.raises(UsageError, match=r"alice has ended: .* to join group late"):
+            await late.__aenter__()
+
+    play(loop_factory, scene())
 
 
 def test_process_is_entered_before_its_groups_and_once(loop_factory: LoopFactory) -> None:

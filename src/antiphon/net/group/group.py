@@ -141,7 +141,7 @@ class Group:
             """Refuse ``await antiphon.join(...)``: say what to write."""
             message = (
                 f"group {self.name} is not awaited but entered: write "
-                "`async with antiphon.join(...) as group:`"
+                f"`async with {self._local.process.joined_by}(...) as group:`"
             )
             raise UsageError(message)
 

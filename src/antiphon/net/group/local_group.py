@@ -67,6 +67,10 @@ class GroupProcess(Protocol):
         """Where the others find it."""
 
     @property
+    def joined_by(self) -> str:
+        """What an application calls to have a handle."""
+
+    @property
     def advice(self) -> str:
         """What an excluded process is to do."""
 
@@ -132,6 +136,11 @@ class LocalGroup:
         self._state: ApplicationState | None = None
 
     # What others ask.
+
+    @property
+    def joined_by(self) -> str:
+        """What an application calls to have a handle."""
+        return self.process.joined_by
 
     @property
     def name(self) -> str:

@@ -10,6 +10,7 @@ incarnation, and the stream goes on.
 
 import asyncio
 import logging
+from collections.abc import Callable
 from contextlib import suppress
 
 from antiphon.core.control import FoundingAnswer, FoundingQuestion, Situation, decode_message
@@ -36,12 +37,19 @@ _log = logging.getLogger("antiphon")
 class Node:
     """One process in one group."""
 
-    def __init__(self, config: Config, process: LocalProcess | None = None) -> None:
+    def __init__(
+        self,
+        config: Config,
+        process: LocalProcess | None = None,
+        claim: "Callable[[Node], None] | None" = None,
+    ) -> None:
         """Describe how to take part; nothing happens before :meth:`start`.
 
         Without a ``process`` that is open it makes one of its own, which has no other group.
+        ``claim`` is called when the group is entered, and may refuse that.
         """
         self.config = config
+        self._claim = claim
         ways = config.ways
         self.process = process or LocalProcess(
             config.me, ways.address, ways.advertised, timing=config.settings.timing,
@@ -91,6 +99,11 @@ class Node:
         return self.process.incarnation
 
     @property
+    def joined_by(self) -> str:
+        """What an application calls to have a handle."""
+        return "antiphon.join" if self.process.is_alone else "process.join"
+
+    @property
     def advice(self) -> str:
         """What an excluded process is to do."""
         return "it comes back by itself" if self.config.rejoin else "join again"
@@ -101,8 +114,10 @@ class Node:
         """Listen, and enter the group."""
         if self.local_group.is_started:
             me, group = self.name, self.config.group
-            message = f"{me} has entered group {group} before: call antiphon.join again"
+            message = f"{me} has entered group {group} before: call {self.joined_by} again"
             raise UsageError(message)
+        if self._claim is not None:
+            self._claim(self)
         self.local_group.is_started = True
         self._entering = asyncio.ensure_future(self._enter())
         try:
