@@ -200,9 +200,11 @@ class Node:
     def _identity(self, number: int, founding: AgreedView | None) -> Identity:
         config, process = self.config, self.process
         start = process.incarnation.start if process.incarnation is not None else 0
+        domain = config.causality_domain
         return Identity(
             config.group, process.id.numbered(number), start, config.settings, founding,
             config.state is not None, with_commit=self.local_group.with_commit,
+            causality_domain=domain if domain != config.group else "",
         )  # fmt: skip
 
     async def end_incarnation(self, detail: str) -> None:
