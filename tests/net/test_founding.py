@@ -96,7 +96,7 @@ def test_minority_founds_nothing_and_says_whom_it_awaits(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """In the log while it waits, seldom; in the error when its time is up."""
-    monkeypatch.setattr(founding, "_TELL_S", 0.2)
+    monkeypatch.setattr(founding, "TELL_S", 0.2)
 
     async def scene() -> tuple[str, dict[str, str]]:
         addresses = free_addresses(NAMES[:3])
