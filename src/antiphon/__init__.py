@@ -27,6 +27,7 @@ from antiphon.core.errors import (
 )
 
 if TYPE_CHECKING:
+    from antiphon import testing as testing
     from antiphon.core.runs import Order
     from antiphon.membership.failure_detector import Timing
     from antiphon.net.application.state import State
@@ -102,12 +103,14 @@ _PLACES = {
 
 
 def __dir__() -> list[str]:
-    """List the public interface too, loaded or not: for ``dir`` and for tab completion."""
-    return sorted({*globals(), *__all__})
+    """List the public interface, loaded or not: for ``dir`` and for tab completion."""
+    return sorted([*__all__, "__version__", "testing"])
 
 
 def __getattr__(name: str) -> object:
-    """Load a name of the public interface."""
+    """Load a name of the public interface, or what tests of applications need."""
+    if name == "testing":
+        return import_module("antiphon.testing")
     if name not in _PLACES:
         message = f"module {__name__!r} has no attribute {name!r}"
         raise AttributeError(message)

@@ -26,7 +26,7 @@ def test_handshakes_come_back_as_they_went(
     start, view, founding, to, received, next_life = numbers
     handshake = Handshake(
         group, "view-atomic", process, start, view, founding, to, received, next_life, asking,
-        secret=secret, nonce=secret, proof=secret,
+        secret=secret, nonce=secret, proof=secret, causality_domain=group,
     )  # fmt: skip
     assert decode_handshake(encode_handshake(handshake)) == handshake
 
@@ -38,9 +38,9 @@ def test_longest_handshake_fits_what_a_stranger_may_say() -> None:
     drawn = bytes(SECRET_BYTES)
     longest = Handshake(
         "g" * 64, "f" * 64, process, most, most, most, most, most, most,
-        secret=drawn, nonce=drawn, proof=drawn,
+        secret=drawn, nonce=drawn, proof=drawn, causality_domain="d" * 64,
     )  # fmt: skip
-    assert len(encode_handshake(longest)) + 7 <= 512
+    assert len(encode_handshake(longest)) + 7 <= 640
     assert decode_handshake(encode_handshake(longest)) == longest
 
 

@@ -35,7 +35,7 @@ def asked(effects: list[Effect]) -> list[str]:
 
 def search_of(*places: str) -> Search:
     """Return a search that has asked these places."""
-    search = Search(list(places), TIMING, 0, last_number=1)
+    search = Search("choir", list(places), TIMING, 0, last_number=1)
     assert asked(search.look(0, HALF)) == list(places)
     return search
 
@@ -107,13 +107,15 @@ def test_lost_majority_is_said_with_those_who_do_not_answer() -> None:
     assert "(b at b:1) cannot go on" in said
     assert "nobody answers at a:1, c:1" in said
     assert "only with a majority of that view" in said
-    assert said.endswith("have one of those that answer take over: antiphon takeover b:1")
+    assert said.endswith(
+        "have one of those that answer take over: antiphon takeover b:1 --group choir"
+    )
     assert "again" not in said
 
 
 def test_process_does_not_ask_itself() -> None:
     """Whoever it asks may name its place, where an earlier life of it was."""
-    search = Search(["a:1", "c:1"], TIMING, 0, here="c:1")
+    search = Search("choir", ["a:1", "c:1"], TIMING, 0, here="c:1")
     search.hear("a:1", member(A, blocked=True, places=("b:1", "c:1")), 0, HALF)
     assert search.places == ["a:1", "b:1"]
 

@@ -251,7 +251,7 @@ def test_caller_that_is_shut_out_does_not_know_and_can_call_again(
                 peer for peer in network.mesh.peers.values() if peer.process.name == "carol"
             )
             network.on_dead(dead, "a test says so")
-            with pytest.raises(IndefiniteCallError, match="carol is out of the group"):
+            with pytest.raises(IndefiniteCallError, match="carol is out of group choir"):
                 await calling
             await until_view(nodes["carol"], ("alice", "bob", "carol~2"))
             reading = serve([nodes["alice"], nodes["bob"]], echo)

@@ -114,6 +114,16 @@ def test_options_that_are_fine_are_taken() -> None:
     join("choir", me="a", at=AT, state=Mock(load=AsyncMock()))
 
 
+def test_ceiling_of_the_timeout_below_its_floor_is_refused() -> None:
+    """The sentence names both, as they are or by default."""
+    said = "timeout_us_max, the ceiling, is at least timeout_us, the floor: 10 is below 100"
+    with pytest.raises(UsageError, match=said):
+        Timing(timeout_us=100, timeout_us_max=10)
+    with pytest.raises(UsageError, match="30000000 is below 60000000"):
+        Timing(timeout_us=60_000_000)
+    assert Timing(timeout_us=100, timeout_us_max=100).timeout_us_max == 100
+
+
 @pytest.mark.parametrize("wrong", [0, -1, 1.5, "1", None, True])
 @pytest.mark.parametrize("name", ["heartbeat_us", "timeout_us", "timeout_us_max"])
 def test_timing_of_no_time_is_refused(name: str, wrong: Any) -> None:

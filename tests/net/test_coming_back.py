@@ -151,7 +151,7 @@ def test_junior_of_two_whose_senior_stalls_learns_that_it_is_out(
             await until_view(bob, ["alice", "bob~2"])
         else:
             async with asyncio.timeout(DEADLINE_S / 2):
-                with pytest.raises(ExcludedError, match="bob is out of the group"):
+                with pytest.raises(ExcludedError, match="bob is out of group choir"):
                     await reading
         await stop_all([alice, bob])
         await asyncio.gather(reading, filling, return_exceptions=True)

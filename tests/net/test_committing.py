@@ -291,7 +291,7 @@ def test_excluded_process_comes_back_and_learns_the_outcome(loop_factory: LoopFa
         await asyncio.sleep(0.05)  # her vote is on its way
         carol.left = [f"carol/1/{nodes['carol'].incarnation.start:x}"]
         shut_out(nodes, "carol")
-        with pytest.raises(InDoubtError, match="carol is out of the group"):
+        with pytest.raises(InDoubtError, match="carol is out of group choir"):
             await beginning
         slow.gate.set()
         await until_view(nodes["bob"], ("alice", "bob", "carol~2"))

@@ -125,7 +125,7 @@ def test_member_that_slept_too_long_learns_that_it_is_out(
         await asyncio.gather(*readers)
         return said
 
-    assert play(loop_factory, scene()).startswith("ExcludedError: carol is out of the group")
+    assert play(loop_factory, scene()).startswith("ExcludedError: carol is out of group choir")
     verdict_on(tmp_path)
     assert "gone on without" in rows_of(tmp_path, "carol")[-1].detail
 
@@ -402,7 +402,7 @@ def test_member_that_takes_nothing_for_too_long_is_given_up(
             while alice.group.view.number == 1:
                 await alice.group.cbcast(bytes(10_000))
         assert alice.group.view.failed == ("carol",)
-        with pytest.raises(ExcludedError, match="carol is out of the group"):
+        with pytest.raises(ExcludedError, match="carol is out of group choir"):
             async for _ in carol.group:
                 pass
         with pytest.raises(ExcludedError):

@@ -86,8 +86,12 @@ def test_using_a_group_before_entering_says_what_to_write(loop_factory: LoopFact
         ):  # fmt: skip
             with pytest.raises(UsageError, match=WRITE):
                 await use
-        with pytest.raises(UsageError, match=WRITE):
-            _ = group.view
+        for look in (
+            lambda: group.view, group.stability, lambda: group.stability(delivered=True),
+            lambda: group.k_stable(1),
+        ):  # fmt: skip
+            with pytest.raises(UsageError, match=WRITE):
+                look()
 
     play(loop_factory, scene())
 
@@ -106,10 +110,19 @@ def test_address_is_where_the_others_find_it(loop_factory: LoopFactory) -> None:
 
 
 def test_completion_shows_the_public_interface() -> None:
-    """``dir(antiphon)`` lists every public name, also before any has been used."""
-    code = "import antiphon; print(*(set(antiphon.__all__) - set(dir(antiphon))))"
-    assert _run(code).stdout.split() == []
-    assert "join" in dir(antiphon)
+    """``dir(antiphon)`` lists every public name, and no other, whether any has been used or not."""
+    for use in ("", "antiphon.join; antiphon.testing; "):
+        code = f"import antiphon; {use}print(*(set(dir(antiphon)) ^ set(antiphon.__all__)))"
+        assert sorted(_run(code).stdout.split()) == ["__version__", "testing"]
+
+
+def test_testing_is_there_when_it_is_used() -> None:
+    """``import antiphon`` is enough for ``antiphon.testing``, and does not load it."""
+    code = """
+import sys, antiphon
+print("antiphon.testing" in sys.modules, antiphon.testing.Cluster.__name__)
+"""
+    assert _run(code).stdout.split() == ["False", "Cluster"]
 
 
 def test_traceback_without_uvloop_is_about_the_program_alone() -> None:

@@ -96,7 +96,7 @@ def test_minority_founds_nothing_and_says_whom_it_awaits(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """In the log while it waits, seldom; in the error when its time is up."""
-    monkeypatch.setattr(founding, "_TELL_S", 0.2)
+    monkeypatch.setattr(founding, "TELL_S", 0.2)
 
     async def scene() -> tuple[str, dict[str, str]]:
         addresses = free_addresses(NAMES[:3])
@@ -107,8 +107,8 @@ def test_minority_founds_nothing_and_says_whom_it_awaits(
     said, addresses = play(loop_factory, scene())
     missing = ", ".join(sorted((addresses["alice"], addresses["carol"])))
     assert said == (
-        "after 1.5 s group choir does not run, and is not founded: 1 of 3 places are there, and "
-        f"nobody answers at {missing}; more than half of the seeds are needed"
+        "bob cannot join group choir: after 1.5 s it does not run, and is not founded: 1 of 3 "
+        f"places are there, and nobody answers at {missing}; more than half of the seeds are needed"
     )
     told = [record for record in caplog.records if "waits to found" in record.message]
     assert 2 <= len(told) <= 4
@@ -151,7 +151,8 @@ def test_other_seeds_are_said(loop_factory: LoopFactory) -> None:
         nodes = [founder("alice", addresses, connect_s=3.0), founder("bob", less, connect_s=3.0)]
         return await asyncio.gather(*(node.start() for node in nodes), return_exceptions=True)
 
-    for error in play(loop_factory, scene()):
+    for name, error in zip(NAMES, play(loop_factory, scene()), strict=False):
+        assert str(error).startswith(f"{name} cannot join group choir: ")
         assert "was given other seeds: give all the same" in str(error)
 
 

@@ -1,5 +1,7 @@
 """Mistakes with several groups: one sentence each, and nobody else is harmed."""
 
+from typing import Any
+
 import pytest
 from tests.net.harness import QUICK, TRIO, LoopFactory, free_addresses, play, read_payloads
 from tests.net.houses import house
@@ -24,10 +26,14 @@ def test_group_is_joined_once(loop_factory: LoopFactory) -> None:
 
 def test_unknown_group_is_not_made_by_the_way(loop_factory: LoopFactory) -> None:
     """Who answers is named, and what to do."""
+    said = (
+        r"alice cannot join group two: after 0.4 s nobody who answers \(bob at .*\) is in the "
+        r"group: is its name right\? who founds it gives no seeds, or found=True"
+    )
 
     async def scene() -> None:
         async with house({"one": "ab"}, TRIO[:2]) as built:
-            with pytest.raises(UsageError, match=r"bob at .* is in the group: is its name right"):
+            with pytest.raises(UsageError, match=said):
                 async with built.processes["alice"].join("two", connect_s=0.4):
                     pass
             assert built.processes["alice"].groups == ("one",)
@@ -38,6 +44,7 @@ def test_unknown_group_is_not_made_by_the_way(loop_factory: LoopFactory) -> None
 
 def test_name_that_is_taken_in_a_group_is_refused_there(loop_factory: LoopFactory) -> None:
     """Two processes of one name may be in different groups, not in one."""
+    said = "alice cannot join group one: the name alice is taken by a member at"
 
     async def scene() -> None:
         (mine,) = free_addresses(["other"]).values()
@@ -47,7 +54,7 @@ def test_name_that_is_taken_in_a_group_is_refused_there(loop_factory: LoopFactor
                 Process("alice", at=mine, seeds=seeds, timing=QUICK) as other,
                 other.join("mine", seeds=[]) as room,
             ):
-                with pytest.raises(UsageError, match="alice"):
+                with pytest.raises(UsageError, match=said):
                     async with other.join("one", seeds=seeds, connect_s=3):
                         pass
                 await room.cbcast(b"still here")
@@ -59,6 +66,7 @@ def test_name_that_is_taken_in_a_group_is_refused_there(loop_factory: LoopFactor
 
 def test_group_whose_settings_differ_is_not_joined(loop_factory: LoopFactory) -> None:
     """What differs is said; the process's other groups, and the group itself, are unharmed."""
+    said = "dora cannot join group one: .* flush='view-atomic', not 'coordinator'"
 
     async def scene() -> None:
         (mine,) = free_addresses(["dora"]).values()
@@ -68,7 +76,7 @@ def test_group_whose_settings_differ_is_not_joined(loop_factory: LoopFactory) ->
                 Process("dora", at=mine, seeds=seeds, timing=QUICK) as dora,
                 dora.join("two") as two,
             ):
-                with pytest.raises(UsageError, match="flush='view-atomic', not 'coordinator'"):
+                with pytest.raises(UsageError, match=said):
                     async with dora.join("one", flush="coordinator"):
                         pass
                 await two.cbcast(b"x")
@@ -78,13 +86,53 @@ def test_group_whose_settings_differ_is_not_joined(loop_factory: LoopFactory) ->
     play(loop_factory, scene())
 
 
-def test_second_group_of_a_domain_is_refused() -> None:
-    """Causal order across groups is not there yet."""
-    alice = Process("alice", at="127.0.0.1:7001")
-    alice.join("one", domain="here")
-    with pytest.raises(UsageError, match="domain here, which has group one"):
-        alice.join("two", domain="here")
-    alice.join("two", domain="there")
+def test_second_group_of_a_domain_is_refused(loop_factory: LoopFactory) -> None:
+    """Causal order across groups is not there yet; a domain has its group while that is entered."""
+
+    async def scene() -> None:
+        async with Process("alice", at="127.0.0.1:0") as alice:
+            early, other = alice.join("two", domain="here"), alice.join("here")
+            async with alice.join("one", domain="here") as one:
+                for handle in (early, other):
+                    with pytest.raises(UsageError, match="domain here, which has group one"):
+                        await handle.__aenter__()
+                with pytest.raises(UsageError, match="domain here, which has group one"):
+                    alice.join("two", domain="here")
+                async with alice.join("two", domain="there"):
+                    assert alice.groups == ("one", "two")
+                assert one.members == ("alice",)
+            async with early as two:
+                assert two.members == ("alice",)
+
+    play(loop_factory, scene())
+
+
+def test_handle_that_was_never_entered_claims_nothing(loop_factory: LoopFactory) -> None:
+    """After ``await alice.join(...)`` what is right works, and so does the handle, in its turn."""
+    write = r"write `async with process.join\(...\) as group:`"
+
+    async def scene() -> None:
+        async with Process("alice", at="127.0.0.1:0") as alice:
+            handle: Any = alice.join("one", domain="here")
+            with pytest.raises(UsageError, match=write):
+                await handle
+            with pytest.raises(UsageError, match=write):
+                await anext(aiter(handle))
+            with pytest.raises(UsageError, match="connect_s"):
+                alice.join("two", domain="here", connect_s=-1)
+            async with alice.join("one", domain="here") as one:
+                with pytest.raises(UsageError, match="alice has joined group one already"):
+                    await handle.__aenter__()
+                with pytest.raises(UsageError, match=r"one before: call process\.join again"):
+                    await one.__aenter__()
+                assert one.members == ("alice",)
+            async with handle as again:
+                assert again.members == ("alice",)
+            late = alice.join("late")
+        with pytest.raises(UsageError, match=r"alice has ended: .* to join group late"):
+            await late.__aenter__()
+
+    play(loop_factory, scene())
 
 
 def test_process_is_entered_before_its_groups_and_once(loop_factory: LoopFactory) -> None:
@@ -92,7 +140,7 @@ def test_process_is_entered_before_its_groups_and_once(loop_factory: LoopFactory
 
     async def scene() -> None:
         alice = Process("alice", at="127.0.0.1:0")
-        with pytest.raises(UsageError, match="enter it first"):
+        with pytest.raises(UsageError, match="group one: enter the process first"):
             async with alice.join("one"):
                 pass
         async with alice as entered, entered.join("one") as room:

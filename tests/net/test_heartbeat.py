@@ -12,7 +12,7 @@ from antiphon.net.driver.heartbeat import Lateness
 
 pytestmark = pytest.mark.net
 
-SLOW = Timing(heartbeat_us=10_000_000, timeout_us=100_000_000)
+SLOW = Timing(heartbeat_us=10_000_000, timeout_us=100_000_000, timeout_us_max=100_000_000)
 
 
 def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:

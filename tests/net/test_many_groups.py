@@ -263,7 +263,7 @@ def test_application_that_is_done_leaves_in_the_background(loop_factory: LoopFac
             await until(lambda: not alice["stuck"].view.primary, "alice has lost the others")
             await asyncio.wait_for(alice["stuck"].__aexit__(), 5)
             assert built.processes["alice"].groups == ("going",)
-            with pytest.raises(UsageError, match="alice has not left group stuck yet"):
+            with pytest.raises(UsageError, match="join group stuck: it has not left it yet"):
                 async with built.processes["alice"].join("stuck", connect_s=0.2):
                     pass
             await alice["going"].cbcast(b"on")

@@ -270,5 +270,5 @@ def test_who_does_not_come_back_is_told_of_the_takeover(loop_factory: LoopFactor
         return str(out.value)
 
     said = play(loop_factory, scene())
-    assert "alice is out of the group: a member has taken the group over, without this" in said
+    assert "alice is out of group choir: a member has taken the group over, without this" in said
     assert "join again" in said

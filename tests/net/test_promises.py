@@ -117,7 +117,7 @@ def test_request_that_waits_when_its_process_is_excluded_was_done_by_nobody(
         shut_out_carol(nodes)
         with pytest.raises(DefiniteCallError, match="never went out"):
             await waiting
-        with pytest.raises(IndefiniteCallError, match="carol is out of the group"):
+        with pytest.raises(IndefiniteCallError, match="carol is out of group choir"):
             await sent
         readers.append(Reader(nodes["bob"].group))
         await until_view(nodes["bob"], SURVIVORS)

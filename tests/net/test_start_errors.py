@@ -33,10 +33,13 @@ SOON_S = 0.2
 
 
 async def _refused(node: Node) -> str:
-    """Start a node that cannot start; return what it says."""
+    """Start a node that cannot start; return why, which is said after process and group."""
     with pytest.raises(UsageError) as refusal:
         await node.start()
-    return str(refusal.value)
+    said, config = str(refusal.value), node.config
+    beginning = f"{config.me} cannot join group {config.group}: "
+    assert said.startswith(beginning)
+    return said.removeprefix(beginning)
 
 
 def test_port_in_use_is_named(loop_factory: LoopFactory) -> None:
@@ -284,20 +287,27 @@ def test_seed_that_is_no_member_is_named(loop_factory: LoopFactory) -> None:
     assert "is no member of group choir" in play(loop_factory, scene())
 
 
+async def _restarted(node: Node) -> None:
+    """Start a node that has been started before: what to do is said."""
+    said = f"{node.config.me} has entered group choir before: call antiphon.join again"
+    with pytest.raises(UsageError, match=said):
+        await node.start()
+
+
 def test_started_node_cannot_be_started_again(loop_factory: LoopFactory) -> None:
     """Neither while it runs, nor while it connects, nor after its stop; the first start goes on."""
 
     async def scene() -> None:
         async with choir() as nodes:
             node = nodes["alice"]
-            assert "join again" in await _refused(node)
+            await _restarted(node)
             await exchange(list(nodes.values()))
-        assert "join again" in await _refused(node)
+        await _restarted(node)
         addresses = free_addresses(["alice", "bob"])
         lonely = make_node("choir", "bob", members=addresses, connect_s=SOON_S)
         first = asyncio.ensure_future(_refused(lonely))
         await asyncio.sleep(0)
-        assert "join again" in await _refused(lonely)
+        await _restarted(lonely)
         assert "alice does not answer" in await first
 
     play(loop_factory, scene())

@@ -27,7 +27,7 @@ STRANGERS = {
     "a web browser": (b"GET / HTTP/1.1\r\nHost: antiphon\r\n\r\n", "above the limit"),
     "random bytes": (bytes(range(256)), "above the limit"),
     "a huge length": (b"\xff\xff\xff\xff", "above the limit"),
-    "a member's frame size": (FRAME_BYTES_MAX.to_bytes(4, "little"), "above the limit of 4608"),
+    "a member's frame size": (FRAME_BYTES_MAX.to_bytes(4, "little"), "above the limit of 4736"),
     "an empty frame": (with_length(b""), "too short"),
     "an unknown version": (with_length(_UNKNOWN_VERSION), "version 2"),
     "an unknown kind": (with_length(_UNKNOWN_KIND), "unknown kind 99"),

@@ -7,13 +7,26 @@ from typing import Any
 
 import pytest
 
+from antiphon.core.control import JoinRequest
 from antiphon.core.errors import UsageError
-from antiphon.core.ids import GroupNumber, ProcessId
+from antiphon.core.ids import GroupName, GroupNumber, ProcessId, ViewNumber
+from antiphon.core.runs import Order
+from antiphon.core.views import View
 from antiphon.sim.random_groups import examine_groups
 from antiphon.sim.several_groups import TIMING, Node, SeveralGroups
-from antiphon.stack.effects import LeaveGroup, SetTimer
-from antiphon.stack.inputs import HEARTBEAT, PeerLost
+from antiphon.stack.effects import LeaveGroup, SendRun, SetTimer
+from antiphon.stack.inputs import (
+    ACKNOWLEDGE,
+    HEARTBEAT,
+    ControlReceived,
+    MulticastRequested,
+    PeerLost,
+    RunsReceived,
+    Timer,
+    TimerFired,
+)
 from antiphon.stack.process import BEATS_PER_TIMEOUT, InGroup, Process
+from antiphon.stack.send_queue import How
 from antiphon.stack.settings import Settings
 
 
@@ -193,9 +206,23 @@ def test_group_is_opened_once() -> None:
 
 
 def test_what_is_of_a_group_that_was_left_is_ignored() -> None:
-    """Late frames for it harm nobody."""
-    process = Process(ProcessId("a"), TIMING, 0)
-    assert process.step_in(GroupNumber(7), PeerLost(ProcessId("b")), 0) == []
+    """Late frames, requests and timers of it harm nobody, nor the group that goes on."""
+    a, b = ProcessId("a", 1), ProcessId("b", 1)
+    left, kept = GroupNumber(7), GroupNumber(8)
+    process = Process(a, TIMING, 0)
+    process.start()
+    for group, name in ((left, "left"), (kept, "kept")):
+        view = View(GroupName(name), ViewNumber(1), (a, b))
+        process.open(group, a, view, Settings(timing=TIMING), 0)
+    request = MulticastRequested([b"x"], How(Order.CAUSAL), 1)
+    run = next(done.run for done in process.step_in(left, request, 1) if isinstance(done, SendRun))
+    process.close(left)
+    assert process.step_in(left, RunsReceived(b, [run]), 2) == []
+    assert not process.receive(left, b, run)
+    assert process.step_in(left, ControlReceived(b, JoinRequest(ProcessId("c"))), 2) == []
+    assert process.step_in(left, request, 2) == []
+    assert process.step(TimerFired(Timer(ACKNOWLEDGE.kind, left)), 3) == []
+    assert any(isinstance(done, SendRun) for done in process.step_in(kept, request, 4))
 
 
 @pytest.mark.parametrize("seed", range(60))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from antiphon import Group, Order, Timing
+from antiphon import Group, Order, Timing, UsageError
 from antiphon.testing import Cluster
 
 NAMES = ("anna", "ben", "cleo")
@@ -88,6 +88,13 @@ def test_caught_up_is_who_has_read_everything_and_may_multicast() -> None:
 def test_outside_of_the_group_nobody_is_caught_up() -> None:
     """Before it is entered, and after it was left."""
     with Cluster(seed=1) as cluster:
-        group = cluster.process("anna").handle("outside", at=cluster.process("anna").address)
+        anna = cluster.process("anna")
+        group = anna.handle("outside", at=anna.address)
         assert not group.is_caught_up
-        assert group.stability(delivered=True) == {}
+        with pytest.raises(UsageError, match="anna has not entered group outside"):
+            group.stability(delivered=True)
+        anna.run(group.__aenter__())
+        assert group.stability(delivered=True) == {"anna": 0}
+        anna.leave(group)
+        assert not group.is_caught_up
+        assert group.stability(delivered=True) == {"anna": 0}

@@ -5,7 +5,13 @@ from collections.abc import Sequence
 import pytest
 
 import antiphon
+from antiphon.core.control import Alive
+from antiphon.core.frames import Frame, Runs
+from antiphon.core.runs import Run
+from antiphon.net.driver.incarnation import Incarnation
+from antiphon.net.driver.outlet import Outlet
 from antiphon.net.group.group import Group
+from antiphon.net.session.peer import Peer
 from antiphon.net.stream.events import Event, Message, View
 from antiphon.testing import Cluster
 from antiphon.testing.cluster import Process
@@ -124,5 +130,57 @@ def test_guest_that_is_gone_is_dialled_when_it_is_needed(pause_s: float) -> None
         assert cluster.time_s - began_s < 0.2
         house.say("ann", of_ann, b"welcome")
         assert house.payloads("bob", "cellar") == [b"welcome"]
+        house.check_nobody_failed()
+        cluster.raise_failures()
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_frames_of_a_group_that_was_just_left_harm_nobody(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One multicasts while the other leaves; the connection, and another group of both, go on.
+
+    Whoever leaves has all that was multicast before: so what comes late is said once more.
+    """
+    sent: list[tuple[Outlet, Run, list[Peer]]] = []
+    late: list[Frame] = []
+    send_run, on_frame = Outlet.send_run, Incarnation.on_frame
+
+    def noted_run(self: Outlet, run: Run, alive: Alive | None) -> int:
+        sent.append((self, run, self.members))
+        return send_run(self, run, alive)
+
+    def noted_frame(self: Incarnation, peer: Peer, frame: Frame) -> None:
+        if isinstance(frame, Runs) and frame.domain not in self._by_domain:
+            late.append(frame)
+        on_frame(self, peer, frame)
+
+    monkeypatch.setattr(Outlet, "send_run", noted_run)
+    monkeypatch.setattr(Incarnation, "on_frame", noted_frame)
+    with Cluster(seed) as cluster:
+        house = House(cluster, "ann", "bob")
+        of_ann, hall = house.found("ann", "attic"), house.found("ann", "hall")
+        (of_bob, _) = house.join(("bob", "attic"), ("bob", "hall"))
+        ends = list(cluster.network.connections("ann", "bob"))
+        leaving = cluster["bob"].start(of_bob.__aexit__(None, None, None))
+        for number in range(200):
+            cluster["ann"].run(of_ann.cbcast(b"%d" % number))
+            cluster.advance(0.000_1)
+        cluster.wait_for(leaving)
+        again = [one for one in sent if one[2]]
+
+        async def repeat() -> None:
+            for outlet, run, members in again:
+                outlet.members = members
+                send_run(outlet, run, None)
+                outlet.members = []
+
+        cluster["ann"].run(repeat())
+        house.say("ann", hall, b"after")
+        assert len(late) >= len(again) > 0
+        assert of_ann.members == ("ann",)
+        assert house.payloads("ann", "attic") == [b"%d" % number for number in range(200)]
+        assert house.payloads("bob", "hall") == [b"after"]
+        assert list(cluster.network.connections("ann", "bob")) == ends
         house.check_nobody_failed()
         cluster.raise_failures()

@@ -1,8 +1,8 @@
 """Simulator events per second, against the same world on SimPy.
 
-Two readings. ``simulation``: everything, endpoints and their driver included, which are the same on
-both sides. ``kernel``: the same number of timed events with handlers that do nothing, which is what
-the two schedulers themselves cost.
+Two readings. The whole simulation (``measure_simulation``): endpoints and their driver included,
+which are the same on both sides. The kernel alone (``measure_kernel``): the same number of timed
+events with handlers that do nothing, which is what the two schedulers themselves cost.
 """
 
 import gc

@@ -68,6 +68,8 @@ class Handshake(Struct, frozen=True, array_like=True):
     order: Word = ""
     """What an operator, who is no process of the group, asks for: ``status`` or ``takeover``, the
     latter of who is blocked in ``view``."""
+    causality_domain: Word = ""
+    """That of the group, alike at all members; empty: one of its own, of its name."""
 
 
 _encoder = msgspec.msgpack.Encoder()

@@ -104,6 +104,7 @@ class Search:
 
     def __init__(
         self,
+        group: str,
         places: list[str],
         timing: Timing,
         now_us: int,
@@ -111,10 +112,12 @@ class Search:
         last_number: int = 0,
         here: str = "",
     ) -> None:
-        """Know these places; the process has lived ``last_number`` times, as far as it knows.
+        """Look for the group of this name at these places.
 
-        It is not asked itself, at the place where it listens (``here``).
+        The process has lived ``last_number`` times, as far as it knows; it is not asked
+        itself, at the place where it listens (``here``).
         """
+        self._group = group
         self._timing = timing
         self._here = here
         self._places: dict[str, _Place] = {}
@@ -208,7 +211,8 @@ class Search:
             f"the members that answer ({answering}) cannot go on: they reach too few of their last "
             f"view{nobody}: the group goes on only with a majority of that view, of the processes "
             "that they were, not of ones started anew; if they are gone for good, an operator can "
-            f"have one of those that answer take over: antiphon takeover {best.process.place}"
+            f"have one of those that answer take over: antiphon takeover {best.process.place} "
+            f"--group {self._group}"
         )
 
     # What happens.

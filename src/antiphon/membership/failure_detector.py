@@ -71,7 +71,7 @@ class Timing:
     stall_us: int = 30_000_000
 
     def __post_init__(self) -> None:
-        """Refuse what is no time."""
+        """Refuse what is no time, and a ceiling below the floor."""
         for field in fields(self):
             value = getattr(self, field.name)
             if type(value) is not int or value <= 0:
@@ -79,6 +79,12 @@ class Timing:
                     f"{field.name} is a whole number of microseconds, above 0, not {value!r:.100}"
                 )
                 raise UsageError(message)
+        if self.timeout_us_max < self.timeout_us:
+            message = (
+                "timeout_us_max, the ceiling, is at least timeout_us, the floor: "
+                f"{self.timeout_us_max} is below {self.timeout_us}"
+            )
+            raise UsageError(message)
 
 
 class FailureDetector:

@@ -15,7 +15,7 @@ from antiphon.core.views import View
 from antiphon.membership.effects import LeaveGroup
 from antiphon.membership.entrance import GiveUp, Inquire, Knock, Search
 from antiphon.membership.failure_detector import Timing
-from antiphon.sim.driver import Driver
+from antiphon.sim.driver import GROUP, Driver
 from antiphon.sim.probes import Probe, ProbeReply, Probes
 from antiphon.sim.scenario import Step
 from antiphon.sim.scheduler import Scheduler
@@ -53,8 +53,8 @@ class Bootstrap:
         self._timing = timing
         last_number = max((p.incarnation for p in around.drivers if p.name == name), default=0)
         self.search = Search(
-            [place for place in places if place != name], timing, around.scheduler.now_us,
-            last_number=last_number,
+            GROUP, [place for place in places if place != name], timing,
+            around.scheduler.now_us, last_number=last_number,
         )  # fmt: skip
         self._random = Random(f"{seed}/{name}/{last_number}/entrance")
         self._wake_us: int | None = None

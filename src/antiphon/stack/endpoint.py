@@ -444,7 +444,8 @@ class Endpoint:
                 self._sender.restore(process)
             case LeaveGroup(why):
                 self._agenda.done.append(effect)
-                self._end(f"{self.me} is out of the group: {why}" if why else "")
+                group = f"group {self.latest.group}" if self.latest is not None else "the group"
+                self._end(f"{self.me} is out of {group}: {why}" if why else "")
                 return
             case _:
                 pass
@@ -486,8 +487,7 @@ class Endpoint:
         """The process is out: what waits to be sent, and its calls, end with it."""
         assert not self.is_over, "a process ends once"
         self.is_over = True
-        queue = self.queue
-        dropped = queue.end_incarnation() if self.has_been_member else queue.end_tools()
+        dropped = self.queue.end_incarnation() if self.has_been_member else self.queue.end_tools()
         self._agenda.done += self.ports.end(why or "this process has left", dropped)
 
 

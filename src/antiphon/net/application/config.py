@@ -62,10 +62,20 @@ class Config:
     """Slowness of the links, to give causal order something to do on one machine."""
     environment: Environment = SYSTEM
     """Network, clock, dice and journal."""
+    domain: str | None = None
+    """The causality domain of the group; None: one of its own, of its name."""
+
+    @property
+    def causality_domain(self) -> str:
+        """The name of the group's causality domain."""
+        return self.domain if self.domain is not None else self.group
 
     def __post_init__(self) -> None:
         """Refuse what is of the wrong kind."""
         check_state(self.state)
+        if self.domain is not None:
+            check_names(domain=self.domain)
+            check_name(self.domain, "domain name")
         check_flags(insecure=self.insecure, rejoin=self.rejoin)
         check_seconds("connect_s", self.connect_s)
         check_seconds("drain_s", self.drain_s, is_zero_fine=True)

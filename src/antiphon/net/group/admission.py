@@ -33,6 +33,10 @@ class AdmissionOwner(Protocol):
     def group_name(self) -> str:
         """The name of the group."""
 
+    @property
+    def joined_by(self) -> str:
+        """What an application calls to have a handle."""
+
     def give(self, happened: Input) -> None:
         """Give an input to the machine."""
 
@@ -111,7 +115,8 @@ class Admission:
             )
         if self._owner.is_started:
             return f"{who} is not in group {group} now: do that inside `async with`"
-        advice = "write `async with antiphon.join(...) as group:` and do that inside"
+        call = self._owner.joined_by
+        advice = f"write `async with {call}(...) as group:` and do that inside"
         return f"{who} has not entered group {group}: {advice}"
 
     def _flush_soon(self) -> None:

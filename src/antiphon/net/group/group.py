@@ -102,8 +102,9 @@ class Group:
 
         Both count as ``Message.number`` does, and begin again with each view: when a view comes,
         everything before it has been delivered by all who were and are members. Letters do not
-        count. Empty outside of the group.
+        count. Empty between two incarnations; of the last view when the group was left.
         """
+        self._check_entered()
         member = self._local.member
         if member is None or member.view is None:
             return {}
@@ -123,8 +124,13 @@ class Group:
 
     def k_stable(self, k: int) -> int:
         """Return how many own messages in this view at least ``k`` other members have received."""
+        self._check_entered()
         member = self._local.member
         return member.stability.k_stable(k) if member is not None else 0
+
+    def _check_entered(self) -> None:
+        if self._local.view is None:
+            raise UsageError(self._admission.say_outside())
 
     async def __aenter__(self) -> Self:
         """Found the group with the others, or join it."""
@@ -141,7 +147,7 @@ class Group:
             """Refuse ``await antiphon.join(...)``: say what to write."""
             message = (
                 f"group {self.name} is not awaited but entered: write "
-                "`async with antiphon.join(...) as group:`"
+                f"`async with {self._local.process.joined_by}(...) as group:`"
             )
             raise UsageError(message)
 

@@ -67,6 +67,10 @@ class GroupProcess(Protocol):
         """Where the others find it."""
 
     @property
+    def joined_by(self) -> str:
+        """What an application calls to have a handle."""
+
+    @property
     def advice(self) -> str:
         """What an excluded process is to do."""
 
@@ -132,6 +136,11 @@ class LocalGroup:
         self._state: ApplicationState | None = None
 
     # What others ask.
+
+    @property
+    def joined_by(self) -> str:
+        """What an application calls to have a handle."""
+        return self.process.joined_by
 
     @property
     def name(self) -> str:
@@ -267,8 +276,8 @@ class LocalGroup:
                     await self.notifier.until(lambda: self.awaited_pieces is None)
             if self.awaited_pieces == before:
                 message = (
-                    f"no state has come for {STATE_S:g} s: does the application of the most "
-                    "senior member read its group?"
+                    f"{self.name} has not got the state of group {self.group_name}: none has come "
+                    f"for {STATE_S:g} s: does the application of the most senior member read it?"
                 )
                 raise StateError(message)
         self.raise_error()

@@ -5,7 +5,8 @@ after a while, more than half of them; if one of them finds that the group is ru
 joins, as a new incarnation of its name. Who founds by a list of places does what the machine says
 (``membership.bootstrap``). What is awaited is logged, after a second and then seldom.
 A joiner does what its search says (``membership.entrance``): it asks those it knows, then a member
-to be taken in, until it is, or is refused for good. What keeps somebody out is said in a sentence.
+to be taken in, until it is, or is refused for good. What keeps somebody out is said in a sentence,
+which the node begins with the names of process and group.
 """
 
 import asyncio
@@ -27,7 +28,7 @@ from antiphon.core.views import View
 from antiphon.membership.entrance import Found, GiveUp, Inquire, Knock, Search
 from antiphon.net.application.config import Ways
 from antiphon.net.driver.driver import Driver
-from antiphon.net.process.founding import FoundingByPlaces
+from antiphon.net.process.founding import FoundingByPlaces, Waiting
 from antiphon.net.process.founding_by_list import FoundingByList
 from antiphon.net.process.owner import BootstrapOwner
 from antiphon.net.session.identity import Identity
@@ -53,6 +54,7 @@ class Bootstrap:
         self._draw_fraction = node.config.environment.draw_fraction
         self._connect_s = connect_s
         self._search: Search | None = None
+        self._waiting: Waiting | None = None
         self._driver: Driver | None = None  # of the incarnation that asks to join
         self._asked_over: PeerLink | None = None
         self._asking: dict[asyncio.Task[None], None] = {}
@@ -87,11 +89,14 @@ class Bootstrap:
 
     async def join(self, seeds: list[str]) -> None:
         """Join through any of ``seeds``, or whom they know, within the time allowed."""
+        self._waiting = Waiting(self._config, "join")
         try:
             async with asyncio.timeout(self._connect_s):
                 await self._enter(seeds, 0)
         except TimeoutError:
             raise UsageError(self._say_unanswered(seeds)) from None
+        finally:
+            self._waiting = None
 
     async def come_back(self, driver: Driver) -> ExcludedError | None:
         """Join again, after ``driver``, however long it takes; return why that cannot be."""
@@ -101,7 +106,8 @@ class Bootstrap:
             if not await self._succeed(driver):
                 await self._come_back(driver)
         except AntiphonError as error:
-            return ExcludedError(f"{self._config.me} cannot come back: {error}")
+            me, group = self._config.me, self._config.group
+            return ExcludedError(f"{me} cannot come back to group {group}: {error}")
         return None
 
     async def _succeed(self, driver: Driver) -> bool:
@@ -150,7 +156,9 @@ class Bootstrap:
                     break
                 said = self._search.say() if self._search is not None else ""
                 why = said or "nobody answers at the places it knows"
-                _log.warning("%s cannot come back yet: %s", self._config.me, why)
+                _log.warning(
+                    "%s cannot come back to group %s yet: %s", config.me, config.group, why
+                )
         finally:
             coming.cancel()
             await asyncio.wait([coming])
@@ -166,12 +174,21 @@ class Bootstrap:
             "give the address of a running member"
         )
 
+    def _say_awaited(self, search: Search) -> str:
+        if self._driver is not None and self._driver.view_number:
+            return ""  # taken in: the rest is up to the group
+        if (contact := search.contact) is not None:
+            return f"{contact} at {contact.address} has not taken it in yet"
+        return search.say() or f"nobody answers at {' or '.join(search.places)}"
+
     async def _enter(self, places: list[str], last_number: int) -> None:
         """Do what the search says until this process is in a view."""
         node = self._node
         here = str(node.address)
         timing = self._config.settings.timing
-        search = Search(places, timing, self._now_us(), last_number=last_number, here=here)
+        search = Search(
+            self._config.group, places, timing, self._now_us(), last_number=last_number, here=here
+        )
         self._search = search
         try:
             while True:
@@ -180,8 +197,12 @@ class Bootstrap:
                 if self._is_in():
                     return
                 await self._look(search)
+                due_us = search.is_due_us
+                if self._waiting is not None and (awaited := self._say_awaited(search)):
+                    self._waiting.tell(awaited)
+                    due_us = min(due_us, self._waiting.due_us)
                 # At least a little: whatever happens meanwhile ends it.
-                wait_s = max(search.is_due_us - self._now_us(), 1_000) / 1e6
+                wait_s = max(due_us - self._now_us(), 1_000) / 1e6
                 with suppress(TimeoutError):
                     async with asyncio.timeout(wait_s):
                         await node.notifier.until_notified()
@@ -224,8 +245,7 @@ class Bootstrap:
                 case Knock(process, number):
                     self._ask_to_join(await self._driver_of(number), process)
                 case GiveUp(why):
-                    message = f"{self._config.me} is not taken in: {why}"
-                    raise UsageError(message)
+                    raise UsageError(why)
 
     def _look_after(self, search: Search, driver: Driver, contact: ProcessId) -> None:
         peer = driver.mesh.peers.get(contact.bare())

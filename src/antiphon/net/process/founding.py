@@ -7,7 +7,6 @@ but the votes decides. What is awaited is logged, after a second and then seldom
 
 import asyncio
 import logging
-from collections.abc import Callable
 from contextlib import suppress
 
 from msgspec.structs import replace
@@ -16,6 +15,7 @@ from antiphon.core.control import Elsewhere, FoundingAnswer, Standing, encode_me
 from antiphon.core.errors import PeerError, UsageError
 from antiphon.core.frames import encode_hello
 from antiphon.membership.bootstrap import AskPlace, Founding
+from antiphon.net.application.config import Config
 from antiphon.net.driver.driver import Driver
 from antiphon.net.process.owner import BootstrapOwner
 from antiphon.net.session.probe import probe
@@ -30,7 +30,7 @@ _ASK_S = 5.0
 _ANSWER_ON_S = 1.0
 """How long a process that cannot found the group still answers others that want to."""
 
-_TELL_S = 10.0
+TELL_S = 10.0
 """How often it is logged who is awaited."""
 
 _log = logging.getLogger("antiphon")
@@ -44,20 +44,20 @@ async def until_notified(notifier: Notifier, wait_s: float) -> None:
 
 
 class Waiting:
-    """Logs who is awaited."""
+    """Logs what is awaited on the way into a group."""
 
-    def __init__(self, me: str, group: str, now_us: Callable[[], int]) -> None:
-        """Say nothing for a second."""
-        self._now_us = now_us
-        self._me = me
-        self._group = group
-        self._due_us = self._now_us() + 1_000_000
+    def __init__(self, config: Config, wish: str) -> None:
+        """Say nothing for a second; ``wish`` is to ``found`` the group, or to ``join`` it."""
+        self._now_us = config.environment.now_us
+        self._what = f"{config.me} waits to {wish} group {config.group}"
+        self.due_us = self._now_us() + 1_000_000
+        """When to say something, if anything is awaited then."""
 
     def tell(self, who: str) -> None:
-        """Log who is awaited, if anybody is and it is time to."""
-        if who and self._now_us() >= self._due_us:
-            self._due_us = self._now_us() + int(_TELL_S * 1e6)
-            _log.warning("%s waits to found group %s: %s", self._me, self._group, who)
+        """Log who or what is awaited, if anything is and it is time to."""
+        if who and self._now_us() >= self.due_us:
+            self.due_us = self._now_us() + int(TELL_S * 1e6)
+            _log.warning("%s: %s", self._what, who)
 
 
 class FoundingByPlaces:
@@ -73,7 +73,7 @@ class FoundingByPlaces:
         self._group = config.group
         self._places = places
         self._timing = config.settings.timing
-        self._waiting = Waiting(config.me, config.group, self._now_us)
+        self._waiting = Waiting(config, "found")
         self._refusal = ""
         self._asking: dict[asyncio.Task[None], None] = {}
 
@@ -152,6 +152,6 @@ class FoundingByPlaces:
     def _say_unfounded(self) -> str:
         said = self._say_missing() or "they could not agree on it in time: try again"
         return (
-            f"after {self._connect_s:g} s group {self._group} does not run, and is not founded: "
-            f"{said}; more than half of the seeds are needed"
+            f"after {self._connect_s:g} s it does not run, and is not founded: {said}; more than "
+            "half of the seeds are needed"
         )

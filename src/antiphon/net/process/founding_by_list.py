@@ -65,7 +65,7 @@ class FoundingByList:
         timeout_us = config.settings.timing.timeout_us
         patience_us = min(max(timeout_us, _PATIENCE_US), int(self._connect_s * 5e5))
         roll_call = RollCall(len(view.members), patience_us, self._now_us())
-        waiting = Waiting(config.me, config.group, self._now_us)
+        waiting = Waiting(config, "found")
         try:
             async with asyncio.timeout(self._connect_s):
                 while not self._is_settled(driver, roll_call):

@@ -10,6 +10,7 @@ incarnation, and the stream goes on.
 
 import asyncio
 import logging
+from collections.abc import Callable
 from contextlib import suppress
 
 from antiphon.core.control import FoundingAnswer, FoundingQuestion, Situation, decode_message
@@ -36,12 +37,19 @@ _log = logging.getLogger("antiphon")
 class Node:
     """One process in one group."""
 
-    def __init__(self, config: Config, process: LocalProcess | None = None) -> None:
+    def __init__(
+        self,
+        config: Config,
+        process: LocalProcess | None = None,
+        claim: "Callable[[Node], None] | None" = None,
+    ) -> None:
         """Describe how to take part; nothing happens before :meth:`start`.
 
         Without a ``process`` that is open it makes one of its own, which has no other group.
+        ``claim`` is called when the group is entered, and may refuse that.
         """
         self.config = config
+        self._claim = claim
         ways = config.ways
         self.process = process or LocalProcess(
             config.me, ways.address, ways.advertised, timing=config.settings.timing,
@@ -91,6 +99,11 @@ class Node:
         return self.process.incarnation
 
     @property
+    def joined_by(self) -> str:
+        """What an application calls to have a handle."""
+        return "antiphon.join" if self.process.is_alone else "process.join"
+
+    @property
     def advice(self) -> str:
         """What an excluded process is to do."""
         return "it comes back by itself" if self.config.rejoin else "join again"
@@ -100,8 +113,11 @@ class Node:
     async def start(self) -> None:
         """Listen, and enter the group."""
         if self.local_group.is_started:
-            message = f"{self.name} has been started before: call antiphon.join again"
+            me, group = self.name, self.config.group
+            message = f"{me} has entered group {group} before: call {self.joined_by} again"
             raise UsageError(message)
+        if self._claim is not None:
+            self._claim(self)
         self.local_group.is_started = True
         self._entering = asyncio.ensure_future(self._enter())
         try:
@@ -125,21 +141,23 @@ class Node:
             self.on_over(self.ending)
 
     async def _enter(self) -> None:
-        if self.process.is_alone:
-            await self.process.open()
-        else:
-            await self._until_left()
-        await Bootstrap(self, self.config.connect_s).enter(self.config.ways)
+        config = self.config
+        try:
+            if self.process.is_alone:
+                await self.process.open()
+            else:
+                await self._until_left()
+            await Bootstrap(self, config.connect_s).enter(config.ways)
+        except UsageError as error:
+            message = f"{config.me} cannot join group {config.group}: {error}"
+            raise UsageError(message) from None
         await self.local_group.wait_for_state()
 
     async def _until_left(self) -> None:
         """Wait until the process is out of the group that it was in before."""
         process, config = self.process, self.config
         if not process.is_open:
-            message = (
-                f"{config.me} cannot join group {config.group} yet: enter it first, with "
-                "`async with antiphon.Process(...) as process:`"
-            )
+            message = "enter the process first, with `async with antiphon.Process(...) as process:`"
             raise UsageError(message)
 
         def is_out() -> bool:
@@ -154,10 +172,7 @@ class Node:
             async with asyncio.timeout(config.connect_s):
                 await self.notifier.until(is_out)
         except TimeoutError:
-            message = (
-                f"{config.me} has not left group {config.group} yet, which it was in before: the "
-                "others have not let it go"
-            )
+            message = "it has not left it yet, where it was before: the others have not let it go"
             raise UsageError(message) from None
 
     async def begin_incarnation(self, number: int, *, founding: AgreedView | None = None) -> Driver:
@@ -166,7 +181,7 @@ class Node:
         incarnation = await self.process.incarnate(is_listed=founding is not None)
         identity = self._identity(number, founding)
         if (rival := incarnation.rival(identity.domain)) is not None:
-            message = f"{config.me} is in group {rival} already: use the handle that it has"
+            message = "it is in it already: use the handle that it has"
             if rival != config.group:
                 message = f"groups {config.group} and {rival} cannot be told apart: rename one"
             raise UsageError(message)
@@ -185,9 +200,11 @@ class Node:
     def _identity(self, number: int, founding: AgreedView | None) -> Identity:
         config, process = self.config, self.process
         start = process.incarnation.start if process.incarnation is not None else 0
+        domain = config.causality_domain
         return Identity(
             config.group, process.id.numbered(number), start, config.settings, founding,
             config.state is not None, with_commit=self.local_group.with_commit,
+            causality_domain=domain if domain != config.group else "",
         )  # fmt: skip
 
     async def end_incarnation(self, detail: str) -> None:
@@ -275,7 +292,8 @@ class Node:
         """The incarnation has ended."""
         self.ending = end
         self.notifier.notify()
-        error = ExcludedError(f"{self.name} is out of the group: {end.why}: {self.advice}")
+        where = f"{self.name} is out of group {self.config.group}"
+        error = ExcludedError(f"{where}: {end.why}: {self.advice}")
         self.local_group.end_incarnation(error if end.why else None)
         if not end.why or not self.local_group.is_running or self._coming_back is not None:
             return

@@ -80,8 +80,7 @@ class Process:
             me, ways.address, ways.advertised, timing=self._timing, environment=environment,
             insecure=insecure,
         )  # fmt: skip
-        self._nodes: dict[str, Node] = {}
-        self._domains: dict[str, str] = {}
+        self._nodes: dict[str, Node] = {}  # by group, from when each is entered
         self._is_open = self._is_closed = False
 
     @property
@@ -145,31 +144,24 @@ class Process:
         included, alike everywhere, and more than half must be there. With ``seeds=[]``, or where
         the process has no seeds and knows nobody, it founds a group of one.
 
-        ``domain`` names the causality domain of the group, by default one of its own; a domain has
-        one group so far. The other arguments are those of :func:`antiphon.join`. A process that
-        has left a group can join it again, under the next number: as ``alice~2``.
+        ``domain`` names the causality domain of the group, alike at all members; by default it has
+        one of its own, of its name. A domain has one group so far. The other arguments are those of
+        :func:`antiphon.join`. A process that has left a group can join it again, under the next
+        number: as ``alice~2``.
         """
         check_words(flush=flush, token=token)
         check_names(group=group)
         check_name(group, "group name")
         check_flags(found=found)
-        if self._is_closed:
-            message = f"{self.me} has ended: make another antiphon.Process to join group {group}"
-            raise UsageError(message)
-        self._forget_ended()
-        if group in self._nodes:
-            message = f"{self.me} has joined group {group} already: use the handle that it has"
-            raise UsageError(message)
-        self._check_domain(group, domain)
         settings = Settings(flush=flush, timing=self._timing, token=token)
         config = Config(
             group=group, me=self.me, ways=self._ways(seeds, found=found), settings=settings,
             state=state, trace=self._trace / group / "events" if self._trace is not None else None,
             connect_s=connect_s, drain_s=drain_s, insecure=self._insecure, rejoin=self._rejoin,
-            environment=self._environment,
+            environment=self._environment, domain=domain,
         )  # fmt: skip
-        node = self._nodes[group] = Node(config, self._local)
-        return node.group
+        self._check_free(config)
+        return Node(config, self._local, self._claim).group
 
     if not TYPE_CHECKING:  # type checkers are to complain of it as well
 
@@ -197,23 +189,29 @@ class Process:
             known = tuple(dict.fromkeys([*known, *others]))
         return Ways(self._local.address, seeds=known)
 
-    def _check_domain(self, group: str, domain: str | None) -> None:
-        if domain is None:
-            return
-        check_names(domain=domain)
-        check_name(domain, "domain name")
-        other = self._domains.setdefault(domain, group)
-        if other != group:
+    def _claim(self, node: Node) -> None:
+        """Have a group and its domain, from when its handle is entered until it is left."""
+        self._check_free(node.config)
+        self._nodes[node.config.group] = node
+
+    def _check_free(self, config: Config) -> None:
+        """Refuse a group that it has, or whose domain has another group."""
+        group, domain = config.group, config.causality_domain
+        if self._is_closed:
+            message = f"{self.me} has ended: make another antiphon.Process to join group {group}"
+            raise UsageError(message)
+        self._forget_ended()
+        if group in self._nodes:
+            message = f"{self.me} has joined group {group} already: use the handle that it has"
+            raise UsageError(message)
+        domains = {node.config.causality_domain: other for other, node in self._nodes.items()}
+        if domain in domains:
             message = (
-                f"{self.me} cannot join group {group} in domain {domain}, which has group {other}: "
-                "causal order across groups is not there yet, so give each a domain of its own"
+                f"{self.me} cannot join group {group} in domain {domain}, which has group "
+                f"{domains[domain]}: causal order across groups is not there yet, so give each a "
+                "domain of its own"
             )
             raise UsageError(message)
 
     def _forget_ended(self) -> None:
-        for name, node in list(self._nodes.items()):
-            if node.has_ended:
-                del self._nodes[name]
-                for domain, group in list(self._domains.items()):
-                    if group == name:
-                        del self._domains[domain]
+        self._nodes = {name: node for name, node in self._nodes.items() if not node.has_ended}

@@ -28,13 +28,15 @@ class Identity:
     """Whether the group gives its state to those that join."""
     with_commit: bool = False
     """Whether this process takes part in transactions, and so must everybody in the group."""
+    causality_domain: str = ""
+    """That of the group, which all must have been given alike; empty: one of the group's name."""
 
     @property
     def domain(self) -> int:
         """What tells the group, as this process knows it, from others."""
         return domain_digest(
-            self.group, self.settings.flush,
-            with_state=self.with_state, with_commit=self.with_commit,
+            self.group, self.settings.flush, with_state=self.with_state,
+            with_commit=self.with_commit, causality_domain=self.causality_domain,
         )  # fmt: skip
 
     @property
@@ -60,6 +62,7 @@ class Identity:
             self.founding if is_founding else 0, to, received,
             latest.next_life_of(other) if latest is not None else 0,
             is_asking, self.with_state, self.with_commit,
+            causality_domain=self.causality_domain,
         )  # fmt: skip
 
     def difference(self, other: Handshake) -> str:
@@ -67,6 +70,12 @@ class Identity:
         if other.group != self.group:
             where = f"in group {other.group}, not" if other.group else "not in group"
             return f"it is {where} {self.group}: join that one, or another seed"
+        if other.causality_domain != self.causality_domain:
+            theirs, mine = other.causality_domain, self.causality_domain
+            return (
+                f"its group is in domain {theirs or self.group}, not {mine or self.group}: give "
+                "all the same, or none"
+            )
         if other.flush != self.settings.flush:
             return (
                 f"its group leaves views by flush={other.flush!r}, not "
@@ -84,10 +93,21 @@ class Identity:
         return "its group speaks another protocol: run the same version everywhere"
 
 
-def domain_digest(group: str, flush: str, *, with_state: bool, with_commit: bool = False) -> int:
-    """Return what tells this domain from others: it is on every frame."""
+def domain_digest(
+    group: str,
+    flush: str,
+    *,
+    with_state: bool,
+    with_commit: bool = False,
+    causality_domain: str = "",
+) -> int:
+    """Return what tells this group from others, and from itself set up otherwise.
+
+    It is on every frame. A ``causality_domain`` that is empty is one of the group's name.
+    """
     said = ["antiphon", str(VERSION), "vector", group, flush, "state" if with_state else ""]
     said += ["commit"] if with_commit else []
+    said += [f"in {causality_domain}"] if causality_domain else []
     return zlib.crc32("\n".join(said).encode())
 
 

@@ -36,7 +36,7 @@ LENT_BUFFERS_MAX = 16
 _SPARE_BUFFERS_MAX = 8
 """Buffers that wait to be used again, by any connection of the program."""
 
-HANDSHAKE_BYTES_MAX = QUESTION_BYTES_MAX + 512
+HANDSHAKE_BYTES_MAX = QUESTION_BYTES_MAX + 640
 """Until a peer has said who it is, it gets no more room than a handshake needs."""
 
 GUEST_BYTES_MAX = 8 * 1024
