@@ -10,6 +10,8 @@ from collections.abc import Iterator
 import msgspec
 import pytest
 
+from antiphon.net.driver.driver import Driver
+from antiphon.net.process.founding_by_list import FoundingByList
 from antiphon.net.session.mesh import Mesh
 from antiphon.net.session.peer import PeerLink
 from antiphon.net.session.session import Session
@@ -116,3 +118,21 @@ def test_planted_bug_is_found(
     """A driver that is wrong in one place fails some world soon."""
     monkeypatch.setattr(where, what, wrong)
     assert any(examine_driver(random_driver_scenario(seed))[0] for seed in SEEDS)
+
+
+SILENT_SEED = 748
+"""Of the first world in which a founder begins, speaks, dies, and is started again."""
+
+
+def test_founder_that_begins_in_silence_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Unless it tells those it has counted that it begins, it may be in view 1 twice."""
+    scenario = random_driver_scenario(SILENT_SEED)
+    assert examine_driver(scenario)[0] is None
+
+    def silent(self: FoundingByList, driver: Driver) -> None:
+        driver.begin(self._view)
+
+    monkeypatch.setattr(FoundingByList, "_begin", silent)
+    found, _ = examine_driver(scenario)
+    assert found is not None
+    assert found.what == "views"

@@ -42,6 +42,9 @@ BLOCKED = "blocked"
 _BORNE = {DEAF: 1, BLOCKED: 3}
 """For how many times the silence that is borne: who is blocked may have to ask around first."""
 
+_CEILING_US = 30_000_000
+"""Of the timeout, unless another one is given."""
+
 _BEATS_MISSED = 5
 """However short the floor, a process may miss this many heartbeats."""
 
@@ -60,14 +63,14 @@ class Timing:
       shorter than this less a heartbeat are never suspicious. Five heartbeats may be missed,
       however short it is.
     - ``timeout_us_max``: the ceiling of the timeout, which grows with the gaps that were seen and
-      with suspicions that turned out to be wrong.
+      with suspicions that turned out to be wrong; ``timeout_us``, if that is longer than 30 s.
     - ``stall_us``: how long a member may hold up those who send, taking nothing, before it is
       given up.
     """
 
     heartbeat_us: int = 100_000
     timeout_us: int = 1_500_000
-    timeout_us_max: int = 30_000_000
+    timeout_us_max: int = _CEILING_US
     stall_us: int = 30_000_000
 
     def __post_init__(self) -> None:
@@ -79,6 +82,8 @@ class Timing:
                     f"{field.name} is a whole number of microseconds, above 0, not {value!r:.100}"
                 )
                 raise UsageError(message)
+        if self.timeout_us_max == _CEILING_US < self.timeout_us:  # nobody has given another
+            object.__setattr__(self, "timeout_us_max", self.timeout_us)
         if self.timeout_us_max < self.timeout_us:
             message = (
                 "timeout_us_max, the ceiling, is at least timeout_us, the floor: "

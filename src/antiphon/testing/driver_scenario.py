@@ -22,6 +22,9 @@ BUSY_US = 4_000_000
 STARVED_US = 40_000_000
 """For longer than this nobody waits for a member that reads nothing."""
 
+_FOUNDING = 0.25
+"""Part of the worlds, of those with enough founders, in which founding itself is disturbed."""
+
 DELAYS_US = ((50, 500), (50, 500), (200, 20_000), (1_000, 60_000))
 """How long anything takes, one way, at least and at most: one of these."""
 
@@ -60,6 +63,8 @@ class DriverScenario:
     calm_us: int
     """From when on nothing breaks any more."""
     steps: list[Step] = field(default_factory=list)
+    starts_us: dict[str, int] = field(default_factory=dict)
+    """When founders start that do not all start at once."""
 
     def __str__(self) -> str:
         """Line by line."""
@@ -69,7 +74,8 @@ class DriverScenario:
             f"one way {self.delay_us} us, "
             f"{self.timing}, calm from {self.calm_us / 1e6:g} s"
         )
-        return "\n".join([head, *map(str, self.steps)])
+        starts = [f"{at_us / 1e6:.6f} s starts {who}" for who, at_us in self.starts_us.items()]
+        return "\n".join([head, *starts, *map(str, self.steps)])
 
 
 class Draft:
@@ -198,6 +204,24 @@ def draw_timing(random: Random) -> Timing:
     return Timing(heartbeat_us=heartbeat_us, timeout_us=timeout_us, timeout_us_max=6_000_000)
 
 
+def _found(draft: Draft, flush: str, seed: int) -> dict[str, int]:
+    """Draw, for some worlds, founders that start apart, die meanwhile, and are started again."""
+    random = Random(f"founding {seed} {flush}")  # of its own: other worlds stay what they are
+    if len(draft.founders) < 3 or random.random() > _FOUNDING:
+        return {}
+    starts_us = {who: random.randrange(random.choice((1, 300_000))) for who in draft.founders}
+    killed = {step.who[0] for step in draft.steps if step.verb.startswith("kill")}
+    who = random.choice(draft.founders)
+    if who not in killed and len(killed) < (len(draft.founders) - 1) // 2:
+        others_us = [at_us for name, at_us in starts_us.items() if name != who]
+        begins_us = max(starts_us[who], min(others_us))
+        dies_us = begins_us + random.randrange(1, random.choice((3_000, 30_000, 300_000)))
+        draft.add(random.choice(("kill", "kill silently")), who, at_us=dies_us)
+        again_us = dies_us + random.randrange(1, random.choice((3_000, 100_000, 1_000_000)))
+        draft.add("found again", who, at_us=min(again_us, draft.calm_us))
+    return starts_us
+
+
 def random_driver_scenario(seed: int, flush: str = "view-atomic") -> DriverScenario:
     """Draw the scenario of a seed."""
     draft = Draft(seed, flush)
@@ -205,10 +229,12 @@ def random_driver_scenario(seed: int, flush: str = "view-atomic") -> DriverScena
     timing = draw_timing(random)
     for part in (_speak, break_connections, break_processes, _come_and_go):
         part(draft)
+    starts_us = _found(draft, flush, seed)
     return DriverScenario(
         seed, flush, draft.founders,
         timing, random.choice(DELAYS_US),
         with_state=random.random() < 0.5, with_commit=draft.with_commit,
         rejoin=random.random() < 0.85,
         calm_us=draft.calm_us, steps=sorted(draft.steps, key=lambda step: step.at_us),
+        starts_us=starts_us,
     )  # fmt: skip

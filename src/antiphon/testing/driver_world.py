@@ -12,6 +12,7 @@ refused, and members condemn for good whom they find dead like that; promises ar
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from antiphon.core.errors import UsageError
@@ -53,11 +54,13 @@ class DriverWorld:
         self.cluster.network.cut_chance = 0.15
         self._faults = Faults(self.cluster)
         self.applications: dict[str, Application] = {}
+        self._members: dict[str, str] = {}
         self._places: dict[str, set[str]] = {}  # where each has been told of somebody
         self.verbs: dict[str, Callable[[Step], None]] = {
             "multicast": self._multicast, "call": self._call, "letter": self._letter,
             "transaction": self._transact,
             "stop reading": self._stop_reading, "restart": self._restart, "join": self._join,
+            "found again": self._found_again,
             "leave": self._leave, **self._faults.verbs,
         }  # fmt: skip
 
@@ -67,9 +70,11 @@ class DriverWorld:
         """Live through the scenario; say what is wrong in the end, or nothing."""
         scenario, cluster = self.scenario, self.cluster
         founders = [cluster.process(name) for name in scenario.founders]
-        members = {process.name: process.address for process in founders}
+        self._members = {process.name: process.address for process in founders}
         for process in founders:
-            self._start(process, members=members)
+            at_us = scenario.starts_us.get(process.name, 0)
+            start = partial(self._start, process, members=self._members)
+            self._faults.later(at_us, start) if at_us else start()
         for step in scenario.steps:
             self._advance_to(step.at_us)
             self.verbs[step.verb](step)
@@ -148,6 +153,11 @@ class DriverWorld:
             if seeds := self._seeds(name):
                 self._start(process, seeds=seeds)
 
+    def _found_again(self, step: Step) -> None:
+        (name,) = step.who
+        if not self.cluster[name].is_alive:
+            self._start(self.cluster.restart(name), members=self._members)
+
     def _join(self, step: Step) -> None:
         (name,) = step.who
         seeds = self._seeds(name)
@@ -220,10 +230,11 @@ class DriverWorld:
 
     def is_hopeless(self) -> bool:
         """Whether too few live for anybody to decide anything."""
-        groups = [app.group for app in self._living() if app.is_in and app.group is not None]
+        living = self._living()
+        groups = [app.group for app in living if app.is_in and app.group is not None]
         known = [view for group in groups if (view := latest_view(group)) is not None]
         if not known:
-            return True
+            return all(app.is_in for app in living)  # who is on its way in may found the group yet
         newest = max(known, key=lambda view: view.number)
         here = {group.me for group in groups}
         return not newest.has_quorum([who for who in newest.members if str(who) in here])
