@@ -38,7 +38,6 @@ from typing import NamedTuple
 from antiphon.core.control import Beat
 from antiphon.core.errors import UsageError
 from antiphon.core.ids import GroupNumber, ProcessId
-from antiphon.core.runs import Run
 from antiphon.core.views import View
 from antiphon.membership.failure_detector import Timing
 from antiphon.membership.pulses import Pulses
@@ -232,11 +231,6 @@ class Process:
             case PeerFilled(peer, is_full):
                 self._give_each(peer, lambda member: PeerFilled(member, is_full))
         return self._take()
-
-    def receive(self, group: GroupNumber, peer: ProcessId, run: Run) -> bool:
-        """Take a plain run that can be delivered at once: the short way (``Endpoint.receive``)."""
-        endpoint = self._endpoints.get(group)
-        return endpoint is not None and endpoint.receive(peer, run)
 
     def _give(self, group: GroupNumber, happened: Input) -> None:
         """Give an input to one group, unless that has ended here."""
