@@ -46,5 +46,6 @@ class Admission:
             why = f"{process.name} has lived {last} times already"
             self._out.send(process, JoinRefused(why, last + 1))
             return None
+        assert process not in latest.members, "a member is told so, above"
         self._changes.joining[process] = None
         return namesake if is_same_place else None

@@ -26,6 +26,7 @@ class Ending:
 
     def end(self, why: str, next_life: int = 0, *, is_refused: bool = False) -> None:
         """End; ``why`` is empty if the process has left."""
+        assert not is_refused or self._agreement.latest is None, "members are not refused"
         if not self.is_over:
             self.is_over = True
             self._out.put(LeaveGroup(why, next_life, is_refused))
@@ -38,6 +39,7 @@ class Ending:
             self.end(f"a member has taken the group over, without this process, since {said}")
         else:
             self.end(f"the others have gone on without this process since {said}")
+        assert self.is_over, "there is no way back for this incarnation"
 
     def hear_refusal(self, why: str, next_life: int) -> None:
         """A member does not take this process in."""

@@ -234,6 +234,7 @@ class Membership:
             raise UsageError(message)
         self.coordination.announce(self.takeover.begin(step, now_us))
         self._watch(now_us)
+        assert not self.is_blocked, "it is all the group there is"
 
     def gain_state(self, now_us: int) -> None:
         """The process has the group's state now."""
@@ -308,6 +309,7 @@ class Membership:
 
     def _learn(self, views: list[View], now_us: int, *, is_decider: bool) -> None:
         for view in views:
+            assert not self.is_over, "who is out learns nothing more"
             if is_decider:
                 self.coordination.announce(view)
             self.coordination.learn(view)
@@ -356,7 +358,8 @@ class Membership:
     def settle(self, now_us: int) -> None:
         """Everything received of the current view has been taken: look what follows."""
         current = self.transition.current
-        if current is not None and self._me not in current.members:
+        assert current is not None, "a view has been entered"
+        if self._me not in current.members:
             self.ending.end("")
             return
         self._watch(now_us)

@@ -171,6 +171,7 @@ class Process:
             message = f"{self.me.name} is out of its groups: begin another incarnation"
             raise UsageError(message)
         assert me.bare() == self.me, "one process, whatever the group"
+        assert now_us >= self._now_us, "time does not run backward"
         self._now_us = now_us
         endpoint = self._endpoints[group] = Endpoint(
             me, view, settings, now_us, queue=queue, with_state=with_state, commit=commit,
@@ -204,6 +205,7 @@ class Process:
         endpoint = self._endpoints.get(group)
         if endpoint is None:
             return []  # this process has left it
+        assert now_us >= self._now_us, "time does not run backward"
         self._now_us = now_us
         effects = endpoint.step(happened, now_us)
         if self._is_at_rest:
@@ -216,6 +218,7 @@ class Process:
 
     def step(self, happened: OfProcess, now_us: int) -> list[InGroup | Effect]:
         """Take one input of the process; return what is to be done, in order."""
+        assert now_us >= self._now_us, "time does not run backward"
         self._now_us = now_us
         match happened:
             case TimerFired(timer) if timer == HEARTBEAT:
@@ -288,6 +291,7 @@ class Process:
             self._done.append(SendControl(others, _BEAT))
 
     def _set_heartbeat(self, time_us: int) -> None:
+        assert time_us > self._now_us, "the next heartbeat is still to come"
         self._beats_at_us = time_us
         self._done.append(SetTimer(HEARTBEAT, time_us))
 
@@ -305,6 +309,7 @@ class Process:
     # Effects.
 
     def _take(self) -> list[InGroup | Effect]:
+        assert self._current is None, "what is handed over is wrapped as it should be"
         done, self._done = self._done, []
         return done
 
@@ -336,6 +341,7 @@ class Process:
                     self._add(group, effect)
 
     def _add(self, group: GroupNumber, effect: Effect) -> None:
+        assert group in self._endpoints, "nothing comes of a closed group"
         self._done.append(effect if group == self._current else InGroup(group, effect))
 
     def _expect(self, group: GroupNumber, members: tuple[ProcessId, ...]) -> None:
@@ -349,6 +355,7 @@ class Process:
             self._expected[group] = known
         else:
             self._expected.pop(group, None)
+        assert self._expected.keys() <= self._endpoints.keys(), "only open groups need anybody"
         known_as: dict[ProcessId, dict[ProcessId, None]] = {}
         for each in self._expected.values():
             for process, as_members in each.items():
@@ -380,3 +387,4 @@ class Process:
                 self._forget(number, other)
                 self._add(number, LeaveGroup(why, is_elsewhere=True))
                 self._sort(number, other.step(Stopped(why), self._now_us))
+        assert all(one.is_over for one in self._endpoints.values()), "failure is of a process"
