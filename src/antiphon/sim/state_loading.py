@@ -17,7 +17,7 @@ from antiphon.stack.questions import Questions
 _LOAD_US = 4_000
 
 
-class Owner(Protocol):
+class LoadingOwner(Protocol):
     """The process whose state it is."""
 
     def give(self, happened: Input) -> None:
@@ -32,7 +32,7 @@ class StateLoading:
 
     def __init__(
         self,
-        owner: Owner,
+        owner: LoadingOwner,
         around: Surroundings,
         replica: Replica,
         random: Random,

@@ -13,7 +13,7 @@ from antiphon.membership.effects import Outbox
 from antiphon.membership.failure_detector import FailureDetector
 
 
-class Admission:
+class JoinRequests:
     """One member's answers to requests to join."""
 
     __slots__ = ("_agreement", "_changes", "_detector", "_out")
