@@ -57,7 +57,7 @@ BAD = {
     "a long flush": _with(1, "f" * 65),
     "a name with a slash": _with(2, ["../carol", 1, 0, "h:1"]),
     "no name": _with(2, ["", 1, 0, "h:1"]),
-    "a negative life": _with(2, ["carol", -1, 0, "h:1"]),
+    "a negative incarnation": _with(2, ["carol", -1, 0, "h:1"]),
     "a negative boot": _with(2, ["carol", 1, -1, "h:1"]),
     "a long address": _with(2, ["carol", 1, 0, "h" * 300]),
     "a negative start": _with(3, -1),

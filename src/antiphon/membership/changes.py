@@ -201,7 +201,7 @@ class Changes:
         joined: dict[str, ProcessId] = {}
         for ask in asks:
             for process in ask:
-                is_new = process.incarnation > latest.last_life_of(process.name)
+                is_new = process.incarnation > latest.last_incarnation_of(process.name)
                 if process.name not in names and is_new:
                     joined.setdefault(process.name, process)
         return list(joined.values())

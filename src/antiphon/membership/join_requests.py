@@ -41,9 +41,9 @@ class JoinRequests:
             why = f"the name {process.name} is taken by a member at {namesake.address}"
             self._out.send(process, JoinRefused(why, 0))
             return None
-        last = latest.last_life_of(process.name)
+        last = latest.last_incarnation_of(process.name)
         if process.incarnation <= last:
-            why = f"{process.name} has lived {last} times already"
+            why = f"{process.name} has had {last} incarnations already"
             self._out.send(process, JoinRefused(why, last + 1))
             return None
         assert process not in latest.members, "a member is told so, above"

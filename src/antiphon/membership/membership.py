@@ -253,8 +253,8 @@ class Membership:
         match message:
             case JoinRequest(process):
                 self._on_join_request(peer, process, now_us)
-            case JoinRefused(why, next_life):
-                self.ending.hear_refusal(why, next_life)
+            case JoinRefused(why, next_incarnation):
+                self.ending.hear_refusal(why, next_incarnation)
             case Out(number):
                 self.ending.hear_out(number)
             case _ if peer in self.roster.gone:

@@ -100,5 +100,5 @@ def _reply_of(driver: Driver, place: str, probe: Probe) -> ProbeReply:
     said = driver.endpoint.answer(asker, probe.view_number, has_channel=has_channel)
     standing = said if isinstance(said, Standing) else None
     latest = membership.latest
-    next_life = latest.next_life_of(asker) if latest is not None else 0
-    return ProbeReply(probe, place, Found(driver.machine.me, standing, next_life), said)
+    number = latest.next_incarnation_of(asker) if latest is not None else 0
+    return ProbeReply(probe, place, Found(driver.machine.me, standing, number), said)
