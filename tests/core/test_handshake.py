@@ -23,10 +23,10 @@ def test_handshakes_come_back_as_they_went(
     """Every field, at every size."""
     group, name = names
     process = ProcessId(name, 2, boot, "127.0.0.1:7001")
-    start, view, founding, to, received, next_life = numbers
+    start, view, founding, to, received, next_incarnation = numbers
     handshake = Handshake(
-        group, "view-atomic", process, start, view, founding, to, received, next_life, asking,
-        secret=secret, nonce=secret, proof=secret, causality_domain=group,
+        group, "view-atomic", process, start, view, founding, to, received, next_incarnation,
+        asking, secret=secret, nonce=secret, proof=secret, causality_domain=group,
     )  # fmt: skip
     assert decode_handshake(encode_handshake(handshake)) == handshake
 
@@ -57,7 +57,7 @@ BAD = {
     "a long flush": _with(1, "f" * 65),
     "a name with a slash": _with(2, ["../carol", 1, 0, "h:1"]),
     "no name": _with(2, ["", 1, 0, "h:1"]),
-    "a negative life": _with(2, ["carol", -1, 0, "h:1"]),
+    "a negative incarnation": _with(2, ["carol", -1, 0, "h:1"]),
     "a negative boot": _with(2, ["carol", 1, -1, "h:1"]),
     "a long address": _with(2, ["carol", 1, 0, "h" * 300]),
     "a negative start": _with(3, -1),

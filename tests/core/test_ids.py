@@ -1,4 +1,4 @@
-"""Names and lives of processes."""
+"""Names and incarnations of processes."""
 
 import pytest
 
@@ -21,12 +21,12 @@ def test_odd_name_is_refused(name: str) -> None:
         check_name(name, "process")
 
 
-def test_first_life_goes_by_the_bare_name() -> None:
+def test_first_incarnation_goes_by_the_bare_name() -> None:
     """Most processes live once, and their number would only be noise."""
     assert str(ProcessId("alice")) == "alice"
 
 
-def test_later_life_shows_its_number() -> None:
+def test_later_incarnation_shows_its_number() -> None:
     """A process that came back is another one, and is seen to be."""
     assert str(ProcessId("alice", 2)) == "alice~2"
     assert ProcessId("alice", 2) != ProcessId("alice")

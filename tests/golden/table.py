@@ -82,13 +82,13 @@ class Table:
             self._start(member, view)
         return self._taken()
 
-    def join(self, name: str, contact: str, life: int = 0) -> list[Act]:
-        """A new process asks a member to be taken in; a name that was there is a new life.
+    def join(self, name: str, contact: str, number: int = 0) -> list[Act]:
+        """A new process asks a member to be taken in; a name that was there is a new incarnation.
 
-        Unless it takes itself for an earlier one, number ``life``.
+        Unless it takes itself for an earlier one, of that ``number``.
         """
-        lives = sum(seat.me.name == name for seat in self.seats.values())
-        me = ProcessId(name, life or lives + 1)
+        count = sum(seat.me.name == name for seat in self.seats.values())
+        me = ProcessId(name, number or count + 1)
         self._start(me, None)
         return self._give(str(me), inputs.JoinRequested(self.seats[contact].me))
 

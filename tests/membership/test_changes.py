@@ -210,7 +210,7 @@ def test_last_one_alone_proposes_nothing_to_leave() -> None:
 
 
 def test_namesake_of_a_member_is_not_taken_in() -> None:
-    """Names are unique among those that stay; the new life comes in when the old one fails."""
+    """Names are unique among those that stay; another incarnation comes in when one fails."""
     again = ProcessId("d", 2, 1, "elsewhere")
     changes = Changes(A)
     changes.joining[again] = None
@@ -221,12 +221,12 @@ def test_namesake_of_a_member_is_not_taken_in() -> None:
     assert (view.failed, view.joined) == ((D,), (again,))
 
 
-@pytest.mark.parametrize(("life", "is_taken"), [(2, False), (3, False), (4, True)])
-def test_only_a_life_after_the_last_is_taken_in(life: int, is_taken: bool) -> None:
-    """Whoever asks with a number that has been used is no new life."""
+@pytest.mark.parametrize(("number", "is_taken"), [(2, False), (3, False), (4, True)])
+def test_only_an_incarnation_after_the_last_is_taken_in(number: int, is_taken: bool) -> None:
+    """Whoever asks with a number that has been used is no new incarnation."""
     latest = View(FOUR.group, FOUR.number, FOUR.members, past=(("x", 3),))
     changes = Changes(A)
-    changes.joining[ProcessId("x", life)] = None
+    changes.joining[ProcessId("x", number)] = None
     assert (next_view(changes, latest) is not None) is is_taken
 
 
@@ -241,14 +241,14 @@ def test_two_lives_of_one_name_make_one_joiner() -> None:
 
 
 def test_lives_of_the_departed_are_remembered_until_somebody_bears_the_name() -> None:
-    """Views carry the last life of each name that is gone, and of no name that is there."""
+    """Views carry the last incarnation of each name that is gone, and of no name that is there."""
     latest = View(FOUR.group, FOUR.number, FOUR.members, past=(("x", 3), ("y", 1)))
     changes = Changes(A)
     changes.joining[ProcessId("x", 4)] = None
     view = next_view(changes, latest, (D,))
     assert view is not None
     assert dict(view.past) == {"y": 1, "d": 1}
-    assert view.last_life_of("x") == 4
+    assert view.last_incarnation_of("x") == 4
 
 
 def test_memory_of_the_departed_is_bounded() -> None:

@@ -22,10 +22,10 @@ A, B, C = (ProcessId(name, 1, 0, f"{name}:1") for name in "abc")
 
 def member(
     process: ProcessId, view: int = 3, *, blocked: bool = False, known: bool = False,
-    places: tuple[str, ...] = (), next_life: int = 2,
+    places: tuple[str, ...] = (), next_incarnation: int = 2,
 ) -> Found:  # fmt: skip
     """Return the answer of a member."""
-    return Found(process, Standing(view, blocked, known, places), next_life)
+    return Found(process, Standing(view, blocked, known, places), next_incarnation)
 
 
 def asked(effects: list[Effect]) -> list[str]:
@@ -114,7 +114,7 @@ def test_lost_majority_is_said_with_those_who_do_not_answer() -> None:
 
 
 def test_process_does_not_ask_itself() -> None:
-    """Whoever it asks may name its place, where an earlier life of it was."""
+    """Whoever it asks may name its place, where an earlier incarnation of it was."""
     search = Search("choir", ["a:1", "c:1"], TIMING, 0, here="c:1")
     search.hear("a:1", member(A, blocked=True, places=("b:1", "c:1")), 0, HALF)
     assert search.places == ["a:1", "b:1"]
@@ -137,7 +137,7 @@ def test_blocked_member_that_has_taken_the_process_in_is_a_contact() -> None:
     assert search.look(1_000, HALF) == [Knock(A, 2)]
 
 
-def test_slow_contact_is_replaced_and_the_life_stays() -> None:
+def test_slow_contact_is_replaced_and_the_incarnation_stays() -> None:
     """It may still take the process in, so the number stays too."""
     search = search_of("a:1", "b:1")
     search.hear("a:1", member(A, 4), 0, HALF)
@@ -148,7 +148,7 @@ def test_slow_contact_is_replaced_and_the_life_stays() -> None:
             knocks += [effect] if isinstance(effect, Knock) else []
         for place, who, view in (("a:1", A, 4), ("b:1", B, 3)):
             if search.contact is None:
-                search.hear(place, member(who, view, next_life=2), now_us, HALF)
+                search.hear(place, member(who, view, next_incarnation=2), now_us, HALF)
     assert list(dict.fromkeys(map(str, knocks))) == [str(Knock(A, 2)), str(Knock(B, 2))]
     assert len(knocks) > 4
 
@@ -180,24 +180,24 @@ def test_contacts_lost_again_and_again_are_not_asked_without_a_pause() -> None:
 
 
 def test_exclusion_before_the_first_view_is_no_refusal() -> None:
-    """The next life, with the next number, tries again."""
+    """The next incarnation, with the next number, tries again."""
     search = search_of("a:1")
     search.hear("a:1", member(A), 0, HALF)
     assert search.look(0, HALF) == [Knock(A, 2)]
     search.end("the others have gone on", 0, 1_000, HALF, is_refused=False)
     assert asked(search.look(1_000, HALF)) == ["a:1"]
-    search.hear("a:1", member(A, next_life=2), 2_000, HALF)
+    search.hear("a:1", member(A, next_incarnation=2), 2_000, HALF)
     assert search.look(2_000, HALF) == [Knock(A, 3)]
 
 
 def test_outdated_number_is_replaced_by_the_one_told() -> None:
     """By a refusal that names it, or by an answer."""
     search = search_of("a:1")
-    search.hear("a:1", member(A, next_life=1), 0, HALF)
+    search.hear("a:1", member(A, next_incarnation=1), 0, HALF)
     assert search.look(0, HALF) == [Knock(A, 2)]
-    search.end("it has lived 6 times already", 7, 1_000, HALF, is_refused=False)
+    search.end("it has had 6 incarnations already", 7, 1_000, HALF, is_refused=False)
     search.look(1_000, HALF)
-    search.hear("a:1", member(A, next_life=2), 2_000, HALF)
+    search.hear("a:1", member(A, next_incarnation=2), 2_000, HALF)
     assert search.look(2_000, HALF) == [Knock(A, 7)]
 
 

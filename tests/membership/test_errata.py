@@ -150,7 +150,7 @@ def test_default_flush_never_violates_view_atomicity(name: str) -> None:
 
 
 def test_wrongly_excluded_process_learns_it_and_comes_back() -> None:
-    """003-8: it stops with a reason, and the last view has its new life."""
+    """003-8: it stops with a reason, and the last view has its new incarnation."""
     for scenario in scenarios("erratum_003_8_wrongly_excluded_process_learns_it"):
         outcome = World(scenario).run()
         ends = {event.process: event.detail for event in outcome.events if event.kind == "stop"}

@@ -141,8 +141,8 @@ def test_taken_name_is_refused() -> None:
     assert "the name c is taken" in refusal.why
 
 
-def test_new_life_at_the_same_place_replaces_the_old() -> None:
-    """Where another life listens now, the old one is certainly dead."""
+def test_new_incarnation_at_the_same_place_replaces_the_old() -> None:
+    """Where another incarnation listens now, the old one is certainly dead."""
     machine = member(A, THREE)
     again = ProcessId("c", 2, 1, C.address)
     effects = machine.take_control(again, JoinRequest(again), 0)
@@ -151,17 +151,17 @@ def test_new_life_at_the_same_place_replaces_the_old() -> None:
     assert [message.view.failed for message in proposed] == [(C,), (C,)]
 
 
-def test_outdated_life_is_told_its_next_number() -> None:
+def test_outdated_incarnation_is_told_its_next_number() -> None:
     """Who asks with a number that was used gets the one to ask with."""
     machine = member(A, view_of(A, B))
     machine.lose(B, 0)
     old = ProcessId("b", 1, 7, "elsewhere")
     ((_, refusal),) = sent(machine.take_control(old, JoinRequest(old), 0))
     assert isinstance(refusal, JoinRefused)
-    assert refusal.next_life == 2
+    assert refusal.next_incarnation == 2
     (end,) = member(old, None).take_control(A, refusal, 0)
     assert isinstance(end, LeaveGroup)
-    assert end.next_life == 2
+    assert end.next_incarnation == 2
 
 
 def test_minority_blocks_and_resumes() -> None:

@@ -47,7 +47,7 @@ def test_who_takes_over_is_alone_in_a_view_of_a_new_lineage() -> None:
     assert installed.members == (A,)
     assert set(installed.failed) == {B, C}
     assert installed.number == (STEP << COUNT_BITS) + 2
-    assert installed.last_life_of("b") == 1
+    assert installed.last_incarnation_of("b") == 1
     assert machine.may_multicast
     assert "ResumeGroup" not in kinds(effects)
     assert (B, Decide((installed,))) in sent(effects)

@@ -22,11 +22,11 @@ def place_that_hangs_up_ends_the_search(self: Search, at: str, now_us: int, dice
 
 @plant(Search, "end", "coming back")
 def exclusion_before_the_first_view_is_a_refusal(
-    self: Search, why: str, next_life: int, now_us: int, dice: float, *, is_refused: bool
+    self: Search, why: str, next_incarnation: int, now_us: int, dice: float, *, is_refused: bool
 ) -> None:
     """Who was taken in and excluded again is out for good."""
-    is_excluded = not next_life and bool(why)
-    _RIGHT_END(self, why, next_life, now_us, dice, is_refused=is_refused or is_excluded)
+    is_excluded = not next_incarnation and bool(why)
+    _RIGHT_END(self, why, next_incarnation, now_us, dice, is_refused=is_refused or is_excluded)
 
 
 @plant(Probing, "look", "a group of two")

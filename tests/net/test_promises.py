@@ -136,7 +136,7 @@ EXPECTED: dict[str, type] = {
 
 
 @pytest.mark.parametrize("what", EXPECTED)
-def test_what_a_tool_wanted_to_say_in_an_earlier_life_is_never_said(
+def test_what_a_tool_wanted_to_say_in_an_earlier_incarnation_is_never_said(
     what: str, loop_factory: LoopFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Who was shut out comes back; whom it told that nothing was done has not been lied to."""
@@ -275,7 +275,9 @@ def test_nothing_new_is_asked_before_what_was_in_doubt_is_done(loop_factory: Loo
     play(loop_factory, scene())
 
 
-def test_what_an_earlier_life_is_still_doing_is_not_done_again(loop_factory: LoopFactory) -> None:
+def test_what_an_earlier_incarnation_is_still_doing_is_not_done_again(
+    loop_factory: LoopFactory,
+) -> None:
     """A resource is asked what it doubts when it has done what it had been told before."""
 
     async def scene() -> None:

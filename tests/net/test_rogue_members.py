@@ -263,7 +263,7 @@ def test_one_who_was_given_up_is_told_so(loop_factory: LoopFactory) -> None:
             await asking.send(handshake(carol, view=1, is_asking=True))
             answer = decode_frame(await asking.hear_frame())
             assert isinstance(answer, Hello)
-            assert (answer.handshake.to, answer.handshake.next_life) == (0, 2)
+            assert (answer.handshake.to, answer.handshake.next_incarnation) == (0, 2)
             told = decode_frame(await asking.hear_frame())
             assert isinstance(told, Control)
             assert told.message == Out(2)

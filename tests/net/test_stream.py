@@ -404,7 +404,7 @@ def test_reading_goes_on_to_the_end_after_stop(loop_factory: LoopFactory) -> Non
     play(loop_factory, scene())
 
 
-def test_multicast_outside_of_its_life_is_refused(loop_factory: LoopFactory) -> None:
+def test_multicast_outside_of_its_incarnation_is_refused(loop_factory: LoopFactory) -> None:
     """Before the start and after the stop a UsageError says where multicasts belong."""
 
     async def scene() -> None:

@@ -278,7 +278,7 @@ def test_nothing_proves_nothing() -> None:
     assert not is_proven(KEY, DIAL, _handshake(), ALICE)
 
 
-class _Life:
+class _Incarnation:
     """As much of an incarnation as greets."""
 
     process = ALICE
@@ -302,7 +302,7 @@ def test_answer_of_another_time_is_refused(loop_factory: LoopFactory) -> None:
 
     async def scene() -> None:
         mine, peer, link = (
-            Credentials(_Life(), SYSTEM),
+            Credentials(_Incarnation(), SYSTEM),
             Peer(BOB, is_dialled=True),
             Link[Peer](_NOBODY),
         )

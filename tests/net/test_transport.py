@@ -12,7 +12,7 @@ from tests.net.harness import LoopFactory, play
 from antiphon import UsageError, join
 from antiphon.net.transport.address import Address
 from antiphon.net.transport.environment import SYSTEM, set_environment
-from antiphon.net.transport.interface import NEEDS, P, Promise, check_needs
+from antiphon.net.transport.interface import NEEDS, P, TransportPromise, check_needs
 from antiphon.net.transport.tcp import TcpServer, TcpTransport
 
 
@@ -20,7 +20,7 @@ class Datagrams:
     """A transport that makes no promise but that everybody can be reached."""
 
     name = "UDP"
-    promises = frozenset({Promise.FULL_MESH})
+    promises = frozenset({TransportPromise.FULL_MESH})
 
     async def listen(self, address: Address, factory: Callable[[], P]) -> TcpServer:
         """Never called."""
@@ -63,15 +63,15 @@ def test_group_is_not_joined_over_a_transport_that_lacks_something() -> None:
 
 def test_protocol_that_needs_little_is_served_by_a_poor_transport() -> None:
     """A protocol for datagrams would be taken: only what is needed is asked for."""
-    check_needs(Datagrams(), {"causal blocks": frozenset({Promise.FULL_MESH})})
+    check_needs(Datagrams(), {"causal blocks": frozenset({TransportPromise.FULL_MESH})})
 
 
-@pytest.mark.parametrize("promise", Promise)
-def test_every_promise_is_needed_by_something(promise: Promise) -> None:
+@pytest.mark.parametrize("promise", TransportPromise)
+def test_every_promise_is_needed_by_something(promise: TransportPromise) -> None:
     """A transport that lacks one of them is refused."""
     assert any(promise in needed for needed in NEEDS.values())
     poorer = Datagrams()
-    poorer.promises = frozenset(Promise) - {promise}
+    poorer.promises = frozenset(TransportPromise) - {promise}
     with pytest.raises(UsageError, match=promise.value):
         check_needs(poorer)
 

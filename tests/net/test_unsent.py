@@ -201,7 +201,7 @@ def test_answer_of_a_reader_that_lags_behind_is_not_sent_in_the_next_incarnation
     play(loop_factory, scene())
 
 
-def test_request_of_an_earlier_life_is_not_answered_in_the_next(
+def test_request_of_an_earlier_incarnation_is_not_answered_in_the_next(
     loop_factory: LoopFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The number of a call says nothing to a caller that counts anew, or to another incarnation."""
@@ -229,7 +229,9 @@ def test_request_of_an_earlier_life_is_not_answered_in_the_next(
     play(loop_factory, scene())
 
 
-def test_program_that_never_reads_sends_in_the_life_that_is(loop_factory: LoopFactory) -> None:
+def test_program_that_never_reads_sends_in_the_incarnation_that_is(
+    loop_factory: LoopFactory,
+) -> None:
     """What it sends depends on nothing that was delivered, as far as anybody can tell."""
 
     async def scene() -> None:

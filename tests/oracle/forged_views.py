@@ -1,7 +1,7 @@
 """Small traces with several views: right ones, and right ones spoilt in a few places.
 
 In a right one, whoever goes on to the next view has delivered all of this one before. Processes
-join, leave, crash and come back as new lives; a crashed one has delivered some of the messages.
+join, leave, crash and come back as new incarnations; a crashed one has delivered a part.
 """
 
 from collections.abc import Callable
@@ -26,7 +26,7 @@ class World:
     number: int
     members: list[str]
     rows: list[Event] = field(default_factory=list)
-    lives: dict[str, int] = field(default_factory=dict)
+    incarnations: dict[str, int] = field(default_factory=dict)
     records_own: dict[str, bool] = field(default_factory=dict)
 
     def install(self, process: str) -> None:
@@ -35,9 +35,9 @@ class World:
 
     def join(self, name: str) -> str:
         """Return the process by which somebody new, or back again, comes in."""
-        life = self.lives.get(name, 0) + 1
-        self.lives[name] = life
-        process = name if life == 1 else f"{name}~{life}"
+        number = self.incarnations.get(name, 0) + 1
+        self.incarnations[name] = number
+        process = name if number == 1 else f"{name}~{number}"
         self.rows.append(start(process))
         self.records_own[process] = self.dice.random() < 0.8
         return process

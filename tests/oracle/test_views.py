@@ -265,7 +265,7 @@ def test_a_leaver_is_held_to_all_of_its_last_view() -> None:
     assert broken(rows) == {VIEW_ATOMIC: 1, LIVENESS: 1}
 
 
-def test_each_life_of_a_process_is_one_of_its_own() -> None:
+def test_each_incarnation_of_a_process_is_one_of_its_own() -> None:
     """B crashes and comes back as B~2, which owes nothing of view 1."""
     rows = [*map(start, "AB"), *installs("AB", "AB"), multicast("A", group="g"), crash("B")]
     rows += [deliver("A", "A", group="g"), view("A", "A", group="g", view=2), start("B~2")]

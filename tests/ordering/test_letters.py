@@ -67,7 +67,7 @@ def test_sender_starts_nothing_until_the_letter_is_acknowledged() -> None:
 
 @pytest.mark.parametrize("to", [A, X, ProcessId("b", 2)])
 def test_letter_to_nobody_in_the_view_is_refused(to: ProcessId) -> None:
-    """Not to oneself, not to strangers, not to another life of a member."""
+    """Not to oneself, not to strangers, not to another incarnation of a member."""
     table = Table(3)
     with pytest.raises(UsageError, match="must be another member of the view"):
         table.write(A, to)

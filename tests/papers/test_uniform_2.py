@@ -33,15 +33,15 @@ def test_uniform_2_1_crashed_process_is_excluded() -> None:
     assert [str(who) for who in outcome.views[-1].failed] == ["p3"]
 
 
-@catches("former lives are taken in")
+@catches("former incarnations are taken in")
 def test_uniform_2_1_comes_back_as_another_process() -> None:
     """After a crash the same name is another process: r~2, at the end of the list."""
     play = Play()
     play.do("group of p q r", "r multicasts m", "all is received")
     play.change_view(without="r")
-    play.table.join("r", "q", life=1)
+    play.table.join("r", "q", number=1)
     play.do("the rest happens")
-    assert not play.table.seats["r"].is_up, "that life is over"
+    assert not play.table.seats["r"].is_up, "that incarnation is over"
     play.do("r joins through q", "the rest happens")
     assert play.members("p") == ["p", "q", "r~2"]
     assert play.views("r~2") == [3]

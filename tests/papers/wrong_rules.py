@@ -316,7 +316,7 @@ def nobody_is_ever_suspected(self: FailureDetector, now_us: int) -> list[Process
     return []
 
 
-@_wrong(View, "last_life_of", "Uniform 2.1")
+@_wrong(View, "last_incarnation_of", "Uniform 2.1")
 def former_lives_are_taken_in(self: View, name: str) -> int:
     """The group does not remember who was in it before."""
     return 0

@@ -1,8 +1,8 @@
 """Groups that go from view to view: right traces, from dice.
 
 Law: whoever goes on to the next view has delivered everything of this one before. Processes join,
-leave, crash, are excluded though they live, and come back as new lives, in all groups at once;
-those who do not go on have delivered a part, in causal order. At the end all is quiet.
+leave, crash, are excluded though they live, and come back as new incarnations, in all groups at
+once; those who do not go on have delivered a part, in causal order. At the end all is quiet.
 """
 
 from dataclasses import dataclass, field
@@ -31,7 +31,7 @@ class _World:
     scopes: list[Scope] = field(default_factory=list)
     """The current view of each group: all have the same members."""
     rows: list[Event] = field(default_factory=list)
-    lives: dict[str, int] = field(default_factory=dict)
+    incarnations: dict[str, int] = field(default_factory=dict)
     delivers_own: dict[str, bool] = field(default_factory=dict)
 
     @property
@@ -42,10 +42,10 @@ class _World:
         return self.dice.random() < chance
 
     def join(self, name: str) -> str:
-        """Return the new process, or the new life of one that was there before."""
-        life = self.lives.get(name, 0) + 1
-        self.lives[name] = life
-        process = name if life == 1 else f"{name}~{life}"
+        """Return the new process, or the new incarnation of one that was there before."""
+        number = self.incarnations.get(name, 0) + 1
+        self.incarnations[name] = number
+        process = name if number == 1 else f"{name}~{number}"
         # Who asks for total order, or uniform delivery, has to say when it delivers its own.
         is_asked = "total" in self.orders or self.uniform > 0
         self.delivers_own[process] = self.draws(0.7) or is_asked

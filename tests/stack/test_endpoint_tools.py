@@ -3,10 +3,10 @@
 import pytest
 from tests.membership.hands import A, B, C, view_of
 from tests.stack.endpoint_by_hand import call, endpoint, letter, of, timers
-from tests.stack.memory_driver import MemoryDriver
+from tests.stack.memory_driver import MemoryDriver, Where
 
 from antiphon.core.errors import DefiniteCallError, UsageError
-from antiphon.core.ids import ProcessId
+from antiphon.core.ids import GroupNumber, ProcessId
 from antiphon.core.runs import PORT_COMMIT
 from antiphon.stack.effects import (
     AskVote,
@@ -21,7 +21,7 @@ from antiphon.stack.effects import (
     SendLetter,
     SendRun,
 )
-from antiphon.stack.endpoint import TICKS_PER_VOTE, Endpoint
+from antiphon.stack.endpoint import TICKS_PER_VOTE
 from antiphon.stack.inputs import (
     CALLS,
     VOTES,
@@ -37,7 +37,6 @@ from antiphon.stack.inputs import (
     TransactionRequested,
 )
 from antiphon.stack.ports import CommitOptions
-from antiphon.stack.settings import Settings
 
 # Tools.
 
@@ -107,29 +106,27 @@ def test_state_is_given_to_a_joiner() -> None:
     loaded: list[bytes] = []
     expected: list[ExpectState] = []
 
-    def see(who: ProcessId, effect: Effect) -> None:
+    def see(who: ProcessId, group: Where, effect: Effect) -> None:
         match effect:
             case SaveState(number):
-                driver.give(who, StateSaved(number, [b"all ", b"that ", b"was"]))
+                driver.give(who, group, StateSaved(number, [b"all ", b"that ", b"was"]))
             case ExpectState():
                 expected.append(effect)
             case LoadChunk(number, data):
                 loaded.append(data)
-                driver.give(who, PieceLoaded(number))
+                driver.give(who, group, PieceLoaded(number))
             case _:
                 pass
 
     driver = MemoryDriver(see)
+    group = GroupNumber(1)
     for me, view in ((A, view_of(A, B)), (B, view_of(A, B)), (x, None)):
-        driver.endpoints[me] = Endpoint(me, view, Settings(), 0, with_state=True)
-        driver._do_all(me, driver.endpoints[me].start())
-    driver.give(x, JoinRequested(B))
-    driver.run(5_000_000)
+        driver.open(group, me, view, with_state=True)
+    driver.give(x.bare(), group, JoinRequested(B))
+    driver.world.run(5_000_000)
     assert b"".join(loaded) == b"all that was"
     assert len(expected) == 1
-    transfer = driver.endpoints[x].ports.transfer
-    assert transfer is not None
-    assert transfer.has_state
-    latest = driver.endpoints[A].latest
+    assert driver.processes[x.bare()].endpoint(group).has_state
+    latest = driver.processes[A.bare()].endpoint(group).latest
     assert latest is not None
     assert latest.members == (A, B, x)

@@ -218,7 +218,6 @@ def test_what_is_of_a_group_that_was_left_is_ignored() -> None:
     run = next(done.run for done in process.step_in(left, request, 1) if isinstance(done, SendRun))
     process.close(left)
     assert process.step_in(left, RunsReceived(b, [run]), 2) == []
-    assert not process.receive(left, b, run)
     assert process.step_in(left, ControlReceived(b, JoinRequest(ProcessId("c"))), 2) == []
     assert process.step_in(left, request, 2) == []
     assert process.step(TimerFired(Timer(ACKNOWLEDGE.kind, left)), 3) == []

@@ -16,9 +16,9 @@ from unittest.mock import patch
 
 import pytest
 from tests.membership.hands import run_of
-from tests.stack.memory_driver import MemoryDriver
+from tests.stack.memory_driver import MemoryDriver, Where
 
-from antiphon.core.ids import GroupName, ProcessId, ViewNumber
+from antiphon.core.ids import GroupName, GroupNumber, ProcessId, ViewNumber
 from antiphon.core.runs import PORT_CALLS, Order, Run
 from antiphon.core.views import View
 from antiphon.ordering.mixed import MixedDomain
@@ -34,12 +34,14 @@ from antiphon.stack.inputs import (
     ReaderLagged,
     RunsReceived,
 )
+from antiphon.stack.process import InGroup, Process
 from antiphon.stack.receiver import Receiver
 from antiphon.stack.send_queue import How
 from antiphon.stack.settings import Limits, Settings
 
 A, B, C, D, E = (ProcessId(name, address=f"at {name}") for name in "abcde")
 FOUNDING = View(GroupName("g"), ViewNumber(1), (A, B, C, D))
+G = GroupNumber(1)
 SECOND_US = 1_000_000
 WAYS = [How(Order.CAUSAL)] * 3 + [How(order) for order in Order] + [How(Order.CAUSAL, uniform=True)]
 SEEDS = range(12)
@@ -114,6 +116,29 @@ def _known(thing: Any, seen: tuple[int, ...] = ()) -> Any:
     return found or repr(thing)
 
 
+class TwinProcess(Process):
+    """A process whose one part in a group is the twins, which watch and beat for themselves."""
+
+    def __init__(self, settings: Settings) -> None:
+        """Be b."""
+        super().__init__(B, settings.timing, 0)
+        self.twins = Twins(B, FOUNDING, settings)
+        self._endpoints[G] = self.twins
+
+    def start(self) -> list[InGroup | Effect]:
+        """Set no heartbeat: the twins set one each."""
+        return self._see_to(G, self.twins.start())
+
+    def _hear(self, peer: ProcessId) -> None:
+        """Let the twins know, whatever they care for."""
+        for member in self._members(G, peer):
+            self._give(G, PeerHeard(member))
+
+    def _forget(self, group: GroupNumber, endpoint: Endpoint) -> None:
+        """Leave the twins alike to the end, which only one of them would be told of."""
+        self._expect(group, ())
+
+
 class World:
     """Processes around the twins."""
 
@@ -123,17 +148,24 @@ class World:
         self.driver = MemoryDriver(self.see, seed)
         self.ways = WAYS if seed % 2 else WAYS[:-1]  # where some are uniform, little is plain
         self.is_lying_well = seed % 4 == 3
-        self.twins = Twins(B, FOUNDING, settings)
+        process = TwinProcess(settings)
+        self.twins = process.twins
         for member in FOUNDING.members:
             if member != B:
-                self.driver.start(member, FOUNDING)
-        self.driver.endpoints[B] = self.twins
-        self.driver._do_all(B, self.twins.start())
+                self.driver.open(G, member, FOUNDING)
+        self.driver.processes[process.me] = process
+        self.driver._parts[process.me, G] = self.twins
+        self.driver._do_all(process.me, G, process.start())
 
-    def see(self, who: ProcessId, effect: Effect) -> None:
+    def give(self, who: ProcessId, happened: Input, time_us: int = 0) -> None:
+        """Let something happen to a member, now or later."""
+        self.driver.give(who.bare(), G, happened, time_us)
+
+    def see(self, process: ProcessId, _: Where, effect: Effect) -> None:
         """Answer some of what is delivered; repeat some of it to the twins, or a distortion."""
         if not isinstance(effect, DeliverRuns):
             return
+        who = process.numbered(1)
         for run in effect.runs:
             if who in (A, C) and self.random.random() < 0.1:
                 self.say(who)
@@ -147,17 +179,17 @@ class World:
         peers = [peer for peer in (A, C, D, E) if self.is_lying_well or peer != named]
         peer = self.random.choice(peers) if said != run or self.random.random() < 0.5 else named
         if peer != B:
-            self.driver.give(B, RunsReceived(peer, [said]))
+            self.give(B, RunsReceived(peer, [said]))
 
     def say(self, who: ProcessId) -> None:
         """Multicast something, or write to somebody."""
         size = self.random.choice((0, 1, 60))
         if self.random.random() < 0.1:
             to = self.random.choice([other for other in (A, B, C) if other != who])
-            self.driver.give(who, LetterRequested(to, bytes(size)))
+            self.give(who, LetterRequested(to, bytes(size)))
         else:
             how = self.random.choice(self.ways)
-            self.driver.give(who, MulticastRequested([bytes(size)], how, size))
+            self.give(who, MulticastRequested([bytes(size)], how, size))
 
     def distort(self, run: Run) -> Run:
         """Return a run, or what somebody might make of it."""
@@ -188,20 +220,20 @@ def play(seed: int, limits: Limits | None = None) -> World:
         for _ in range(random.randrange(4)):
             world.say(random.choice((A, B, C)))
         if random.random() < 0.1:
-            driver.give(B, ReaderLagged(is_behind=random.random() < 0.5))
-        driver.run(driver.now_us + random.randrange(20_000))
-    driver.start(E, None)
-    driver.give(E, JoinRequested(A))
-    driver.give(D, LeaveRequested(), driver.now_us + random.randrange(300_000))
+            world.give(B, ReaderLagged(is_behind=random.random() < 0.5))
+        driver.world.run(driver.world.now_us + random.randrange(20_000))
+    driver.open(G, E, None)
+    world.give(E, JoinRequested(A))
+    world.give(D, LeaveRequested(), driver.world.now_us + random.randrange(300_000))
     for _ in range(60):
         world.say(random.choice((A, B, C)))
-        driver.run(driver.now_us + random.randrange(20_000))
-    if C in driver.endpoints:
-        driver.crash(C)
+        driver.world.run(driver.world.now_us + random.randrange(20_000))
+    if C.bare() in driver.processes:
+        driver.crash(C.bare())
     for _ in range(30):
         world.say(random.choice((A, B)))
-        driver.run(driver.now_us + random.randrange(20_000))
-    driver.run(driver.now_us + 3 * SECOND_US)
+        driver.world.run(driver.world.now_us + random.randrange(20_000))
+    driver.world.run(driver.world.now_us + 3 * SECOND_US)
     world.twins.compare()
     return world
 

@@ -8,9 +8,9 @@ from collections import defaultdict
 from random import Random
 
 import pytest
-from tests.stack.memory_driver import MemoryDriver
+from tests.stack.memory_driver import MemoryDriver, Where
 
-from antiphon.core.ids import GroupName, ProcessId, ViewNumber
+from antiphon.core.ids import GroupName, GroupNumber, ProcessId, ViewNumber
 from antiphon.core.runs import PORT_APPLICATION, Letter, Order
 from antiphon.core.views import View
 from antiphon.stack.effects import (
@@ -34,57 +34,67 @@ from antiphon.stack.inputs import (
 from antiphon.stack.send_queue import How
 from antiphon.toolkit.calls import Wanted
 
-A, B, C, D, E = (ProcessId(name, address=f"at {name}") for name in "abcde")
-FOUNDING = View(GroupName("g"), ViewNumber(1), (A, B, C, D))
+A, B, C, D, E = (ProcessId(name, address=f"at {name}").bare() for name in "abcde")
+ONE, TWO = GroupNumber(1), GroupNumber(2)
+FOUNDERS = {ONE: (A, B, C, D), TWO: (B, C, D)}
 SECOND_US = 1_000_000
 WAYS = [How(order) for order in Order] + [How(Order.CAUSAL, uniform=True)]
 
 
+def member(process: ProcessId) -> ProcessId:
+    """Return a process as its groups know it: each is in each of its groups for the first time."""
+    return process.numbered(1)
+
+
 class Applications:
-    """What the applications of all processes do and see."""
+    """What the applications of all processes do and see, by group and process."""
 
     def __init__(self, seed: int) -> None:
-        """Begin in a founding view of four; e joins."""
+        """Begin in two founding views: a is in one of them, b, c and d are in both."""
         self.random = Random(f"{seed}/words")
         self.said: dict[bytes, tuple[ProcessId, How, set[bytes]]] = {}
         """By message: its sender, how it was multicast, and what the sender had delivered."""
-        self.heard: dict[ProcessId, list[bytes]] = defaultdict(list)
-        self.letters: dict[ProcessId, list[bytes]] = defaultdict(list)
-        self.views: dict[ProcessId, list[View]] = defaultdict(list)
+        self.heard: dict[tuple[Where, ProcessId], list[bytes]] = defaultdict(list)
+        self.letters: dict[tuple[Where, ProcessId], list[bytes]] = defaultdict(list)
+        self.views: dict[tuple[Where, ProcessId], list[View]] = defaultdict(list)
         self.ended: list[ConcludeCall] = []
-        self.left: list[ProcessId] = []
+        self.left: list[tuple[Where, ProcessId]] = []
         self.left_over = 100
         """How many answers are still to be given."""
         self.driver = MemoryDriver(self.see, seed)
-        for member in FOUNDING.members:
-            self.driver.start(member, FOUNDING)
+        for group, founders in FOUNDERS.items():
+            view = View(GroupName(f"g{group}"), ViewNumber(1), tuple(map(member, founders)))
+            for me in view.members:
+                self.driver.open(group, me, view)
 
-    def say(self, who: ProcessId, how: How, time_us: int = 0) -> bytes:
+    def say(self, group: GroupNumber, who: ProcessId, how: How, time_us: int = 0) -> bytes:
         """Multicast a message that nobody has said before."""
-        word = f"{who.name}{len(self.said)}".encode()
-        self.said[word] = who, how, set(self.heard[who]) if not time_us else set()
-        self.driver.give(who, MulticastRequested([word], how, len(word)), time_us)
+        word = f"{group}{who.name}{len(self.said)}".encode()
+        self.said[word] = who, how, set(self.heard[group, who]) if not time_us else set()
+        self.driver.give(who, group, MulticastRequested([word], how, len(word)), time_us)
         return word
 
-    def see(self, who: ProcessId, effect: Effect) -> None:  # noqa: C901 - one case each
+    def see(self, who: ProcessId, group: Where, effect: Effect) -> None:  # noqa: C901 - one case each
         """Take what is for the application; answer some of it."""
         match effect:
             case DeliverRuns(runs):
+                assert group is not None
                 for run in runs:
                     heard = self.letters if isinstance(run, Letter) else self.heard
                     if run.port == PORT_APPLICATION:
-                        heard[who] += run.payloads
+                        heard[group, who] += run.payloads
                 if self.left_over and self.random.random() < 0.1:
                     self.left_over -= 1
-                    self.say(who, self.random.choice(WAYS))
+                    self.say(group, who, self.random.choice(WAYS))
             case InstallView(view):
-                self.views[who].append(view)
+                self.views[group, who].append(view)
             case HandRequest(caller, number, payload) if number:
-                self.driver.give(who, RequestAnswered(caller, number, payload[::-1]))
+                self.driver.give(who, group, RequestAnswered(caller, number, payload[::-1]))
             case ConcludeCall():
                 self.ended.append(effect)
-            case LeaveGroup():
-                self.left.append(who)
+            case LeaveGroup(why):
+                assert not why, "nobody was excluded"
+                self.left.append((group, who))
             case RejectPeer() | IgnoreMessage():
                 raise AssertionError(effect)
             case _:
@@ -92,67 +102,93 @@ class Applications:
 
 
 def play(seed: int) -> Applications:
-    """Let all happen: messages of all kinds, letters, a call, a join, a leave, a crash."""
+    """Let all happen in two groups: messages of all kinds, letters, a call, joins, leaves, a crash.
+
+    a joins the second group; d leaves the first and stays in the second; e joins both, and dies.
+    """
     world = Applications(seed)
     driver, random = world.driver, world.random
-    for _ in range(200):
+    for _ in range(300):
         time_us = 1 + random.randrange(2 * SECOND_US)
-        world.say(random.choice((A, B, C)), random.choice(WAYS), time_us)
+        group = random.choice((ONE, TWO))
+        who = random.choice((A, B, C) if group == ONE else (B, C, D))
+        world.say(group, who, random.choice(WAYS), time_us)
     for number in range(40):
         who, to = random.sample((A, B, C), 2)
-        letter = LetterRequested(to, f"{who.name}>{to.name} {number}".encode())
-        driver.give(who, letter, random.randrange(2 * SECOND_US))
+        letter = LetterRequested(member(to), f"{who.name}>{to.name} {number}".encode())
+        driver.give(who, ONE, letter, random.randrange(2 * SECOND_US))
     call = CallRequested(1, b"abc", Wanted.ALL, 9 * SECOND_US, Order.CAUSAL)
-    driver.give(A, call, SECOND_US // 2)
-    driver.run(SECOND_US // 3)
-    driver.start(E, None)
-    driver.give(E, JoinRequested(B))
-    driver.give(D, LeaveRequested(), SECOND_US)
-    driver.run(2 * SECOND_US)
-    for number in range(10):
-        world.say(E, WAYS[number % len(WAYS)])
-    driver.run(2 * SECOND_US + 3_000)
+    driver.give(A, ONE, call, SECOND_US // 2)
+    driver.world.run(SECOND_US // 3)
+    for who, group in ((E, ONE), (E, TWO), (A, TWO)):
+        driver.open(group, member(who), None)
+        driver.give(who, group, JoinRequested(member(B)))
+    driver.give(D, ONE, LeaveRequested(), SECOND_US)
+    driver.world.run(2 * SECOND_US)
+    for number in range(20):
+        world.say((ONE, TWO)[number % 2], E, WAYS[number // 2 % len(WAYS)])
+    driver.world.run(2 * SECOND_US + 3_000)
     driver.crash(E)
-    driver.run(8 * SECOND_US)
+    driver.world.run(8 * SECOND_US)
     return world
 
 
-SURVIVORS = (A, B, C)
+STAYED = {ONE: (A, B, C), TWO: (B, C, D, A)}
+"""Who is in each group in the end, by seniority."""
 
 
 @pytest.mark.parametrize("seed", range(10))
 def test_nothing_is_lost_and_orders_are_kept(seed: int) -> None:
-    """Everybody that stays delivers everything of those that stay, in the orders promised."""
+    """Everybody that stays delivers everything of those that stay, in the orders promised.
+
+    Who has joined delivers all that the others do from its first view on.
+    """
     world = play(seed)
-    assert set(world.driver.endpoints) == set(SURVIVORS)
-    assert world.left == [D]
-    stayed = {word for word, (sender, _, _) in world.said.items() if sender in SURVIVORS}
-    assert len(stayed) >= 200
-    heard_by_all = [set(world.heard[who]) for who in SURVIVORS]
-    assert heard_by_all[0] == heard_by_all[1] == heard_by_all[2]
-    assert stayed <= heard_by_all[0]
-    for who in SURVIVORS:
-        assert len(world.heard[who]) == len(set(world.heard[who])), "nothing comes twice"
-    _check_total_order(world)
-    _check_causal_order(world)
+    assert set(world.driver.processes) == {A, B, C, D}
+    assert world.driver.processes[D].groups == (TWO,)
+    assert world.left == [(ONE, D)]
+    for group, members in STAYED.items():
+        founders = [who for who in members if who in FOUNDERS[group]]
+        everything = set(world.heard[group, founders[0]])
+        stayed = {
+            word
+            for word, (sender, _, _) in world.said.items()
+            if word.startswith(b"%d" % group) and sender in founders
+        }
+        assert len(stayed) >= 100
+        assert stayed <= everything
+        for who in founders:
+            assert set(world.heard[group, who]) == everything
+        for who in members:
+            heard = world.heard[group, who]
+            assert len(heard) == len(set(heard)), "nothing comes twice"
+            assert set(heard) <= everything
+        _check_total_order(world, group)
+        _check_causal_order(world, group)
+    last = [word for word, (sender, _, _) in world.said.items() if sender == E]
+    heard_by_joiner = world.heard[TWO, A]
+    assert all((word in heard_by_joiner) == (word in world.heard[TWO, B]) for word in last)
 
 
-def _check_total_order(world: Applications) -> None:
+def _check_total_order(world: Applications, group: GroupNumber) -> None:
     totals = [
-        [word for word in world.heard[who] if world.said[word][1].order is Order.TOTAL]
-        for who in SURVIVORS
+        [word for word in world.heard[group, who] if world.said[word][1].order is Order.TOTAL]
+        for who in STAYED[group]
     ]
-    assert totals[0] == totals[1] == totals[2]
-    assert totals[0]
+    longest = max(totals, key=len)
+    for total in totals:
+        assert total, "something was"
+        assert total == longest[-len(total) :], "who joined has the rest of it"
 
 
-def _check_causal_order(world: Applications) -> None:
-    for who in SURVIVORS:
-        place = {word: number for number, word in enumerate(world.heard[who])}
-        for word in world.heard[who]:
+def _check_causal_order(world: Applications, group: GroupNumber) -> None:
+    for who in STAYED[group]:
+        heard = world.heard[group, who]
+        place = {word: number for number, word in enumerate(heard)}
+        for word in heard:
             _, how, past = world.said[word]
             if how.order is not Order.FIFO:
-                late = [cause for cause in past if place[cause] > place[word]]
+                late = [cause for cause in past if place.get(cause, -1) > place[word]]
                 assert not late, f"{who} hears {word!r} before {late}"
 
 
@@ -160,11 +196,17 @@ def _check_causal_order(world: Applications) -> None:
 def test_views_letters_and_calls_are_the_same_everywhere(seed: int) -> None:
     """The views of those that stay, all letters in order, and the replies of all members."""
     world = play(seed)
-    views = [world.views[who] for who in SURVIVORS]
-    assert views[0] == views[1] == views[2]
-    assert [view.number for view in views[0]] == list(range(1, len(views[0]) + 1))
-    assert views[0][-1].members == SURVIVORS
-    assert {view.joined for view in views[0]} == {(), (E,)}
+    for group, stayed in STAYED.items():
+        members = tuple(map(member, stayed))
+        views = world.views[group, B]
+        assert [view.number for view in views] == list(range(1, len(views) + 1))
+        assert views[-1].members == members
+        for who in stayed:
+            mine = world.views[group, who]
+            assert mine == views[-len(mine) :]
+            assert len(mine) == len(views) or who not in FOUNDERS[group]
+        failed = [who for view in views for who in view.failed]
+        assert failed == [member(E)], "it is dead in both groups"
     assert sum(len(letters) for letters in world.letters.values()) == 40
     (end,) = world.ended
     assert end.error is None

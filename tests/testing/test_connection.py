@@ -12,7 +12,7 @@ from tests.testing.test_event_loop import make_loop
 from antiphon.net.transport.address import Address
 from antiphon.net.transport.interface import Transport
 from antiphon.net.transport.tcp import TcpTransport
-from antiphon.testing.event_loop import OWNER, Owner
+from antiphon.testing.event_loop import OWNER, CallbackOwner
 from antiphon.testing.network import MemoryTransport, Network
 
 HERE = Address("127.0.0.1", 0)
@@ -78,7 +78,7 @@ def in_memory(scene: Callable[[Network, dict[str, MemoryTransport]], Any], seed:
     transports: dict[str, MemoryTransport] = {}
     for name in ("anna", "ben"):
         context = Context()
-        context.run(OWNER.set, Owner(name))
+        context.run(OWNER.set, CallbackOwner(name))
         owner = context[OWNER]
         assert owner is not None
         transports[name] = network.transport_of(owner, context)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from antiphon.testing.event_loop import OWNER, DeadlockError, Owner, VirtualEventLoop
+from antiphon.testing.event_loop import OWNER, CallbackOwner, DeadlockError, VirtualEventLoop
 
 
 def make_loop() -> VirtualEventLoop:
@@ -94,7 +94,7 @@ def test_what_nobody_took_is_kept() -> None:
 def test_process_that_is_paused_goes_on_later_and_one_that_is_killed_never() -> None:
     """Timers of a paused process fire when it is resumed, in order; those of a dead one do not."""
     loop, seen = make_loop(), list[str]()
-    owners = {name: Owner(name) for name in ("anna", "ben")}
+    owners = {name: CallbackOwner(name) for name in ("anna", "ben")}
     for name, owner in owners.items():
         context = Context()
         context.run(OWNER.set, owner)

@@ -96,7 +96,7 @@ class World:
         self.yes_delivered: dict[tuple[ProcessId, Transaction], list[ProcessId]] = {}
         self.outcomes: dict[Transaction, dict[ProcessId, Outcome]] = {}
         self.askings: dict[str, dict[Transaction, ProcessId]] = {}
-        """By name, what it was asked to vote on, and in which life."""
+        """By name, what it was asked to vote on, and in which incarnation."""
         self.mute: dict[Transaction, None] = {}
         self.told = dict.fromkeys(self.sites, 0)
         """Who knows the past, and since which view."""
@@ -316,13 +316,13 @@ class World:
         """Let one or two processes come, or come back."""
         names = [me.name for me in members]
         joined = [name for name in self.random.sample("abcdefgh", 2) if name not in names]
-        if self.change(joined=tuple(map(self.next_life, joined))):
+        if self.change(joined=tuple(map(self.next_incarnation, joined))):
             self.joins_left -= 1
 
-    def next_life(self, name: str) -> ProcessId:
+    def next_incarnation(self, name: str) -> ProcessId:
         """Return who a process of this name is when it comes, or comes back."""
-        lives = [me.incarnation for me in self.sites if me.name == name]
-        return ProcessId(name, max(lives, default=0) + 1)
+        numbers = [me.incarnation for me in self.sites if me.name == name]
+        return ProcessId(name, max(numbers, default=0) + 1)
 
     def begin(self, me: ProcessId) -> None:
         """Let a process begin a transaction."""
@@ -423,9 +423,9 @@ class World:
     def check_no_doubt(self, me: ProcessId) -> None:
         """Whoever comes back can learn of everything that it was asked before."""
         machine = self.sites[me].machine
-        for transaction, life in self.askings.get(me.name, {}).items():
+        for transaction, asked in self.askings.get(me.name, {}).items():
             is_known = machine.is_open(transaction) or machine.recall(transaction) is not None
-            if life != me and not is_known and not self.is_past_lost():
+            if asked != me and not is_known and not self.is_past_lost():
                 self.fail(f"{me} comes back in doubt of {transaction}, and nobody knows of it")
 
     def check_none_waits_for_nothing(self) -> None:

@@ -161,7 +161,7 @@ def test_participant_gone_after_its_vote_still_counts() -> None:
 
 
 def test_transaction_without_whom_it_needs_is_aborted() -> None:
-    """Nobody is asked, and the coordinator says who is missing; any life of a name will do."""
+    """Nobody is asked, and the coordinator says who is missing; any incarnation will do."""
     group = Group(A, ProcessId("b", 2))
     group.votes = dict.fromkeys(group.machines, True)
     group.begin(A, needs=("a", "b", "c"))

@@ -21,12 +21,12 @@ ODD: dict[str, Any] = {
     "empty": [""],
     "too long": ["x" * 65],
     "a space": ["anna ben"],
-    "life 1, which shows no number": ["anna~1"],
-    "life 0": ["anna~0"],
-    "a life in words": ["anna~two"],
+    "incarnation 1, which shows no number": ["anna~1"],
+    "incarnation 0": ["anna~0"],
+    "an incarnation in words": ["anna~two"],
     "other digits": ["anna~\u0662"],
     "no name": ["~2"],
-    "two lives": ["anna~2~3"],
+    "two incarnations": ["anna~2~3"],
     "one of several": ["anna", "ben", ""],
 }
 
@@ -58,8 +58,8 @@ def test_beginning_above_the_limit_of_a_message_is_refused_and_counts_for_nothin
     assert transaction.number == 2
 
 
-def test_single_life_of_a_process_can_be_needed() -> None:
-    """A later life is not the one that is asked for; a bare name means any."""
+def test_single_incarnation_of_a_process_can_be_needed() -> None:
+    """A later incarnation is not the one that is asked for; a bare name means any."""
     second = ProcessId("b", 2)
     group = Group(A, second)
     group.votes = {A: True, second: True}

@@ -49,7 +49,7 @@ def said(effects: list[Effect]) -> list[Message]:
 
 
 def knowing(me: ProcessId, *decided: Decision) -> Commit:
-    """Return a member of a, b that knows of decisions, on what c began in another life."""
+    """Return a member of a, b that knows of decisions, on what c began in another incarnation."""
     machine = Commit(me)
     machine.enter(view(1, A, B), 0)
     machine._decided = {one.transaction: one for one in decided}

@@ -145,7 +145,7 @@ def test_a_process_name_that_is_no_folder_name_is_refused(tmp_path: Path, proces
         Journal(tmp_path, process)
 
 
-def test_a_later_life_has_a_journal_of_its_own(tmp_path: Path) -> None:
+def test_a_later_incarnation_has_a_journal_of_its_own(tmp_path: Path) -> None:
     """A process that came back is another process, with its number in the name."""
     Journal(tmp_path, "alice").close()
     Journal(tmp_path, "alice~2").close()

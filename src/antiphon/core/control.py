@@ -89,7 +89,7 @@ class JoinRefused(Struct, frozen=True, array_like=True, tag=True):
     """You cannot be taken in."""
 
     why: str
-    next_life: Number
+    next_incarnation: Number
     """If your number is out of date, the one to ask with; else 0."""
 
 

@@ -1,12 +1,13 @@
 """The handshake: what two processes tell each other before anything else on a connection.
 
-Law: a handshake says who speaks, in which life and since which start of the program, and where the
-session of the two stands. It is read from anybody who connects, so everything in it is bounded,
-and what no correct process says raises :class:`PeerError`, nothing else.
+Law: a handshake says who speaks, in which incarnation and since which start of the program, and
+where the session of the two stands. It is read from anybody who connects, so everything in it is
+bounded, and what no correct process says raises :class:`PeerError`, nothing else.
 
-A process is taken for another one by its ``start``, drawn anew whenever the program (or a new life
-in it) starts: founding members have equal ids at every start, and only this tells them apart. It is
-no secret, and nothing can be had for it: a session is taken up by who knows its ``secret``.
+A process is taken for another one by its ``start``, drawn anew whenever the program (or a new
+incarnation in it) starts: founding members have equal ids at every start, and only this tells them
+apart. It is no secret, and nothing can be had for it: a session is taken up by who knows its
+``secret``.
 """
 
 from typing import Annotated
@@ -47,8 +48,8 @@ class Handshake(Struct, frozen=True, array_like=True):
     """The start of the other side with which the speaker has, or takes up, a session."""
     received: Number = 0
     """Frames received in that session so far."""
-    next_life: Number = 0
-    """In an answer: the number that a new life of the other side's name may have."""
+    next_incarnation: Number = 0
+    """In an answer: the number that a new incarnation of the other side's name may have."""
     is_asking: bool = False
     """No session is wanted, only an answer."""
     with_state: bool = False

@@ -1,7 +1,7 @@
 """Names of things: processes, groups, views, ranks.
 
 Law: an id never changes its meaning. A process that comes back after a crash is a new process
-(a new incarnation), so "p delivered m" can never be said of two different lives (ISIS 4.1).
+(a new incarnation), so "p delivered m" can never be said of two different ones (ISIS 4.1).
 """
 
 import re
@@ -39,18 +39,18 @@ def check_name(name: str, what: str) -> str:
 
 
 class ProcessId(Struct, frozen=True, order=True, array_like=True):
-    """One life of a named process, and where it can be reached."""
+    """One incarnation of a named process, and where it can be reached."""
 
     name: Annotated[str, Meta(pattern=rf"^{_NAME.pattern}\Z")]
     incarnation: Annotated[int, Meta(ge=0, le=2**31)] = 1
-    """Lives of a name in a group are numbered from 1, for people; 0: of no group (``bare``)."""
+    """Of a name in a group, numbered from 1, for people; 0: of no group (``bare``)."""
     boot: Annotated[int, Meta(ge=0, le=2**62)] = 0
     """Drawn anew at every start: nobody takes a restarted process for its former self."""
     address: Annotated[str, Meta(max_length=256)] = ""
     """Where the transport finds it."""
 
     def __str__(self) -> str:
-        """First lives go by the bare name; later ones show their number, as ``alice~2``."""
+        """First incarnations go by the bare name; later ones show their number, as ``alice~2``."""
         return self.name if self.incarnation == 1 else f"{self.name}~{self.incarnation}"
 
     def bare(self) -> "ProcessId":

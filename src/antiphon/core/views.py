@@ -60,7 +60,7 @@ class View(Struct, frozen=True, array_like=True):
     stateless: tuple[ProcessId, ...] = ()
     """Members that were not known to have the group's state when the view was proposed."""
     past: tuple[tuple[str, Annotated[int, Meta(ge=0, le=2**31)]], ...] = ()
-    """For names whose bearers are gone, the number of the last life."""
+    """For names whose bearers are gone, the number of the last incarnation."""
 
     def __post_init__(self) -> None:
         """Refuse what is no view; as ValueError, for views also come from the wire."""
@@ -91,13 +91,13 @@ class View(Struct, frozen=True, array_like=True):
         twice, size = 2 * len(present), len(self.members)
         return twice > size or (twice == size and self.members[0] in present)
 
-    def next_life_of(self, process: ProcessId) -> int:
+    def next_incarnation_of(self, process: ProcessId) -> int:
         """Return the number with which a process may ask to be taken in: its own, if it is."""
         if process in self.members:
             return process.incarnation
-        return self.last_life_of(process.name) + 1
+        return self.last_incarnation_of(process.name) + 1
 
-    def last_life_of(self, name: str) -> int:
-        """Return the number of the last known life of ``name``, 0 if it has had none."""
-        lives = [member.incarnation for member in self.members if member.name == name]
-        return max(lives + [number for past, number in self.past if past == name], default=0)
+    def last_incarnation_of(self, name: str) -> int:
+        """Return the number of the last known incarnation of ``name``, 0 if it has had none."""
+        numbers = [member.incarnation for member in self.members if member.name == name]
+        return max(numbers + [number for past, number in self.past if past == name], default=0)

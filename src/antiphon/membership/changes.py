@@ -114,6 +114,7 @@ class Changes:
                 rest = [who for who in latest.members if who not in failed and who != process]
                 if latest.has_quorum(rest):
                     failed[process] = None
+        assert self._me not in failed, "nobody excludes itself"
         return failed
 
     def next_view(
@@ -144,6 +145,8 @@ class Changes:
         if not (gone or left or joined or self._has_new_donor(latest)):
             return None
         members = tuple(member for member in stayed if member not in left) + tuple(joined)
+        assert members, "somebody stays"
+        assert not is_flushing or not (left or joined), "only failures make a view meanwhile"
         return View(
             latest.group, type(latest.number)(latest.number + 1), members,
             joined=tuple(joined), left=tuple(left), failed=gone,
@@ -154,6 +157,7 @@ class Changes:
     def takeover_view(self, latest: View, step: int, others: list[ProcessId]) -> View:
         """Return the first view of a new lineage: of this process alone, without ``others``."""
         number = latest.number + (step << COUNT_BITS) + 1
+        assert self._me not in others, "who takes over stays"
         return View(
             latest.group, type(latest.number)(number), (self._me,), failed=tuple(others),
             past=_past(latest, tuple(others), (self._me,)),
@@ -197,7 +201,7 @@ class Changes:
         joined: dict[str, ProcessId] = {}
         for ask in asks:
             for process in ask:
-                is_new = process.incarnation > latest.last_life_of(process.name)
+                is_new = process.incarnation > latest.last_incarnation_of(process.name)
                 if process.name not in names and is_new:
                     joined.setdefault(process.name, process)
         return list(joined.values())

@@ -88,7 +88,7 @@ class LeaveGroup:
     """The process is out: it left (``why`` is empty), was excluded, or was not taken in."""
 
     why: str
-    next_life: int = 0
+    next_incarnation: int = 0
     """If it was refused for an outdated number: the one to ask with."""
     is_refused: bool = False
     """Whether the group refuses it for good; one that was only excluded may try again."""

@@ -24,11 +24,12 @@ class Ending:
         self._agreement = agreement
         self.is_over = False
 
-    def end(self, why: str, next_life: int = 0, *, is_refused: bool = False) -> None:
+    def end(self, why: str, next_incarnation: int = 0, *, is_refused: bool = False) -> None:
         """End; ``why`` is empty if the process has left."""
+        assert not is_refused or self._agreement.latest is None, "members are not refused"
         if not self.is_over:
             self.is_over = True
-            self._out.put(LeaveGroup(why, next_life, is_refused))
+            self._out.put(LeaveGroup(why, next_incarnation, is_refused))
 
     def end_without(self, number: int) -> None:
         """End: the group is in view ``number``, without this process."""
@@ -38,11 +39,12 @@ class Ending:
             self.end(f"a member has taken the group over, without this process, since {said}")
         else:
             self.end(f"the others have gone on without this process since {said}")
+        assert self.is_over, "there is no way back for this incarnation"
 
-    def hear_refusal(self, why: str, next_life: int) -> None:
+    def hear_refusal(self, why: str, next_incarnation: int) -> None:
         """A member does not take this process in."""
         if self._agreement.latest is None:
-            self.end(why, next_life, is_refused=not next_life)
+            self.end(why, next_incarnation, is_refused=not next_incarnation)
 
     def hear_out(self, number: int) -> None:
         """Somebody says that this process is out since view ``number``."""

@@ -68,7 +68,7 @@ class Found:
     process: ProcessId
     standing: Standing | None
     """None: it is in no view."""
-    next_life: int = 0
+    next_incarnation: int = 0
     """The number that the next incarnation of the asker may have, as far as it knows."""
 
     @property
@@ -114,7 +114,7 @@ class Search:
     ) -> None:
         """Look for the group of this name at these places.
 
-        The process has lived ``last_number`` times, as far as it knows; it is not asked
+        The process has had ``last_number`` incarnations, as far as it knows; it is not asked
         itself, at the place where it listens (``here``).
         """
         self._group = group
@@ -263,13 +263,15 @@ class Search:
         if contact == self._contact:
             self._drop_contact(now_us, dice)
 
-    def end(self, why: str, next_life: int, now_us: int, dice: float, *, is_refused: bool) -> None:
+    def end(
+        self, why: str, next_incarnation: int, now_us: int, dice: float, *, is_refused: bool
+    ) -> None:
         """The incarnation that asked to be taken in has ended.
 
         Refused for good, or asked to come with another number, or excluded again.
         """
         self._is_living = False
-        self._number = max(self._number, next_life - 1)
+        self._number = max(self._number, next_incarnation - 1)
         if is_refused:
             self._refusal = why
         self._drop_contact(now_us, dice)
@@ -325,8 +327,8 @@ class Search:
         if not good:
             return
         best = min(good, key=self._rank)
-        if not self._is_living or best.next_life > self._number:
-            self._number = max(self._number + 1, best.next_life)
+        if not self._is_living or best.next_incarnation > self._number:
+            self._number = max(self._number + 1, best.next_incarnation)
             self._is_living = True
         self._contact, self._contact_us, self._knock_us = best.process, now_us, now_us
 

@@ -127,6 +127,7 @@ class FailureDetector:
             for process in self._peers
             if process in self.suspected or process in pulses.condemned
         }
+        assert self._ailing.keys() <= self._peers.keys(), "who is not watched is not noted"
 
     def hear(self, process: ProcessId, now_us: int) -> None:
         """Something came from ``process``."""
@@ -185,6 +186,7 @@ class FailureDetector:
         """``process`` was condemned wrongly: watch it as if it were new."""
         self._pulses.condemned.pop(process, None)
         if self.suspected.pop(process, self) is None:
+            assert process in self._peers, "who is suspected is watched"
             self._pulses.renew(process, now_us, self._timing.timeout_us)
 
     def check(self, now_us: int) -> list[ProcessId]:
@@ -206,6 +208,7 @@ class FailureDetector:
             elif not is_silent and process in self.suspected:
                 del self.suspected[process]
                 peer.double(self._timing.timeout_us_max)
+        assert self.suspected.keys() <= self._peers.keys(), "who is suspected is watched"
         return news
 
     @property
@@ -214,6 +217,7 @@ class FailureDetector:
         shortest_us = max(self._timing.timeout_us, _BEATS_MISSED * self.heartbeat_us)
         timeouts = [peer.timeout_us(self.heartbeat_us) for peer in self._peers.values()]
         longest_us = min(max(timeouts, default=0), self._timing.timeout_us_max)
+        assert shortest_us > 0, "some silence is always borne"
         return max(longest_us, shortest_us)
 
     def _forgive_own_sleep(self, now_us: int) -> None:

@@ -6,7 +6,7 @@
     Flush             may it be installed?               -> InstallView
     Coordination      who leads, and is it blocked?
     Probing           is it out, if it is blocked?
-    Admission         who may join?
+    JoinRequests      who may join?
     Roster            who is gone, and how far are the others?
     Ending            is this process out?               -> LeaveGroup
 
@@ -37,7 +37,6 @@ from antiphon.core.control import Flush as FlushMessage
 from antiphon.core.errors import PeerError, UsageError
 from antiphon.core.ids import ProcessId
 from antiphon.core.views import View
-from antiphon.membership.admission import Admission
 from antiphon.membership.agreement import AGREEMENT_MESSAGES, Agreement
 from antiphon.membership.changes import Changes
 from antiphon.membership.coordination import Coordination
@@ -48,6 +47,7 @@ from antiphon.membership.effects import (
 from antiphon.membership.ending import Ending
 from antiphon.membership.failure_detector import BLOCKED, DEAF, FailureDetector, Timing
 from antiphon.membership.flush_inbox import FlushInbox
+from antiphon.membership.join_requests import JoinRequests
 from antiphon.membership.probing import Probing
 from antiphon.membership.pulses import Pulses
 from antiphon.membership.roster import Roster
@@ -92,7 +92,7 @@ class Membership:
         self.roster = Roster(transition)
         """Who is gone, and how far the others are."""
         self._flush_inbox = FlushInbox(self.flush, transition, self.roster)
-        self._admission = Admission(outbox, self._agreement, self._changes, self._detector)
+        self._join_requests = JoinRequests(outbox, self._agreement, self._changes, self._detector)
         self.coordination = Coordination(
             outbox, timing, self._agreement, self._changes, self._detector, transition,
             self.roster.view_of,
@@ -234,6 +234,7 @@ class Membership:
             raise UsageError(message)
         self.coordination.announce(self.takeover.begin(step, now_us))
         self._watch(now_us)
+        assert not self.is_blocked, "it is all the group there is"
 
     def gain_state(self, now_us: int) -> None:
         """The process has the group's state now."""
@@ -252,8 +253,8 @@ class Membership:
         match message:
             case JoinRequest(process):
                 self._on_join_request(peer, process, now_us)
-            case JoinRefused(why, next_life):
-                self.ending.hear_refusal(why, next_life)
+            case JoinRefused(why, next_incarnation):
+                self.ending.hear_refusal(why, next_incarnation)
             case Out(number):
                 self.ending.hear_out(number)
             case _ if peer in self.roster.gone:
@@ -300,7 +301,7 @@ class Membership:
         return Standing(latest.number, self.is_blocked, is_known, places[:PLACES_SAID])
 
     def _on_join_request(self, peer: ProcessId, process: ProcessId, now_us: int) -> None:
-        dead = self._admission.take(process) if peer == process else None
+        dead = self._join_requests.take(process) if peer == process else None
         if dead is not None:
             self.lose(dead, now_us)
 
@@ -308,6 +309,7 @@ class Membership:
 
     def _learn(self, views: list[View], now_us: int, *, is_decider: bool) -> None:
         for view in views:
+            assert not self.is_over, "who is out learns nothing more"
             if is_decider:
                 self.coordination.announce(view)
             self.coordination.learn(view)
@@ -356,7 +358,8 @@ class Membership:
     def settle(self, now_us: int) -> None:
         """Everything received of the current view has been taken: look what follows."""
         current = self.transition.current
-        if current is not None and self._me not in current.members:
+        assert current is not None, "a view has been entered"
+        if self._me not in current.members:
             self.ending.end("")
             return
         self._watch(now_us)

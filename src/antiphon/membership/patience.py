@@ -36,10 +36,12 @@ class Patience:
         shortest_us = max((_BEATS + rank % 8) * heartbeat_us, _ROUNDS * self._round_us)
         self.due_us = now_us + min(shortest_us << min(self._tries, 16), longest_us)
         self._tries += 1
+        assert self.due_us > now_us, "an answer is given time to come"
 
     def hear(self, now_us: int) -> None:
         """An answer came: so long it may take."""
         self._round_us = max(now_us - self._asked_us, self._round_us * 7 // 8)
+        assert self._round_us >= 0, "nothing is answered before it is asked"
 
     def succeed(self) -> None:
         """It is decided."""

@@ -56,6 +56,7 @@ class Probing:
         pause_us = max(2 * self._pause_us, self._timing.heartbeat_us)
         self._pause_us = min(pause_us, self._timing.timeout_us)
         self._due_us = now_us + self._pause_us
+        assert self._due_us > now_us, "nobody is asked twice at a time"
         for process in wanted:
             self._out.put(ProbeProcess(process))
 
@@ -68,6 +69,7 @@ class Probing:
         if is_pardoned:
             self.forget(peer)
             self._detector.pardon(peer, now_us)
+            assert peer not in self._detector.suspected, "it may be a member again"
             self._out.put(RestoreProcess(peer))
         return is_pardoned
 
@@ -113,4 +115,5 @@ class Probing:
     def may_pardon(self, process: ProcessId, now_us: int) -> bool:
         """Whether ``process`` was given up for a stall, so long ago that it would have noticed."""
         since_us = self._given_up.get(process)
+        assert since_us is None or since_us <= now_us, "it was given up in the past"
         return since_us is not None and now_us - since_us >= 4 * self._timing.timeout_us

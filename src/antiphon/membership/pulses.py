@@ -50,6 +50,7 @@ class Pulse:
         error = gap_us - self.gap_us
         self.gap_us += error // 8
         self.deviation_us += (abs(error) - self.deviation_us) // 4
+        assert self.gap_us >= 0 <= self.deviation_us, "the time that is borne only grows by them"
 
     def double(self, floor_us_max: int) -> None:
         """It was suspected wrongly: bear more; once, however many groups found out."""
@@ -88,9 +89,11 @@ class Pulses:
 
     def unwatch(self, process: ProcessId) -> None:
         """Watch a process for one group less."""
+        assert self._watchers[process] > 0, "whoever stops watching has begun to"
         self._watchers[process] -= 1
         if not self._watchers[process]:
             del self._watchers[process], self._pulses[process]
+        assert self._watchers.keys() == self._pulses.keys(), "who is watched has a pulse"
 
     def renew(self, process: ProcessId, now_us: int, floor_us: int) -> None:
         """Watch a process, in all groups, as if it were new: it was condemned wrongly."""
@@ -108,6 +111,7 @@ class Pulses:
 
     def forgive_own_sleep(self, now_us: int, heartbeat_us: int) -> int:
         """Note that this process looks at the clock; return for how long it slept before."""
+        assert now_us >= self._checked_us, "time does not run backward"
         if now_us != self._checked_us:
             self._late_us = max(0, now_us - self._checked_us - 2 * heartbeat_us)
             self._checked_us = now_us

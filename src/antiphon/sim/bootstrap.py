@@ -91,7 +91,7 @@ class Bootstrap:
             places = [who.place for who in latest.members if who.name != self._name]
             self.search.learn(places, now_us)
         self.search.end(
-            effect.why, effect.next_life, now_us, self._random.random(),
+            effect.why, effect.next_incarnation, now_us, self._random.random(),
             is_refused=effect.is_refused,
         )  # fmt: skip
         self._look()

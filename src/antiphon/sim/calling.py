@@ -40,7 +40,7 @@ class CallBook:
         return self.complaint
 
 
-class Owner(Protocol):
+class CallsOwner(Protocol):
     """The process whose calls they are."""
 
     @property
@@ -57,7 +57,7 @@ class Owner(Protocol):
 class Calling:
     """One incarnation's calls."""
 
-    def __init__(self, owner: Owner, name: str, random: Random, book: CallBook) -> None:
+    def __init__(self, owner: CallsOwner, name: str, random: Random, book: CallBook) -> None:
         """Keep the ``book`` of the world."""
         self._owner = owner
         self._name = name

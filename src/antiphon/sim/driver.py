@@ -127,7 +127,7 @@ class Driver:
         ports, random = endpoint.ports, self.random
         self.transactions = Transactions(self, self.rows, random, ports.commit)
         self.calls = Calling(self, str(self.me), random, around.calls)
-        self.state = StateLoading(self, around, self.replica, random, ports.transfer)
+        self.state = StateLoading(self, around, self.replica, random, endpoint)
         self.speaker = Speaker(self, around, application, endpoint.queue, random)
         self.rows.start(self.now_us)
         application.begin_incarnation(self)

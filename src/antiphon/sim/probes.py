@@ -69,7 +69,7 @@ class Probes:
 
     def probe(self, driver: Driver, process: ProcessId) -> None:
         """Probe a process for a member that is blocked."""
-        latest = driver.machine.membership.latest
+        latest = driver.endpoint.latest
         assert latest is not None, "only members probe"
         self.send(process.place, Probe(driver.machine.me, latest.number, process))
 
@@ -97,8 +97,8 @@ class Probes:
 def _reply_of(driver: Driver, place: str, probe: Probe) -> ProbeReply:
     membership, asker = driver.machine.membership, probe.asker
     has_channel = asker in membership.transition.everybody() or asker in membership.roster.left
-    said = membership.answer(asker, probe.view_number, has_channel=has_channel)
+    said = driver.endpoint.answer(asker, probe.view_number, has_channel=has_channel)
     standing = said if isinstance(said, Standing) else None
     latest = membership.latest
-    next_life = latest.next_life_of(asker) if latest is not None else 0
-    return ProbeReply(probe, place, Found(driver.machine.me, standing, next_life), said)
+    number = latest.next_incarnation_of(asker) if latest is not None else 0
+    return ProbeReply(probe, place, Found(driver.machine.me, standing, number), said)

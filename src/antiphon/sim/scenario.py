@@ -53,7 +53,7 @@ Verb = Literal[
     "up",         # the link from p to q
     "busy",       # p looks at what has come only every so many microseconds; 0: no longer
     "condemn",    # p gives q up, as one that takes nothing for too long
-    "join",       # p, as a new incarnation if it has lived before
+    "join",       # p, as a new incarnation if it was there before
     "leave",      # p
     "takeover",   # p goes on alone if it is blocked, as an operator tells it to
 ]  # fmt: skip

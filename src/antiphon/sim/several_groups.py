@@ -266,7 +266,7 @@ class SeveralGroups:
             for node in self.nodes.values():
                 if node.is_up and group in node.rows and group not in node.ends:
                     # Who is blocked for good may hold back what it will never deliver.
-                    is_blocked = node.machine.endpoint(group).member.membership.is_blocked
+                    is_blocked = node.machine.endpoint(group).is_blocked
                     node.rows[group].stop(self.now_us, BLOCKED if is_blocked else QUIESCENT)
             for event in events:
                 event.index = per[event.process]

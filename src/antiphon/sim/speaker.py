@@ -38,7 +38,7 @@ _AWKWARD = 0.5
 """How often an awkward application says something at an awkward moment."""
 
 
-class Owner(Protocol):
+class SpeakerOwner(Protocol):
     """The process whose application speaks."""
 
     me: ProcessId
@@ -66,7 +66,7 @@ class Speaker:
 
     def __init__(
         self,
-        owner: Owner,
+        owner: SpeakerOwner,
         around: Surroundings,
         application: Application,
         queue: SendQueue,

@@ -12,12 +12,12 @@ from antiphon.sim.replica import Replica
 from antiphon.sim.surroundings import Surroundings
 from antiphon.stack.effects import ExpectState, LoadChunk, SaveState
 from antiphon.stack.inputs import Input, PieceLoaded, StateSaved
-from antiphon.toolkit.state_transfer import StateTransfer
+from antiphon.stack.questions import Questions
 
 _LOAD_US = 4_000
 
 
-class Owner(Protocol):
+class LoadingOwner(Protocol):
     """The process whose state it is."""
 
     def give(self, happened: Input) -> None:
@@ -32,23 +32,23 @@ class StateLoading:
 
     def __init__(
         self,
-        owner: Owner,
+        owner: LoadingOwner,
         around: Surroundings,
         replica: Replica,
         random: Random,
-        transfer: StateTransfer | None,
+        endpoint: Questions,
     ) -> None:
-        """Look into ``transfer``; None if the group has no state."""
+        """Ask ``endpoint`` whether all has been loaded."""
         self._owner = owner
         self._around = around
         self._replica = replica
         self._random = random
-        self._transfer = transfer
+        self._endpoint = endpoint
 
     @property
     def has_state(self) -> bool:
         """Whether the process has got the group's state, where there is one."""
-        return self._transfer is None or self._transfer.has_state
+        return self._endpoint.has_state
 
     def do(self, effect: SaveState | ExpectState | LoadChunk) -> None:
         """Do what the machine says."""

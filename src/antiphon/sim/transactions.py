@@ -19,7 +19,7 @@ _THOUGHT_US = 3_000
 _YES = 0.8
 
 
-class Owner(Protocol):
+class TransactionsOwner(Protocol):
     """The process whose transactions they are."""
 
     @property
@@ -36,7 +36,9 @@ class Owner(Protocol):
 class Transactions:
     """One incarnation's transactions."""
 
-    def __init__(self, owner: Owner, rows: Rows, random: Random, commit: Commit | None) -> None:
+    def __init__(
+        self, owner: TransactionsOwner, rows: Rows, random: Random, commit: Commit | None
+    ) -> None:
         """Look into ``commit``; None if the process takes no part in any."""
         self._owner = owner
         self._rows = rows

@@ -80,6 +80,7 @@ from antiphon.stack.inputs import (
 )
 from antiphon.stack.member import Member
 from antiphon.stack.ports import CommitOptions, Ports
+from antiphon.stack.questions import Questions
 from antiphon.stack.send_queue import SendQueue
 from antiphon.stack.sender import Sender
 from antiphon.stack.settings import Settings
@@ -96,7 +97,7 @@ _APPLICATION = frozenset({PORT_APPLICATION, PORT_ORDER})
 """Ports that no tool listens on."""
 
 
-class Endpoint:
+class Endpoint(Questions):
     """One process in one group."""
 
     def __init__(
@@ -148,51 +149,13 @@ class Endpoint:
         agenda.work.extend(self.member.take_effects())
         return self._finish()
 
-    # To look into.
-    @property
-    def view(self) -> View | None:
-        """The current view."""
-        return self.member.view
-
-    @property
-    def latest(self) -> View | None:
-        """The last view agreed on, as far as this process knows."""
-        return self.member.membership.latest
-
-    @property
-    def queue_depth(self) -> int:
-        """Runs received that wait for something in their causal past, or for their turn."""
-        return self.member.ordering.queue_depth
-
-    @property
-    def has_been_member(self) -> bool:
-        """Whether the process was in a view of the group."""
-        return bool(self._views)
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether nothing is under way, so that a heartbeat need not be looked at."""
-        member = self.member
-        is_sending = self.queue.waiting or self.flow.are_senders_waiting
-        has_news = member.announcer.has_news() or self.flow.is_due
-        is_quiet = member.is_open and member.membership.is_idle
-        return self.is_over or (is_quiet and not is_sending and not has_news)
-
-    def cares_for(self, peer: ProcessId) -> bool:
-        """Whether what ``peer`` said last may matter now that it is heard again."""
-        return not self.is_over and self.member.announcer.last_of(peer) is not None
+    # Inputs.
 
     def look(self, peers: Iterable[ProcessId]) -> bool:
         """Tell whether to look at a heartbeat; if not, and no word of ``peers`` matters, rest."""
         is_idle = self.is_idle
         self.is_resting = is_idle and not any(map(self.cares_for, peers))
         return not is_idle
-
-    def sender_of(self, run: Run) -> ProcessId:
-        """Return who sent something that is being delivered; a letter may be of a past view."""
-        return self._views[run.view].members[run.sender]
-
-    # Inputs.
 
     def step(self, happened: Input, now_us: int) -> list[Effect]:
         """Take one input; return what is to be done, in order."""

@@ -165,6 +165,7 @@ class Member:
         else:
             run = self.ordering.multicast(GROUP, payloads, order, byte_count, port)
             ready = [run]
+        assert run.view == self.membership.transition.number, "it belongs to the current view"
         receiver.keep_own(run)
         effects: list[Effect] = [SendRun(run, alive)]
         if ready:
@@ -180,6 +181,7 @@ class Member:
 
     def write_letter(self, to: ProcessId, payload: bytes, port: int) -> Letter:
         """Do the same, without wrapping it up: the letter is to be sent at once."""
+        assert self.may_send(to), "the caller has looked"
         self.letters.send(to)
         return self.ordering.write_letter(GROUP, payload, port)
 
@@ -328,6 +330,7 @@ class Member:
             self._install(view, now_us)
         is_plain = not membership.transition.pending and not membership.is_over
         self.receiver.plain_view = membership.transition.number if is_plain else 0
+        assert not is_plain or membership.transition.newest is membership.latest, "none is missed"
         self.is_open = membership.may_multicast
         return self._out.take()
 
@@ -337,6 +340,7 @@ class Member:
         if before is not None:
             self.receiver.end(before, keeps_copies=membership.flush.keeps_copies)
         membership.enter()
+        assert membership.transition.current is view, "what may be installed is what was entered"
         self._out.put(InstallView(view))
         if self.me in view.members:
             self._begin(view)
@@ -348,6 +352,7 @@ class Member:
         membership.settle(now_us)
 
     def _begin(self, view: View) -> None:
+        assert self.me in view.members, "a view begins for its members"
         self.receiver.begin(view)
         self.announcer.forget_strangers()
         self.is_open = self.membership.may_multicast

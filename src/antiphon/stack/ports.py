@@ -197,6 +197,7 @@ class Ports:
             return []
         had_state = self.transfer.has_state
         effects = self.transferred(self.transfer.took(number))
+        assert self.transfer.has_state or not had_state, "who has the state keeps it"
         self.has_just_loaded = self.transfer.has_state and not had_state
         return effects
 
@@ -218,4 +219,6 @@ class Ports:
             for number, request in self._requests.items()
             if any(payload is request for payload in never)
         }
-        return self._called(self.calls.abandon(why, unsent))
+        effects = self._called(self.calls.abandon(why, unsent))
+        assert not self._requests, "no call outlives the incarnation that made it"
+        return effects

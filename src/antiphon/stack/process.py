@@ -38,7 +38,6 @@ from typing import NamedTuple
 from antiphon.core.control import Beat
 from antiphon.core.errors import UsageError
 from antiphon.core.ids import GroupNumber, ProcessId
-from antiphon.core.runs import Run
 from antiphon.core.views import View
 from antiphon.membership.failure_detector import Timing
 from antiphon.membership.pulses import Pulses
@@ -172,6 +171,7 @@ class Process:
             message = f"{self.me.name} is out of its groups: begin another incarnation"
             raise UsageError(message)
         assert me.bare() == self.me, "one process, whatever the group"
+        assert now_us >= self._now_us, "time does not run backward"
         self._now_us = now_us
         endpoint = self._endpoints[group] = Endpoint(
             me, view, settings, now_us, queue=queue, with_state=with_state, commit=commit,
@@ -205,6 +205,7 @@ class Process:
         endpoint = self._endpoints.get(group)
         if endpoint is None:
             return []  # this process has left it
+        assert now_us >= self._now_us, "time does not run backward"
         self._now_us = now_us
         effects = endpoint.step(happened, now_us)
         if self._is_at_rest:
@@ -217,6 +218,7 @@ class Process:
 
     def step(self, happened: OfProcess, now_us: int) -> list[InGroup | Effect]:
         """Take one input of the process; return what is to be done, in order."""
+        assert now_us >= self._now_us, "time does not run backward"
         self._now_us = now_us
         match happened:
             case TimerFired(timer) if timer == HEARTBEAT:
@@ -232,11 +234,6 @@ class Process:
             case PeerFilled(peer, is_full):
                 self._give_each(peer, lambda member: PeerFilled(member, is_full))
         return self._take()
-
-    def receive(self, group: GroupNumber, peer: ProcessId, run: Run) -> bool:
-        """Take a plain run that can be delivered at once: the short way (``Endpoint.receive``)."""
-        endpoint = self._endpoints.get(group)
-        return endpoint is not None and endpoint.receive(peer, run)
 
     def _give(self, group: GroupNumber, happened: Input) -> None:
         """Give an input to one group, unless that has ended here."""
@@ -294,6 +291,7 @@ class Process:
             self._done.append(SendControl(others, _BEAT))
 
     def _set_heartbeat(self, time_us: int) -> None:
+        assert time_us > self._now_us, "the next heartbeat is still to come"
         self._beats_at_us = time_us
         self._done.append(SetTimer(HEARTBEAT, time_us))
 
@@ -311,6 +309,7 @@ class Process:
     # Effects.
 
     def _take(self) -> list[InGroup | Effect]:
+        assert self._current is None, "what is handed over is wrapped as it should be"
         done, self._done = self._done, []
         return done
 
@@ -342,6 +341,7 @@ class Process:
                     self._add(group, effect)
 
     def _add(self, group: GroupNumber, effect: Effect) -> None:
+        assert group in self._endpoints, "nothing comes of a closed group"
         self._done.append(effect if group == self._current else InGroup(group, effect))
 
     def _expect(self, group: GroupNumber, members: tuple[ProcessId, ...]) -> None:
@@ -355,6 +355,7 @@ class Process:
             self._expected[group] = known
         else:
             self._expected.pop(group, None)
+        assert self._expected.keys() <= self._endpoints.keys(), "only open groups need anybody"
         known_as: dict[ProcessId, dict[ProcessId, None]] = {}
         for each in self._expected.values():
             for process, as_members in each.items():
@@ -377,7 +378,7 @@ class Process:
         endpoint = self._endpoints[group]
         self._forget(group, endpoint)
         self._add(group, end)
-        if not end.why or end.is_refused or end.next_life or self.is_over:
+        if not end.why or end.is_refused or end.next_incarnation or self.is_over:
             return  # it has left, or was not taken in
         self.is_over = True
         for number, other in list(self._endpoints.items()):
@@ -386,3 +387,4 @@ class Process:
                 self._forget(number, other)
                 self._add(number, LeaveGroup(why, is_elsewhere=True))
                 self._sort(number, other.step(Stopped(why), self._now_us))
+        assert all(one.is_over for one in self._endpoints.values()), "failure is of a process"

@@ -139,6 +139,7 @@ class Sender:
     def give_up(self, who: ProcessId, why: str) -> None:
         """A member takes nothing: go on without it, if the others agree."""
         agenda = self._agenda
+        assert who != self._member.me, "nobody gives itself up"
         agenda.work.append(GiveUpProcess(who, why))
         agenda.work.extend(self._member.lose(who, agenda.now_us, is_certain=False))
 
@@ -154,6 +155,7 @@ class Sender:
         found: dict[Awaited, int] = {}
         awaited = member.letters.waiting_for
         if awaited is not None:
+            assert awaited in member.receiver.ranks, "nobody waits for who is gone"
             found[awaited, "letter"] = member.letters.acknowledged_by(awaited)
         if not flow.has_room(member.kept_bytes, member.members):
             sent = member.receiver.received()[member.members.index(member.me)]

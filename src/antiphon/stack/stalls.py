@@ -33,6 +33,7 @@ class Stalls:
 
     def __init__(self, stall_us: int) -> None:
         """Nobody has been waited for; a member may hold senders up for ``stall_us``."""
+        assert stall_us > 0, "everybody is given some time"
         self._stall_us = stall_us
         self._factor: dict[ProcessId, int] = {}
         self._since: dict[Awaited, tuple[int, int]] = {}
@@ -48,6 +49,7 @@ class Stalls:
             before = self._since.get(item)
             is_stuck = before is not None and before[0] == progress
             since[item] = before if before is not None and is_stuck else (progress, now_us)
+        assert all(begin_us <= now_us for _, begin_us in since.values()), "waiting has begun"
         self._since = since
         return [
             (who, _WHY[kind].format(self._bears_us(who) / 1e6))
@@ -61,3 +63,4 @@ class Stalls:
     def restore(self, who: ProcessId) -> None:
         """A member that was given up is there after all: bear with it for longer."""
         self._factor[who] = min(2 * self._factor.get(who, 1), FACTOR_MAX)
+        assert 1 < self._factor[who] <= FACTOR_MAX, "more than before, and not without end"

@@ -31,7 +31,7 @@ from antiphon.net.process.joining import join
 from antiphon.net.stream.events import Event as StreamEvent
 from antiphon.net.transport.environment import Environment, set_environment
 from antiphon.oracle import judge
-from antiphon.testing.event_loop import OWNER, Owner, VirtualEventLoop
+from antiphon.testing.event_loop import OWNER, CallbackOwner, VirtualEventLoop
 from antiphon.testing.journal import Journals
 from antiphon.testing.network import Network
 from antiphon.trace.schema import Event
@@ -59,7 +59,7 @@ class Process:
         self.start_count = start
         """How often it has been started, this time included."""
         self._cluster = cluster
-        self.owner = Owner(name)
+        self.owner = CallbackOwner(name)
         """To whom its callbacks and connections belong: for the event loop and the network."""
         self.context = Context()
         """In what everything of it runs: there, ``antiphon.join`` finds the cluster's network."""

@@ -19,7 +19,7 @@ from enum import Enum, auto
 from functools import partial
 from typing import Any, Protocol, cast
 
-from antiphon.testing.event_loop import Owner, VirtualEventLoop
+from antiphon.testing.event_loop import CallbackOwner, VirtualEventLoop
 
 WINDOW_BYTES = 256 * 1024
 """What may be on its way, or unread at the other side; about what Linux allows on loopback."""
@@ -39,13 +39,13 @@ class Paths(Protocol):
 
     loop: VirtualEventLoop
 
-    def draw_delay_us(self, source: Owner, target: Owner) -> int:
+    def draw_delay_us(self, source: CallbackOwner, target: CallbackOwner) -> int:
         """Return how long something takes from one process to another."""
 
     def cut(self, piece: bytes) -> list[bytes]:
         """Return the parts in which a piece arrives."""
 
-    def is_open(self, source: Owner, target: Owner) -> bool:
+    def is_open(self, source: CallbackOwner, target: CallbackOwner) -> bool:
         """Whether anything gets from one process to another."""
 
     def hold(self, end: "End") -> None:
@@ -59,7 +59,7 @@ class End(asyncio.Transport):
     """One end of a connection."""
 
     def __init__(
-        self, network: Paths, owner: Owner, context: Context, sockname: tuple[str, int]
+        self, network: Paths, owner: CallbackOwner, context: Context, sockname: tuple[str, int]
     ) -> None:
         """Belong to a process; callbacks run in its context."""
         super().__init__()

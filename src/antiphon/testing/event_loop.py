@@ -37,7 +37,7 @@ class DeadlockError(AntiphonError):
     """A result is awaited, and nothing that could bring it will ever happen."""
 
 
-class Owner:
+class CallbackOwner:
     """To whom callbacks belong: one simulated process."""
 
     def __init__(self, name: str) -> None:
@@ -54,18 +54,18 @@ class Owner:
         return f"<process {self.name}>"
 
 
-OWNER: ContextVar[Owner | None] = ContextVar("antiphon_owner", default=None)
+OWNER: ContextVar[CallbackOwner | None] = ContextVar("antiphon_owner", default=None)
 """Whose code is running; None for the test itself."""
 
 
 class _Handle(events.Handle):
     __slots__ = ("owner",)
-    owner: Owner | None
+    owner: CallbackOwner | None
 
 
 class _TimerHandle(events.TimerHandle):
     __slots__ = ("owner",)
-    owner: Owner | None
+    owner: CallbackOwner | None
 
 
 class VirtualEventLoop(asyncio.AbstractEventLoop):
@@ -214,17 +214,17 @@ class VirtualEventLoop(asyncio.AbstractEventLoop):
 
     # Processes.
 
-    def pause(self, owner: Owner) -> None:
+    def pause(self, owner: CallbackOwner) -> None:
         """Run nothing of a process until it is resumed."""
         owner.is_paused = True
 
-    def resume(self, owner: Owner) -> None:
+    def resume(self, owner: CallbackOwner) -> None:
         """Let a process go on, with what became ready meanwhile."""
         owner.is_paused = False
         waiting, owner.waiting = owner.waiting, []
         self._ready.extend(waiting)
 
-    def kill(self, owner: Owner) -> None:
+    def kill(self, owner: CallbackOwner) -> None:
         """Never run anything of a process again."""
         owner.is_dead = True
         owner.waiting.clear()
@@ -248,7 +248,7 @@ class VirtualEventLoop(asyncio.AbstractEventLoop):
             owner.tasks = [task for task in owner.tasks if not task.done()]
         return task
 
-    def _tasks_of(self, owners: Iterable[Owner]) -> list["asyncio.Task[Any]"]:
+    def _tasks_of(self, owners: Iterable[CallbackOwner]) -> list["asyncio.Task[Any]"]:
         return [*self._tasks, *(task for owner in owners for task in owner.tasks)]
 
     def _end_generator(self, generator: AsyncGenerator[Any, Any]) -> None:
@@ -285,7 +285,7 @@ class VirtualEventLoop(asyncio.AbstractEventLoop):
         """Keep what nobody took; the test decides what follows."""
         self.failures.append(context)
 
-    def collect_failures(self, *owners: Owner) -> list[dict[str, Any]]:
+    def collect_failures(self, *owners: CallbackOwner) -> list[dict[str, Any]]:
         """Return what was raised and nobody took: in callbacks, and in tasks that have ended."""
         for task in self._tasks_of(owners):
             # Whether nobody has looked: asyncio tells when it forgets the task, which is too late.
@@ -299,7 +299,7 @@ class VirtualEventLoop(asyncio.AbstractEventLoop):
         """Keep it likewise."""
         self.failures.append(context)
 
-    def close(self, *owners: Owner) -> None:
+    def close(self, *owners: CallbackOwner) -> None:
         """Forget everything that is scheduled, and end every coroutine where it stands."""
         self._is_closed = True
         self._ready.clear()

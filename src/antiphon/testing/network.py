@@ -20,9 +20,9 @@ from random import Random
 from typing import NamedTuple
 
 from antiphon.net.transport.address import Address
-from antiphon.net.transport.interface import P, Promise
+from antiphon.net.transport.interface import P, TransportPromise
 from antiphon.testing.connection import End, Sign
-from antiphon.testing.event_loop import Owner, VirtualEventLoop
+from antiphon.testing.event_loop import CallbackOwner, VirtualEventLoop
 
 _FIRST_PORT = 30_000
 _PORT_MAX = 50_000
@@ -37,7 +37,7 @@ class MemoryServer:
     def __init__(
         self,
         network: "Network",
-        owner: Owner,
+        owner: CallbackOwner,
         context: Context,
         address: Address,
         factory: Callable[[], asyncio.BaseProtocol],
@@ -88,13 +88,13 @@ class Network:
         self._refusing: dict[str, None] = {}
         self._connecting: list[_Connecting] = []
         self._held: dict[End, None] = {}
-        self._last_at: dict[Address, Owner] = {}
+        self._last_at: dict[Address, CallbackOwner] = {}
         self._down: dict[Address, None] = {}
         self._dialled_count = 0
 
     # What connections ask.
 
-    def draw_delay_us(self, source: Owner, target: Owner) -> int:
+    def draw_delay_us(self, source: CallbackOwner, target: CallbackOwner) -> int:
         """Return how long something takes from one process to another."""
         low, high = self._delays.get((source.name, target.name), self.delay_us)
         return low + int(self._random.random() * (high - low + 1))
@@ -106,7 +106,7 @@ class Network:
             return [piece[:at], piece[at:]]
         return [piece]
 
-    def is_open(self, source: Owner, target: Owner) -> bool:
+    def is_open(self, source: CallbackOwner, target: CallbackOwner) -> bool:
         """Whether anything gets from one process to another."""
         return (source.name, target.name) not in self._closed
 
@@ -125,13 +125,13 @@ class Network:
 
     # What transports ask.
 
-    def transport_of(self, owner: Owner, context: Context) -> "MemoryTransport":
+    def transport_of(self, owner: CallbackOwner, context: Context) -> "MemoryTransport":
         """Return the network as one process sees it."""
         return MemoryTransport(self, owner, context)
 
     def listen(
         self,
-        owner: Owner,
+        owner: CallbackOwner,
         context: Context,
         address: Address,
         factory: Callable[[], asyncio.BaseProtocol],
@@ -148,7 +148,9 @@ class Network:
         self._down.pop(address, None)
         return listener
 
-    def dial(self, owner: Owner, context: Context, address: Address) -> "asyncio.Future[End]":
+    def dial(
+        self, owner: CallbackOwner, context: Context, address: Address
+    ) -> "asyncio.Future[End]":
         """Begin to connect; the result is the dialling end."""
         self._dialled_count += 1
         port = _FIRST_OUTGOING_PORT + self._dialled_count % 15_000
@@ -174,7 +176,7 @@ class Network:
         at_us = self.loop.now_us + self.draw_delay_us(dialler, dialler)
         self.loop.call_at_us(at_us, self._tell, connecting, other, context=_OUTSIDE)
 
-    def _is_open(self, one: Owner, other: Owner) -> bool:
+    def _is_open(self, one: CallbackOwner, other: CallbackOwner) -> bool:
         return self.is_open(one, other) and self.is_open(other, one)
 
     def _pair(self, end: End, listener: MemoryServer) -> End:
@@ -266,7 +268,7 @@ class Network:
         """Let what ``end`` sends wait until :meth:`open_all`."""
         end.is_stalled = True
 
-    def kill(self, owner: Owner, *, silently: bool) -> None:
+    def kill(self, owner: CallbackOwner, *, silently: bool) -> None:
         """A process is dead: close its connections, or, silently, tell nobody."""
         for listener in list(self._listeners.values()):
             if listener.owner is owner:
@@ -292,9 +294,9 @@ class MemoryTransport:
     """The network, as one simulated process sees it."""
 
     name = "the network in memory"
-    promises = frozenset(Promise)
+    promises = frozenset(TransportPromise)
 
-    def __init__(self, network: Network, owner: Owner, context: Context) -> None:
+    def __init__(self, network: Network, owner: CallbackOwner, context: Context) -> None:
         """Dial and listen for ``owner``; what happens to its connections runs in ``context``."""
         self._network = network
         self._owner = owner

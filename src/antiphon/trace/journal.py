@@ -29,7 +29,7 @@ SEGMENT_BYTES = 64 << 20
 BUFFER_BYTES = 256 << 10
 """More than this is not kept from the operating system, even if nobody calls ``flush``."""
 
-_LATER_LIFE = re.compile(r"~[0-9]{1,9}$")
+_LATER_INCARNATION = re.compile(r"~[0-9]{1,9}$")
 
 
 class Journal:
@@ -40,7 +40,7 @@ class Journal:
         if segment_bytes < 1:
             message = f"a segment of {segment_bytes} bytes holds nothing: ask for 1 byte or more"
             raise UsageError(message)
-        check_name(_LATER_LIFE.sub("", process), "process")
+        check_name(_LATER_INCARNATION.sub("", process), "process")
         self.folder = folder / process
         self.row_count = 0
         self._segment_bytes = segment_bytes

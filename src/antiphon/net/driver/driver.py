@@ -158,8 +158,7 @@ class Driver:
     @property
     def has_state(self) -> bool:
         """Whether this process has the group's state, where there is one."""
-        transfer = self.endpoint.ports.transfer if self.endpoint is not None else None
-        return transfer is None or transfer.has_state
+        return self.endpoint is None or self.endpoint.has_state
 
     def sender_of(self, run: Run) -> ProcessId:
         """Return who sent something that is being delivered."""
@@ -172,10 +171,8 @@ class Driver:
 
     def has_accepted(self, process: ProcessId) -> bool:
         """Whether this process has accepted a process for the next view, or founds with it."""
-        if self.endpoint is None:
-            accepted = self.identity.founding_view
-        else:
-            accepted = self.endpoint.member.membership.accepted
+        endpoint = self.endpoint
+        accepted = endpoint.accepted if endpoint is not None else self.identity.founding_view
         bare = self.incarnation.machine.bare
         return accepted is not None and any(bare(who) == process for who in accepted.members)
 

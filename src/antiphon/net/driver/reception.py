@@ -102,8 +102,7 @@ class Reception:
         endpoint = self._owner.endpoint
         if endpoint is None or asker.founding or asker.process == self._owner.identity.process:
             return None
-        membership = endpoint.member.membership
-        return membership.answer(asker.process, asker.view, has_channel=has_channel)
+        return endpoint.answer(asker.process, asker.view, has_channel=has_channel)
 
     def count(self, process: ProcessId, start: int) -> None:
         """Found the group with this start of a process among others."""

@@ -228,7 +228,11 @@ class Bootstrap:
             search.learn(others, self._now_us())
         await self._node.end_incarnation(end.why)
         search.end(
-            end.why, end.next_life, self._now_us(), self._draw_fraction(), is_refused=end.is_refused
+            end.why,
+            end.next_incarnation,
+            self._now_us(),
+            self._draw_fraction(),
+            is_refused=end.is_refused,
         )
 
     async def _look(self, search: Search) -> None:
@@ -297,7 +301,7 @@ class Bootstrap:
                 search.refuse(place, why, self._now_us(), self._draw_fraction())
             else:
                 standing = said if isinstance(said, Standing) else None
-                found = Found(handshake.process, standing, handshake.next_life)
+                found = Found(handshake.process, standing, handshake.next_incarnation)
                 search.hear(place, found, self._now_us(), self._draw_fraction())
                 if isinstance(said, Out) and driver is not None and driver is self._driver:
                     # Taken in and excluded again before it heard of either: once more, then.

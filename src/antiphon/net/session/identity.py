@@ -60,7 +60,7 @@ class Identity:
             self.group, self.settings.flush, self.process, self.start,
             latest.number if latest is not None else 0,
             self.founding if is_founding else 0, to, received,
-            latest.next_life_of(other) if latest is not None else 0,
+            latest.next_incarnation_of(other) if latest is not None else 0,
             is_asking, self.with_state, self.with_commit,
             causality_domain=self.causality_domain,
         )  # fmt: skip

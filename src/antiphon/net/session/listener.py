@@ -44,7 +44,7 @@ _ANSWERED = "it has its answer"
 _log = logging.getLogger("antiphon")
 
 
-class Part(Protocol):
+class GroupPart(Protocol):
     """What a listener needs of the process's part in one group."""
 
     domain: int
@@ -86,7 +86,7 @@ class Host(Protocol):
     def is_over(self) -> bool:
         """Whether the incarnation has ended."""
 
-    def part(self, group: str) -> Part | None:
+    def part(self, group: str) -> GroupPart | None:
         """Return this process's part in a group, if it has any."""
 
     def hello(self, other: ProcessId, *, group: str) -> Hello:
@@ -279,7 +279,7 @@ class Listener:
         link.drop(_ANSWERED)
 
     def _answer_asker(
-        self, link: PeerLink, host: Host, part: Part | None, handshake: Handshake
+        self, link: PeerLink, host: Host, part: GroupPart | None, handshake: Handshake
     ) -> None:
         who = handshake.process.bare()
         peer, known = host.mesh.peers.get(who), host.mesh.find(who, handshake.start)

@@ -19,7 +19,7 @@ from antiphon.net.transport.address import Address
 P = TypeVar("P", bound=asyncio.BaseProtocol)
 
 
-class Promise(StrEnum):
+class TransportPromise(StrEnum):
     """What a transport may promise; the value completes "the transport ..."."""
 
     RELIABLE = "loses nothing as long as a connection lasts"
@@ -51,7 +51,7 @@ class Transport(Protocol):
         """What it is called where it is refused."""
 
     @property
-    def promises(self) -> frozenset[Promise]:
+    def promises(self) -> frozenset[TransportPromise]:
         """What its connections promise."""
 
     async def listen(self, address: Address, factory: Callable[[], P]) -> Server:
@@ -70,24 +70,32 @@ class Transport(Protocol):
         """
 
 
-SESSION_NEEDS = frozenset({Promise.RELIABLE, Promise.FIFO, Promise.STREAM})
+SESSION_NEEDS = frozenset(
+    {TransportPromise.RELIABLE, TransportPromise.FIFO, TransportPromise.STREAM}
+)
 """Of the sessions (``net.session``): frames of any length, counted, each behind the one before."""
 
-VIEW_NEEDS = frozenset({Promise.FULL_MESH, Promise.REFUSAL})
+VIEW_NEEDS = frozenset({TransportPromise.FULL_MESH, TransportPromise.REFUSAL})
 """Of views and flushes: every two members talk, and a refused connection is proof of a death."""
 
 NEEDS = {
     "sessions": SESSION_NEEDS,
     "views": VIEW_NEEDS,
-    "causal, FIFO and total order by vector clocks": frozenset({Promise.RELIABLE, Promise.FIFO}),
+    "causal, FIFO and total order by vector clocks": frozenset(
+        {TransportPromise.RELIABLE, TransportPromise.FIFO}
+    ),
 }
 """What the protocols of today need of a transport."""
 
 
-def check_needs(transport: Transport, needs: dict[str, frozenset[Promise]] = NEEDS) -> None:
+def check_needs(
+    transport: Transport, needs: dict[str, frozenset[TransportPromise]] = NEEDS
+) -> None:
     """Refuse a transport that lacks what a protocol needs."""
     for protocol, needed in needs.items():
-        for promise in Promise:  # in the order written above, so that the sentence is always one
+        for (
+            promise
+        ) in TransportPromise:  # in the order written above, so that the sentence is always one
             if promise in needed and promise not in transport.promises:
                 message = (
                     f"{protocol} need a transport that {promise.value}, and {transport.name} does "

@@ -13,7 +13,7 @@ from antiphon.membership.effects import Outbox
 from antiphon.membership.failure_detector import FailureDetector
 
 
-class Admission:
+class JoinRequests:
     """One member's answers to requests to join."""
 
     __slots__ = ("_agreement", "_changes", "_detector", "_out")
@@ -41,10 +41,11 @@ class Admission:
             why = f"the name {process.name} is taken by a member at {namesake.address}"
             self._out.send(process, JoinRefused(why, 0))
             return None
-        last = latest.last_life_of(process.name)
+        last = latest.last_incarnation_of(process.name)
         if process.incarnation <= last:
-            why = f"{process.name} has lived {last} times already"
+            why = f"{process.name} has had {last} incarnations already"
             self._out.send(process, JoinRefused(why, last + 1))
             return None
+        assert process not in latest.members, "a member is told so, above"
         self._changes.joining[process] = None
         return namesake if is_same_place else None
