@@ -4,10 +4,10 @@ from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.report.worlds import CHAT, drawn, row, rows_of
+from tests.report.worlds import CHAT, drawn, record_of, row, rows_of
 
 from antiphon.report.diagram import levels_of
-from antiphon.report.record import CODE
+from antiphon.report.record import CODE, KINDS
 from antiphon.trace.schema import Event
 
 
@@ -61,6 +61,26 @@ def test_delivery_of_several_multicast_rows_has_an_arrow_from_each() -> None:
         )
     )
     assert diagram.arrows == [(0, 3), (1, 3)]
+
+
+def test_delivery_of_what_nobody_multicast_has_no_arrow() -> None:
+    """The nearest multicast is not taken for its origin."""
+    assert not drawn(rows_of(row("A", "multicast"), row("B", "deliver", "A", 7))).arrows
+
+
+def test_frames_are_not_shown_and_not_missed() -> None:
+    """Rows about frames are no events of the diagram, and leave no gap."""
+    diagram = drawn(rows_of(row("A", "multicast"), row("A", "send_frame"), row("A", "crash")))
+    assert [KINDS[kind] for kind in diagram.kinds] == ["multicast", "crash"]
+    assert not diagram.gaps
+    assert diagram.left_out == 0
+
+
+def test_single_row_left_out_is_a_gap() -> None:
+    """A line is broken wherever a row is missing, be it one."""
+    record = record_of(rows_of(*(row("A", "multicast", first=n) for n in (1, 2, 3))))
+    lane = record.lanes[0]
+    assert (lane.shown_count(1, 2), lane.shown_count(1, 1)) == (1, 0)
 
 
 def test_letter_is_an_arrow_to_who_takes_it() -> None:

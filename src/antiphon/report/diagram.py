@@ -55,7 +55,7 @@ class Diagram:
     """From which event to which."""
     details: dict[int, str] = field(default_factory=dict)
     gaps: dict[int, int] = field(default_factory=dict)
-    """Rows left out before an event."""
+    """Rows left out before an event, but for frames."""
     cut_off: list[int] = field(default_factory=list)
     """Last events of records that break off: killed, or lost."""
     chains: list[list[int]] = field(default_factory=list)
@@ -65,7 +65,7 @@ class Diagram:
     moments: list[tuple[str, str, int]] = field(default_factory=list)
     """What to look at: what it is, in words, and its event."""
     left_out: int = 0
-    """Rows that are not shown."""
+    """Rows that are not shown, but for frames."""
 
 
 def diagram_of(
@@ -103,7 +103,8 @@ def diagram_of(
         if is_cut_off(lane := record.lanes[place])
         and (number := numbers.get((place, len(lane) - 1))) is not None
     ]
-    diagram.left_out = record.row_count - len(diagram.kinds)
+    shown = sum(lane.shown_count(0, len(lane)) for lane in record.lanes)
+    diagram.left_out = shown - len(diagram.kinds)
     return diagram
 
 
@@ -123,8 +124,8 @@ def _add_events(
         for row in rows:
             number = len(diagram.kinds)
             numbers[place, row] = number
-            if row > expected:
-                diagram.gaps[number] = row - expected
+            if missing := lane.shown_count(expected, row):
+                diagram.gaps[number] = missing
             expected = row + 1
             diagram.kinds.append(lane.kind[row])
             diagram.stream_of.append(streams.number_of(lane.stream[row]))

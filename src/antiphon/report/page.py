@@ -24,6 +24,7 @@ from antiphon.trace.run_folder import RunRecord
 from antiphon.trace.verdict import PropertyVerdict, Status, Verdict, Violation
 
 _MARKS = {Status.HOLDS: "✓", Status.VIOLATED: "✗", Status.UNKNOWN: "?"}
+_SCRIPTS = ("data", "painters", "picture", "window", "controls")
 _NAME_MAX = 60
 _TEXT_MAX = 600
 _ROWS_MAX = 200
@@ -45,7 +46,7 @@ class Run:
 
 def page_of(run: Run) -> str:
     """Return the page."""
-    script, style = _template("page.js"), _template("page.css")
+    script, style = _script(), _template("page.css")
     digest = b64encode(hashlib.sha256(script.encode()).digest()).decode()
     parts = {
         "title": escape(cut(run.name, _NAME_MAX)),
@@ -120,6 +121,12 @@ def cut_front(text: str, length: int) -> str:
 
 def _template(name: str) -> str:
     return files("antiphon.report").joinpath("templates", name).read_text(encoding="utf-8")
+
+
+def _script() -> str:
+    """Return the page's one script: its parts share a function, and nothing with the page."""
+    parts = "\n".join(_template(f"{name}.js") for name in _SCRIPTS)
+    return f'"use strict";\n(() => {{\n{parts}}})();\n'
 
 
 def _headline(verdict: Verdict) -> str:

@@ -58,6 +58,10 @@ class Lane:
         """Return how many rows there are."""
         return len(self.kind)
 
+    def shown_count(self, begin: int, end: int) -> int:
+        """Return how many of some rows a diagram can show: all but frames."""
+        return end - begin - self.kind[begin:end].count(CODE["send_frame"])
+
     def arrange(self) -> None:
         """Put the rows into local order, should files have come in another."""
         rows = range(len(self))
