@@ -7,6 +7,7 @@ from tests.report.chromium import BROWSER, Chromium
 from tests.report.test_page import EVIL, chat_page, simulated, unjudged, write
 
 from antiphon.report.making import make_page
+from antiphon.trace.schema import Event
 
 pytestmark = pytest.mark.skipif(BROWSER is None, reason="there is no Chromium here")
 
@@ -43,6 +44,28 @@ def test_violation_is_what_is_shown_first(tmp_path: Path, width: int, scheme: st
         label = browser.ask(f"{PICTURE}.getAttribute('aria-label')")
         assert label == "Space-time diagram of 3 processes and 6 events"
         assert browser.ask("document.documentElement.scrollWidth") == width
+
+
+def test_toolbar_of_several_groups_fits_a_phone(tmp_path: Path) -> None:
+    """With one more list to choose from, nothing is wider than the page; choosing redraws."""
+    events = [
+        Event(process=process, kind="multicast", group=group, first=1)
+        for group in ("lobby", "a room with a name as long as names of rooms are")
+        for process in ("a process with a long name", "B")
+    ]
+    path = write(tmp_path / "groups.ndjson", events)
+    page = saved(make_page(path, unjudged(4), None), tmp_path)
+    with Chromium(tmp_path, 360) as browser:
+        browser.open(page)
+        assert browser.complaints == []
+        assert browser.ask("document.documentElement.scrollWidth") == 360
+        before = browser.ask(PIXELS)
+        browser.ask(
+            "(() => { const list = document.getElementById('group'); list.value = 'lobby';"
+            "list.dispatchEvent(new Event('change')); })()"
+        )
+        browser.settle()
+        assert browser.ask(PIXELS) != before
 
 
 def test_window_moves_by_mouse_wheel_keys_and_buttons(tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ binary search per row. Memory: four numbers per multicast row.
 
 from bisect import bisect_right
 from collections.abc import Iterator
-from itertools import islice
 
 from antiphon.report.record import CODE, Lane, Record
 
@@ -46,7 +45,8 @@ class Origins:
         first, end = lane.first[row], lane.first[row] + lane.count[row]
         sent = self._sent.get(lane.stream[row], [])
         begin = max(bisect_right(sent, (first, 1 << 62)) - 1, 0)
-        for sent_first, count, place, sent_row in islice(sent, begin, begin + _ORIGINS_MAX):
+        for number in range(begin, min(begin + _ORIGINS_MAX, len(sent))):
+            sent_first, count, place, sent_row = sent[number]
             if sent_first >= end:
                 return
             if sent_first + count > first:

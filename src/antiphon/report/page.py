@@ -192,7 +192,7 @@ def _violation(number: int, violation: Violation) -> str:
     last = len(violation.chain)
     rows = "".join(
         f'<tr{" class=wrong" if place == last else ""}><td class="step">{place}</td>'
-        f"<td>{escape(cut(link.process, _NAME_MAX))}</td>"
+        f'<td class="who">{escape(cut(link.process, _NAME_MAX))}</td>'
         f"<td>{escape(cut(link.text, _TEXT_MAX))}</td>"
         f'<td class="where">{escape(_where(link.file, link.line, link.index))}</td></tr>'
         for place, link in enumerate(violation.chain, start=1)

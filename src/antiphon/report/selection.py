@@ -51,7 +51,8 @@ def chosen_rows(
                 middle = bisect_left(lane.time_us, record.lanes[at].time_us[row])
             elif place != at:
                 middle = row * len(lane) // len(record.lanes[at])
-            kept[place].update(range(max(middle - reach, 0), min(middle + reach, len(lane))))
+            begin = max(min(middle - reach, len(lane) - 2 * reach), 0)
+            kept[place].update(range(begin, min(begin + 2 * reach, len(lane))))
     frame = CODE["send_frame"]
     return {
         place: array("q", (row for row in sorted(rows) if record.lanes[place].kind[row] != frame))

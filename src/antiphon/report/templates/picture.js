@@ -256,7 +256,8 @@ const paintWitness = (painter) => {
     }
     const [x, y] = at(late);
     painter.circle(x, y, 6, ink.panel, ink.witness, 2.5);
-    painter.text("too late", Math.min(x, width - right - fontSize * 2.6), y + fontSize + 9, ink.witness, fontSize, "middle", 600);
+    const isNear = chain.some((event) => event >= 0 && laneOf[event] === laneOf[late] && Math.abs(at(event)[0] - x) < 4 * fontSize);
+    painter.text("too late", Math.min(x, width - right - fontSize * 2.6), y + fontSize * (isNear ? 2.1 : 1.7), ink.witness, fontSize, "middle", 600);
   }
   const stacked = new Map();
   chain.forEach((event, step) => {
@@ -300,7 +301,7 @@ const niceStep = (span, ticks) => {
 const paintAxis = (painter) => {
   const y = top + lanesHeight;
   painter.lines([left, y + 0.5, width - right, y + 0.5], ink.rule);
-  let step = niceStep(until - from, Math.max((width - left) / 130, 2));
+  let step = niceStep(until - from, Math.max((width - left) / 120, 3));
   if (axis === "order") step = Math.max(step, 1);
   for (let x = Math.ceil(from / step) * step; x <= until; x += step) {
     if (x < lowest - step || x > highest + step) continue;
@@ -336,5 +337,9 @@ const paint = (painter) => {
     painter.text(shown, left - 18, y + fontSize * 0.35, laneInk(lane), fontSize, "end", 600);
   });
   paintAxis(painter);
+  if (laneGap * laneCount > lanesHeight + 1) {
+    const upper = Math.round(laneTop / laneGap) + 1, lower = Math.min(Math.floor((laneTop + lanesHeight) / laneGap), laneCount);
+    painter.text(`processes ${upper} to ${lower} of ${laneCount}: drag up or down`, width - right, 12, ink.soft, fontSize - 1, "end");
+  }
   if (every > 1) painter.text(`1 of ${every} arrows is drawn: zoom in for all`, width - right, top - 10, ink.soft, fontSize - 1, "end");
 };

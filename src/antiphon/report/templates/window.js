@@ -62,14 +62,19 @@ const showAll = () => show(lowest - (highest - lowest) * 0.04, highest + (highes
 
 // A window with some events of every process on either side of an event.
 const showAround = (event) => {
-  const x = xs[event], wanted = Math.max(Math.ceil((width < 520 ? 24 : 60) / laneCount), 2);
-  const near = [];
-  for (let lane = 0; lane < laneCount; lane++) {
-    const middle = bound(lane, x);
-    for (let other = Math.max(middle - wanted, begins[lane]); other < Math.min(middle + wanted, begins[lane + 1]); other++) near.push(Math.abs(xs[other] - x));
+  const x = xs[event];
+  let wanted = Math.max(Math.ceil((width < 520 ? 24 : 60) / laneCount), 3), reach = 0;
+  // More, where so many happened at the very same time.
+  for (; !reach && wanted < 2 * eventCount; wanted *= 2) {
+    const near = [];
+    for (let lane = 0; lane < laneCount; lane++) {
+      const middle = bound(lane, x);
+      for (let other = Math.max(middle - wanted, begins[lane]); other < Math.min(middle + wanted, begins[lane + 1]); other++) near.push(Math.abs(xs[other] - x));
+    }
+    near.sort((a, b) => a - b);
+    reach = near[Math.floor(near.length * 0.8)];
   }
-  near.sort((a, b) => a - b);
-  const reach = near[Math.floor(near.length * 0.8)] || near[near.length - 1] || 1;
+  reach = reach || 1;
   const isFirst = x - lowest < reach;
   show(isFirst ? lowest - reach * 0.15 : x - reach, isFirst ? lowest + reach * 1.85 : x + reach);
   bringIntoSight(laneOf[event]);
