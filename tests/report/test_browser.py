@@ -116,6 +116,16 @@ def test_event_is_told_to_mouse_and_keyboard(tmp_path: Path) -> None:
         assert browser.ask("document.getElementById('tip').hidden") is True
 
 
+def test_nothing_to_draw_is_said(tmp_path: Path) -> None:
+    """A trace of frames alone has a page without a picture, and no complaint."""
+    path = write(tmp_path / "frames.ndjson", [Event(process="A", kind="send_frame")])
+    with Chromium(tmp_path) as browser:
+        browser.open(saved(make_page(path, unjudged(1), None), tmp_path))
+        assert browser.complaints == []
+        assert browser.ask(SAID) == "The trace has no event that can be drawn."
+        assert browser.ask("document.getElementById('stage').hidden") is True
+
+
 def test_moment_is_gone_to_from_list_and_explanation(tmp_path: Path) -> None:
     """The list has the violation, beginning and end; the table's button brings back the first."""
     with Chromium(tmp_path) as browser:

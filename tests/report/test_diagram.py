@@ -76,6 +76,14 @@ def test_frames_are_not_shown_and_not_missed() -> None:
     assert diagram.left_out == 0
 
 
+def test_beginning_and_end_are_rows_that_are_shown() -> None:
+    """A record that begins and ends with frames has a beginning and an end all the same."""
+    frame = row("A", "send_frame")
+    diagram = drawn(rows_of(frame, row("A", "multicast"), row("A", "multicast", first=2), frame))
+    assert diagram.moments == [("begin", "the beginning", 0), ("end", "the end", 1)]
+    assert drawn(rows_of(frame)).moments == []
+
+
 def test_single_row_left_out_is_a_gap() -> None:
     """A line is broken wherever a row is missing, be it one."""
     record = record_of(rows_of(*(row("A", "multicast", first=n) for n in (1, 2, 3))))

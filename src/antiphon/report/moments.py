@@ -71,9 +71,21 @@ def moments_of(record: Record, witnesses: Iterable[Witness]) -> list[Moment]:
     found += _views(record)
     for kind in _MARKS[1:]:
         found += _marked(record, kind)
-    longest = max(range(len(record.lanes)), key=lambda place: len(record.lanes[place]))
-    begin = Moment("begin", "the beginning", (longest, 0))
-    return [*found, begin, Moment("end", "the end", (longest, len(record.lanes[longest]) - 1))]
+    return [*found, *_ends(record)]
+
+
+def _ends(record: Record) -> list[Moment]:
+    """Return the beginning and the end of the lane that shows the most, if any shows anything."""
+    shown = [lane.shown_count(0, len(lane)) for lane in record.lanes]
+    place = shown.index(max(shown))
+    lane, frame = record.lanes[place], CODE["send_frame"]
+    rows = [row for row, kind in enumerate(lane.kind) if kind != frame]
+    if not rows:
+        return []
+    return [
+        Moment("begin", "the beginning", (place, rows[0])),
+        Moment("end", "the end", (place, rows[-1])),
+    ]
 
 
 def is_cut_off(lane: Lane) -> bool:

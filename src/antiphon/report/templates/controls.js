@@ -85,7 +85,7 @@ picture.addEventListener("wheel", (happening) => {
 }, { passive: false });
 
 const walk = (by) => {
-  if (pointed < 0) return point(bound(0, from));
+  if (pointed < 0) return point(Math.min(bound(0, from), eventCount - 1));
   const lane = laneOf[pointed], next = Math.max(begins[lane], Math.min(pointed + by, begins[lane + 1] - 1));
   if (xs[next] < from || xs[next] > until) show(xs[next] - (until - from) / 2, xs[next] + (until - from) / 2);
   point(next, true);
@@ -218,21 +218,26 @@ const fillLegend = () => {
 
 // Begin.
 
-const begin = () => {
+const start = () => {
   readInk();
   layout();
   paintStrip();
   fillLegend();
 };
+if (!eventCount) {
+  document.documentElement.dataset.drawnMs = Math.round(performance.now());
+  say("The trace has no event that can be drawn.");
+  return;
+}
 document.querySelector(".tools").hidden = false;
 byId("stage").hidden = overview.hidden = false;
 picture.setAttribute("aria-label", `Space-time diagram of ${laneCount} processes and ${eventCount.toLocaleString("en")} events`);
 measure();
-begin();
+start();
 const change = data.moments.length ? stops.findIndex((stop) => stop.isChange) : -1;
 goTo(data.witnesses.length || change < 0 ? 0 : change);
 let known = width;
-window.addEventListener("resize", () => { if (byId("stage").clientWidth !== known) { known = byId("stage").clientWidth; begin(); redraw(); } });
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { begin(); redraw(); });
+window.addEventListener("resize", () => { if (byId("stage").clientWidth !== known) { known = byId("stage").clientWidth; start(); redraw(); } });
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { start(); redraw(); });
 draw();
 document.documentElement.dataset.drawnMs = Math.round(performance.now());
