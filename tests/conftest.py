@@ -48,6 +48,7 @@ LONG = (
     "papers/test_claims_can_fail.py",
     "sim/test_exploration.py",
     "oracle/test_definitions.py",
+    "report/test_browser.py",
     "sim/test_shrinking.py",
     "sim/test_world.py",
     "test_readme.py",

@@ -9,6 +9,7 @@ from antiphon.cli.bench import bench
 from antiphon.cli.demo import demo
 from antiphon.cli.explore import explore
 from antiphon.cli.interrupt import interruptible
+from antiphon.cli.report import report
 from antiphon.cli.simulate import simulate
 from antiphon.cli.takeover import takeover
 from antiphon.cli.verify import verify
@@ -26,7 +27,7 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for _command in (demo, simulate, explore, verify, takeover, bench):
+for _command in (demo, simulate, explore, verify, report, takeover, bench):
     app.command()(interruptible(_command))
 
 

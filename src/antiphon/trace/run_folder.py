@@ -7,7 +7,8 @@ in use is refused, and clearing it removes nothing but what is listed here.
     run.json      what ran, its seed, versions, configuration, and the command to replay it
     events/       the trace: one sub-folder of segments per process
     verdict.json  what checking the trace yielded
-    metrics/  figures/  report.html: not written yet, but cleared with the rest
+    report.html   the run as one page
+    metrics/  figures/: not written yet, but cleared with the rest
 """
 
 import os

@@ -1,0 +1,119 @@
+"""``antiphon report``: a run as one page, to look at and to show."""
+
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+
+from antiphon.cli.screen import output, print_json, progress_bar
+from antiphon.cli.verify import Engine, judge, ready_engine, save_verdict
+from antiphon.core.errors import UsageError
+from antiphon.trace.run_folder import RunFolder, RunRecord, write_whole
+from antiphon.trace.segments import EVENTS_FOLDER, segments
+from antiphon.trace.verdict import Verdict
+
+
+def report(
+    path: Annotated[
+        Path, typer.Argument(help="A run folder, or newline-delimited JSON: a file or a folder.")
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="The page to write; if left out, report.html in the run folder, or a "
+            "file beside the trace."
+        ),
+    ] = None,
+    engine: Annotated[
+        Engine | None,
+        typer.Option(
+            help="Judge anew, by spark or by oracle; if left out, a verdict.json that is newer "
+            "than the events is taken, or else who can judge here does."
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> None:
+    """Write a run as one HTML page: verdicts, measures, and a space-time diagram.
+
+    The diagram shows processes as lines, messages as arrows, what was held back, views as
+    bands, crashes and suspicions; where a property is violated, the events that show it are
+    numbered. It can be moved and zoomed. The page is one file that needs no network, for light and
+    dark screens. Of a run of more than 100,000 events, the diagram holds those around what matters.
+
+    Exit status: 0 nothing is violated, 1 something is (the page is written all the same), 2 the
+    trace cannot be read, or the page not be written.
+    """
+    target = _target(path, out)
+    verdict = _verdict(path, engine)
+    document = _page(path, verdict)
+    try:
+        write_whole(target, document)
+    except OSError as error:
+        message = f"{target}: cannot be written ({error.strerror}): choose another file with --out"
+        raise UsageError(message) from error
+    if as_json:
+        summary = {
+            "report": str(target), "bytes": len(document), "events": verdict.event_count,
+            "is_violated": verdict.is_violated,
+        }  # fmt: skip
+        print_json(msgspec.json.encode(summary))
+    else:
+        words = "violated" if verdict.is_violated else "nothing is violated"
+        said = f"{target}: {len(document) / 1e6:.2f} MB, {words}; open it in a browser"
+        output.print(said, soft_wrap=True, markup=False)
+    raise typer.Exit(1 if verdict.is_violated else 0)
+
+
+def _target(path: Path, out: Path | None) -> Path:
+    """Return where the page goes; complain now, not after long work, if it cannot."""
+    files = [segment.path for segment in segments(path)]
+    if out is None:
+        out = path / "report.html" if path.is_dir() else path.with_name(f"{path.stem}.report.html")
+    if out.is_dir() or not out.parent.is_dir():
+        why = "it is a folder" if out.is_dir() else "its folder is not there"
+        message = f"{out}: cannot be written ({why}): choose another file with --out"
+        raise UsageError(message)
+    if any(out.exists() and out.samefile(file) for file in files):
+        message = f"{out}: is part of the trace: choose another file with --out"
+        raise UsageError(message)
+    return out
+
+
+def _verdict(path: Path, engine: Engine | None) -> Verdict:
+    """Return what was found before, if that is newer than the events, or else judge."""
+    if engine is None and (known := _known_verdict(path)) is not None:
+        return known
+    verdict = judge(path, engine or ready_engine())
+    save_verdict(path, verdict)
+    return verdict
+
+
+def _known_verdict(path: Path) -> Verdict | None:
+    try:
+        if not (path / "run.json").is_file() or not (path / EVENTS_FOLDER).is_dir():
+            return None
+        file = RunFolder.open(path).verdict_path
+        since_ns = max(segment.path.stat().st_mtime_ns for segment in segments(path))
+        if file.stat().st_mtime_ns < since_ns:
+            return None
+        return msgspec.json.decode(file.read_bytes(), type=Verdict)
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None  # not there, or damaged: judged anew
+
+
+def _page(path: Path, verdict: Verdict) -> bytes:
+    from antiphon.report.making import make_page
+
+    record = _record(path)
+    with progress_bar("reading", verdict.event_count) as (bar, task):
+        task_id = bar.task_ids[task]
+
+        def on_step(name: str, rows: int) -> None:
+            bar.update(task_id, description=name, completed=rows)
+
+        return make_page(path, verdict, record, on_step).encode("utf-8", "replace")
+
+
+def _record(path: Path) -> RunRecord | None:
+    return RunFolder.open(path).record if (path / "run.json").is_file() else None

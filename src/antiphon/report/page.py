@@ -1,0 +1,313 @@
+"""A run as one page: verdict, space-time diagram, measures, and the command that replays it.
+
+Law: the page is one file without a link to any other; its policy lets the browser load nothing
+and run only the script that came with this version. Text from the trace is escaped, or passes
+``packing.embedded``; long names are cut, so that no trace makes a page of any size.
+"""
+
+import hashlib
+import re
+from base64 import b64encode
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from importlib.resources import files
+from typing import Any
+
+from antiphon.report import plots
+from antiphon.report.diagram import Diagram
+from antiphon.report.measures import Measures
+from antiphon.report.moments import Witness
+from antiphon.report.packing import embedded, packed
+from antiphon.report.record import KINDS
+from antiphon.trace.run_folder import RunRecord
+from antiphon.trace.verdict import PropertyVerdict, Status, Verdict, Violation
+
+_MARKS = {Status.HOLDS: "✓", Status.VIOLATED: "✗", Status.UNKNOWN: "?"}
+_SCRIPTS = ("data", "painters", "picture", "window", "controls")
+_NAME_MAX = 60
+_TEXT_MAX = 600
+_ROWS_MAX = 200
+"""Rows of a table: beyond, a page is no place to read them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Everything that a page is made of."""
+
+    name: str
+    verdict: Verdict
+    witnesses: Sequence[Witness]
+    measures: Measures
+    diagram: Diagram
+    record: RunRecord | None
+    """How the run came about; None: the trace does not say."""
+
+
+def page_of(run: Run) -> str:
+    """Return the page."""
+    script, style = _script(), _template("page.css")
+    digest = b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    parts = {
+        "title": escape(cut(run.name, _NAME_MAX)),
+        "digest": digest,
+        "style": style,
+        "script": script,
+        "headline": _headline(run.verdict),
+        "about": _about(run),
+        "verdicts": _verdicts(run.verdict),
+        "violations": _violations(run.verdict),
+        "diagram_note": _diagram_note(run.diagram),
+        "measures": _measures(run.measures),
+        "replay": _replay(run.record),
+        "data": embedded(diagram_data(run.diagram, run.witnesses, run.measures)),
+    }
+    return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], _template("page.html"))
+
+
+def diagram_data(
+    diagram: Diagram, witnesses: Sequence[Witness], measures: Measures
+) -> dict[str, Any]:
+    """Return what the script draws."""
+    columns = {
+        "kind": diagram.kinds, "level": diagram.levels, "stream": diagram.stream_of,
+        "first": diagram.firsts, "count": diagram.counts, "depth": diagram.depths,
+        "file": diagram.file_of, "line": diagram.lines, "hold": diagram.holds,
+        "from": [source for source, _ in diagram.arrows],
+        "to": [target for _, target in diagram.arrows],
+    }  # fmt: skip
+    if diagram.times_us is not None:
+        columns["time"] = diagram.times_us
+    return {
+        "kinds": KINDS,
+        "lanes": [cut(name, _NAME_MAX) for name in diagram.lanes],
+        "sizes": diagram.lane_sizes,
+        "streams": [
+            (cut(sender, _NAME_MAX), lane, cut(group, _NAME_MAX), view)
+            for sender, lane, group, view in diagram.streams
+        ],
+        "files": [cut_front(file, _NAME_MAX) for file in diagram.files],
+        "columns": {name: packed(column) for name, column in columns.items()},
+        "details": diagram.details,
+        "gaps": diagram.gaps,
+        "cut_off": diagram.cut_off,
+        "witnesses": [
+            {
+                "title": witness.violation.property.value,
+                "text": cut(witness.violation.text, _TEXT_MAX),
+                "chain": chain,
+                "late": late,
+            }
+            for witness, chain, late in zip(
+                witnesses, diagram.chains, diagram.lates, strict=True
+            )
+        ],
+        "moments": [
+            (what, cut(label, 2 * _NAME_MAX), event) for what, label, event in diagram.moments
+        ],
+        "axis": "time" if measures.is_comparable and diagram.times_us is not None else "order",
+    }  # fmt: skip
+
+
+def cut(text: str, length: int) -> str:
+    """Return text of at most ``length`` characters, its beginning."""
+    return text if len(text) <= length else f"{text[: length - 1]}…"
+
+
+def cut_front(text: str, length: int) -> str:
+    """Return text of at most ``length`` characters, its end."""
+    return text if len(text) <= length else f"…{text[1 - length :]}"
+
+
+def _template(name: str) -> str:
+    return files("antiphon.report").joinpath("templates", name).read_text(encoding="utf-8")
+
+
+def _script() -> str:
+    """Return the page's one script: its parts share a function, and nothing with the page."""
+    parts = "\n".join(_template(f"{name}.js") for name in _SCRIPTS)
+    return f'"use strict";\n(() => {{\n{parts}}})();\n'
+
+
+def _headline(verdict: Verdict) -> str:
+    broken = [item.property.value for item in verdict.properties if item.status is Status.VIOLATED]
+    held = sum(item.status is Status.HOLDS for item in verdict.properties)
+    if broken:
+        words = f"Violated: {', '.join(broken)}"
+        return f'<p class="headline violated"><b aria-hidden="true">✗</b> {escape(words)}</p>'
+    if not held:
+        return '<p class="headline unknown"><b aria-hidden="true">?</b> Nothing could be judged</p>'
+    words = f"{held} of {len(verdict.properties)} properties hold, and none is violated"
+    return f'<p class="headline holds"><b aria-hidden="true">✓</b> {words}</p>'
+
+
+def _about(run: Run) -> str:
+    verdict, measures = run.verdict, run.measures
+    facts = [
+        f"{verdict.process_count:,} processes",
+        f"{verdict.event_count:,} events",
+        f"{verdict.message_count:,} messages",
+        f"{verdict.delivery_count:,} deliveries",
+    ]
+    if measures.has_times:
+        facts.append(plots.duration(measures.duration_us))
+    if run.record is not None:
+        seed = "" if run.record.seed is None else f", seed {run.record.seed}"
+        facts.append(f"antiphon {escape(cut(run.record.what, _NAME_MAX))}{seed}")
+    return " · ".join(facts)
+
+
+def _verdicts(verdict: Verdict) -> str:
+    rows = "".join(
+        f'<tr class="{item.status.value}"><th scope="row">{item.property.value}</th>'
+        f'<td class="mark"><b aria-hidden="true">{_MARKS[item.status]}</b> {item.status.value}</td>'
+        f"<td>{escape(cut(_remark(item), _TEXT_MAX))}</td></tr>"
+        for item in verdict.properties
+    )
+    return (
+        '<table class="verdicts"><thead><tr><th scope="col">property</th>'
+        '<th scope="col">verdict</th><th scope="col">remarks</th></tr></thead>'
+        f"<tbody>{rows}</tbody></table>"
+        f'<p class="quiet">Judged by {escape(cut(verdict.engine, _NAME_MAX))}, from who sent and '
+        "delivered what, in which local order; clocks are not trusted.</p>"
+    )
+
+
+def _remark(item: PropertyVerdict) -> str:
+    if item.status is not Status.VIOLATED:
+        return item.reason
+    times = "once" if item.violation_count == 1 else f"{item.violation_count:,} times"
+    return f"{times}; {item.reason}" if item.reason else times
+
+
+def _violations(verdict: Verdict) -> str:
+    found = [violation for item in verdict.properties for violation in item.violations]
+    if not found:
+        return ""
+    shown = "".join(_violation(number, violation) for number, violation in enumerate(found))
+    return f'<section aria-labelledby="wrong"><h2 id="wrong">What went wrong</h2>{shown}</section>'
+
+
+def _violation(number: int, violation: Violation) -> str:
+    last = len(violation.chain)
+    rows = "".join(
+        f'<tr{" class=wrong" if place == last else ""}><td class="step">{place}</td>'
+        f'<td class="who">{escape(cut(link.process, _NAME_MAX))}</td>'
+        f"<td>{escape(cut(link.text, _TEXT_MAX))}</td>"
+        f'<td class="where">{escape(_where(link.file, link.line, link.index))}</td></tr>'
+        for place, link in enumerate(violation.chain, start=1)
+    )
+    text = escape(cut(violation.text, _TEXT_MAX))
+    return (
+        f'<article class="violation"><h3>{violation.property.value}</h3><p>{text}</p>'
+        f'<div class="wide"><table class="chain"><caption>The events that show it, in causal '
+        'order</caption><thead><tr><th scope="col">step</th><th scope="col">process</th>'
+        '<th scope="col">event</th><th scope="col">evidence</th></tr></thead>'
+        f"<tbody>{rows}</tbody></table></div>"
+        f'<p><button type="button" class="show" data-witness="{number}">Show in the diagram'
+        "</button></p></article>"
+    )
+
+
+def _where(file: str, line: int, index: int) -> str:
+    return f"{cut_front(file, 4 * _NAME_MAX)}:{line}" if file else f"row {index}"
+
+
+def _diagram_note(diagram: Diagram) -> str:
+    if not diagram.left_out:
+        return ""
+    return (
+        f'<p class="quiet">{len(diagram.kinds):,} rows are in this picture, around what matters; '
+        f"{diagram.left_out:,} are not: a dotted line stands for them.</p>"
+    )
+
+
+def _figure(title: str, picture: str, caption: str) -> str:
+    return (
+        f"<figure><h3>{title}</h3>{picture}<figcaption>{caption}</figcaption>"
+        '<button type="button" class="save" hidden>Save as SVG</button></figure>'
+    )
+
+
+def _measures(measures: Measures) -> str:
+    figures = [
+        _figure(
+            "Messages by process",
+            plots.count_plot(measures.processes),
+            _more(len(measures.processes), "processes"),
+        )
+    ]
+    left_out = []
+    if not measures.has_times:
+        left_out.append("The trace has no times: delays, depths and durations are left out.")
+    elif measures.early_count:
+        left_out.append(
+            f"{measures.early_count:,} deliveries are earlier than their multicast by the clocks: "
+            "clocks of different processes cannot be compared, so delays and durations are "
+            "left out."
+        )
+    elif measures.delays.total:
+        middle, late = measures.delays.quantile(0.5), measures.delays.quantile(0.99)
+        caption = f"Median {plots.duration(middle)}, 99 % within {plots.duration(late)}."
+        picture = plots.delay_plot(measures.delays, measures.held)
+        figures.append(_figure("Delivery delay", picture, caption))
+    figures += _queue_and_headers(measures)
+    if measures.changes:
+        longest = max(change.duration_us for change in measures.changes)
+        caption = f"The longest took {plots.duration(longest)}."
+        caption += " " + _more(len(measures.changes), "view changes")
+        figures.append(_figure("View changes", plots.change_plot(measures.changes), caption))
+    notes = "".join(f'<p class="quiet">{note}</p>' for note in left_out)
+    return f'{notes}<div class="figures">{"".join(figures)}</div>{_table(measures)}'
+
+
+def _queue_and_headers(measures: Measures) -> list[str]:
+    figures = []
+    if measures.has_times and any(measures.depths.deepest):
+        caption = f"Runs held back; at most {max(measures.depths.deepest):,} at one process."
+        figures.append(_figure("Delay queues", plots.depth_plot(measures.depths), caption))
+    headers = measures.headers
+    if headers.message_count:
+        mean = headers.byte_count / headers.message_count
+        caption = f"{mean:.3g} bytes per message in the mean"
+        if headers.payload_bytes:
+            caption += f", {100 * headers.byte_count / headers.payload_bytes:.3g} % of the payload"
+        picture = plots.header_plot(headers)
+        figures.append(_figure("Header bytes per message", picture, f"{caption}."))
+    return figures
+
+
+def _more(count: int, what: str) -> str:
+    return f"The first {plots.BARS_MAX} of {count:,} {what}." if count > plots.BARS_MAX else ""
+
+
+def _table(measures: Measures) -> str:
+    rows = "".join(
+        f'<tr><th scope="row">{escape(cut(item.name, _NAME_MAX))}</th>'
+        f"<td>{item.multicast_runs:,}</td><td>{item.multicast_messages:,}</td>"
+        f"<td>{item.delivered_runs:,}</td><td>{item.delivered_messages:,}</td>"
+        f"<td>{item.held_runs:,}</td><td>{item.depth_max:,}</td></tr>"
+        for item in measures.processes[:_ROWS_MAX]
+    )
+    heads = "".join(
+        f'<th scope="col">{head}</th>'
+        for head in (
+            "process", "runs multicast", "messages", "runs delivered", "messages", "held back",
+            "deepest queue",
+        )
+    )  # fmt: skip
+    return (
+        '<details><summary>Numbers by process</summary><div class="wide"><table class="numbers">'
+        f"<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div></details>"
+    )
+
+
+def _replay(record: RunRecord | None) -> str:
+    if record is None:
+        return ""
+    return (
+        '<section aria-labelledby="again"><h2 id="again">Again</h2>'
+        f"<pre tabindex=0><code>{escape(cut(record.replay, _TEXT_MAX * 2))}</code></pre>"
+        f'<p class="quiet">Made with antiphon {escape(cut(record.antiphon, _NAME_MAX))} on Python '
+        f"{escape(cut(record.python, _NAME_MAX))}.</p></section>"
+    )
