@@ -7,7 +7,7 @@ from antiphon.oracle import judge
 from antiphon.report.diagram import Diagram, diagram_of
 from antiphon.report.matching import Origins
 from antiphon.report.moments import moments_of, witnesses_of
-from antiphon.report.record import Record, read_record
+from antiphon.report.record import RecordedTrace, read_record
 from antiphon.trace.reader import Row
 from antiphon.trace.schema import Event, Kind
 from antiphon.trace.verdict import Verdict
@@ -39,7 +39,7 @@ def verdict_on(rows: Iterable[Row]) -> Verdict:
     return judge(rows, run="chat")
 
 
-def record_of(rows: Iterable[Row]) -> Record:
+def record_of(rows: Iterable[Row]) -> RecordedTrace:
     """Return rows as columns."""
     return read_record(rows, "chat")
 

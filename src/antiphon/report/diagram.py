@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from antiphon.core.views import say_number
 from antiphon.report.matching import Origins, Place, arrivals
 from antiphon.report.moments import Moment, Witness, is_cut_off
-from antiphon.report.record import CODE, Lane, Record
+from antiphon.report.record import CODE, Lane, RecordedTrace
 from antiphon.report.selection import EVENTS_MAX, LANES_MAX, chosen_lanes, chosen_rows
 
 TIME_SPAN_MAX = 2**52
@@ -69,7 +69,7 @@ class Diagram:
 
 
 def diagram_of(
-    record: Record,
+    record: RecordedTrace,
     origins: Origins,
     witnesses: Sequence[Witness],
     moments: Sequence[Moment],
@@ -109,7 +109,7 @@ def diagram_of(
 
 
 def _add_events(
-    diagram: Diagram, record: Record, chosen: dict[int, Sequence[int]]
+    diagram: Diagram, record: RecordedTrace, chosen: dict[int, Sequence[int]]
 ) -> dict[Place, int]:
     """Add the rows as events; return their numbers."""
     numbers: dict[Place, int] = {}
@@ -148,7 +148,7 @@ def _add_events(
 class _Numbered:
     """The streams that are shown, numbered as they come."""
 
-    def __init__(self, record: Record, chosen: dict[int, Sequence[int]]) -> None:
+    def __init__(self, record: RecordedTrace, chosen: dict[int, Sequence[int]]) -> None:
         self.streams: list[tuple[str, int, str, str]] = []
         self._record = record
         self._numbers: dict[int, int] = {}
@@ -187,7 +187,7 @@ def _cut_details(diagram: Diagram) -> None:
 
 def _add_arrows(
     diagram: Diagram,
-    record: Record,
+    record: RecordedTrace,
     origins: Origins,
     chosen: dict[int, Sequence[int]],
     numbers: dict[Place, int],

@@ -11,7 +11,7 @@ from antiphon.report.diagram import diagram_of
 from antiphon.report.matching import Origins
 from antiphon.report.measures import measures_of
 from antiphon.report.moments import moments_of, witnesses_of
-from antiphon.report.page import Run, page_of
+from antiphon.report.page import PageContent, page_of
 from antiphon.report.record import read_record
 from antiphon.report.selection import EVENTS_MAX
 from antiphon.trace.reader import read_rows
@@ -39,4 +39,4 @@ def make_page(
     moments = moments_of(rows, witnesses)
     diagram = diagram_of(rows, origins, witnesses, moments, events_max)
     name = verdict.run if record is None else record.name
-    return page_of(Run(name, verdict, witnesses, measures, diagram, record))
+    return page_of(PageContent(name, verdict, witnesses, measures, diagram, record))

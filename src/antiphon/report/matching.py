@@ -10,7 +10,7 @@ binary search per row. Memory: four numbers per multicast row.
 from bisect import bisect_right
 from collections.abc import Iterator
 
-from antiphon.report.record import CODE, Lane, Record
+from antiphon.report.record import CODE, Lane, RecordedTrace
 
 Place = tuple[int, int]
 """A lane, and a row in it."""
@@ -22,7 +22,7 @@ _ORIGINS_MAX = 64
 class Origins:
     """Where messages and letters were sent."""
 
-    def __init__(self, record: Record) -> None:
+    def __init__(self, record: RecordedTrace) -> None:
         """Collect every row that sends something."""
         self._record = record
         found: dict[int, list[tuple[int, int, int, int]]] = {}

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from antiphon.core.views import say_number
 from antiphon.report.matching import Origins, arrivals, rows_of
-from antiphon.report.record import CODE, Lane, Record
+from antiphon.report.record import CODE, Lane, RecordedTrace
 
 BINS = 240
 """Points of a curve over time."""
@@ -126,7 +126,7 @@ class Measures:
         return self.has_times and not self.early_count
 
 
-def measures_of(record: Record, origins: Origins) -> Measures:
+def measures_of(record: RecordedTrace, origins: Origins) -> Measures:
     """Return what a trace tells."""
     times = [time_us for lane in record.lanes for time_us in _ends_us(lane)]
     begin_us, end_us = min(times), max(times)
@@ -161,7 +161,9 @@ def _counts(lane: Lane) -> ProcessCounts:
     return counts
 
 
-def _time_deliveries(measures: Measures, record: Record, origins: Origins, place: int) -> None:
+def _time_deliveries(
+    measures: Measures, record: RecordedTrace, origins: Origins, place: int
+) -> None:
     """Add the delays of what a process delivered."""
     lane, counts = record.lanes[place], measures.processes[place]
     for row, arrived in arrivals(lane, origins, place).items():
@@ -180,7 +182,7 @@ def _time_deliveries(measures: Measures, record: Record, origins: Origins, place
             measures.delays.add(delay_us, lane.count[row])
 
 
-def _depths(record: Record, begin_us: int, end_us: int) -> Depths:
+def _depths(record: RecordedTrace, begin_us: int, end_us: int) -> Depths:
     step_us = max((end_us - begin_us) / BINS, 1.0)
     deepest, total, rows = [0] * BINS, [0] * BINS, [0] * BINS
     for lane in record.lanes:
@@ -193,7 +195,7 @@ def _depths(record: Record, begin_us: int, end_us: int) -> Depths:
     return Depths(begin_us, step_us, deepest, mean)
 
 
-def _headers(record: Record) -> Headers:
+def _headers(record: RecordedTrace) -> Headers:
     headers = Headers()
     for lane in record.lanes:
         for row in rows_of(lane, "multicast"):
@@ -209,7 +211,7 @@ def _headers(record: Record) -> Headers:
     return headers
 
 
-def _changes(record: Record, begin_us: int) -> list[ViewChange]:
+def _changes(record: RecordedTrace, begin_us: int) -> list[ViewChange]:
     """Return how each view came about that follows another."""
     installed: dict[tuple[str, str, int], list[tuple[int, tuple[str, ...]]]] = {}
     for lane in record.lanes:
@@ -236,7 +238,7 @@ def _changes(record: Record, begin_us: int) -> list[ViewChange]:
     return changes
 
 
-def _signs(record: Record, begin_us: int) -> Iterable[tuple[int, tuple[str, str]]]:
+def _signs(record: RecordedTrace, begin_us: int) -> Iterable[tuple[int, tuple[str, str]]]:
     """Yield crashes and suspicions: when, and of whom."""
     for lane in record.lanes:
         for row in rows_of(lane, *_SIGNS):

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from antiphon.core.views import say_number
 from antiphon.report.matching import Place, rows_of
-from antiphon.report.record import CODE, KINDS, Lane, Record
+from antiphon.report.record import CODE, KINDS, Lane, RecordedTrace
 from antiphon.trace.verdict import Link, MessageId, Verdict, Violation
 
 _MARKS = ("crash", "block", "suspect", "resume")
@@ -40,7 +40,7 @@ class Witness:
     """Where the message that had to come first was delivered after all."""
 
 
-def witnesses_of(record: Record, verdict: Verdict) -> list[Witness]:
+def witnesses_of(record: RecordedTrace, verdict: Verdict) -> list[Witness]:
     """Return every violation that is explained, with its rows."""
     finder = _Finder(record)
     return [
@@ -54,7 +54,7 @@ def witnesses_of(record: Record, verdict: Verdict) -> list[Witness]:
     ]
 
 
-def moments_of(record: Record, witnesses: Iterable[Witness]) -> list[Moment]:
+def moments_of(record: RecordedTrace, witnesses: Iterable[Witness]) -> list[Moment]:
     """Return what to look at, the most important first."""
     found = [
         Moment("violation", f"{witness.violation.property}: {witness.violation.text}", place)
@@ -74,7 +74,7 @@ def moments_of(record: Record, witnesses: Iterable[Witness]) -> list[Moment]:
     return [*found, *_ends(record)]
 
 
-def _ends(record: Record) -> list[Moment]:
+def _ends(record: RecordedTrace) -> list[Moment]:
     """Return the beginning and the end of the lane that shows the most, if any shows anything."""
     shown = [lane.shown_count(0, len(lane)) for lane in record.lanes]
     place = shown.index(max(shown))
@@ -93,7 +93,7 @@ def is_cut_off(lane: Lane) -> bool:
     return CODE["start"] in lane.kind and KINDS[lane.kind[-1]] not in {"stop", "crash"}
 
 
-def _marked(record: Record, kind: str) -> list[Moment]:
+def _marked(record: RecordedTrace, kind: str) -> list[Moment]:
     found: list[Moment] = []
     for place, lane in enumerate(record.lanes):
         for row in rows_of(lane, kind):
@@ -103,7 +103,7 @@ def _marked(record: Record, kind: str) -> list[Moment]:
     return found
 
 
-def _views(record: Record) -> list[Moment]:
+def _views(record: RecordedTrace) -> list[Moment]:
     """Return, for each view but a first one, the first row that installs it."""
     views: dict[tuple[str, str, int], Moment] = {}
     groups = {stream.group for stream in record.streams}
@@ -122,7 +122,7 @@ def _views(record: Record) -> list[Moment]:
     ]
 
 
-def said(record: Record, lane: Lane, row: int) -> str:
+def said(record: RecordedTrace, lane: Lane, row: int) -> str:
     """Return what a row that is not about messages says, in a few words."""
     stream, detail = record.streams[lane.stream[row]], lane.details.get(row, "")
     words = {
@@ -137,7 +137,7 @@ def said(record: Record, lane: Lane, row: int) -> str:
 class _Finder:
     """Finds the rows that a verdict names."""
 
-    def __init__(self, record: Record) -> None:
+    def __init__(self, record: RecordedTrace) -> None:
         self._record = record
         self._lanes = record.lane_of()
         self._files = [PurePath(file).name for file in record.files]

@@ -32,7 +32,7 @@ _ROWS_MAX = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class PageContent:
     """Everything that a page is made of."""
 
     name: str
@@ -44,7 +44,7 @@ class Run:
     """How the run came about; None: the trace does not say."""
 
 
-def page_of(run: Run) -> str:
+def page_of(run: PageContent) -> str:
     """Return the page."""
     script, style = _script(), _template("page.css")
     digest = b64encode(hashlib.sha256(script.encode()).digest()).decode()
@@ -141,7 +141,7 @@ def _headline(verdict: Verdict) -> str:
     return f'<p class="headline holds"><b aria-hidden="true">✓</b> {words}</p>'
 
 
-def _about(run: Run) -> str:
+def _about(run: PageContent) -> str:
     verdict, measures = run.verdict, run.measures
     facts = [
         f"{verdict.process_count:,} processes",

@@ -22,7 +22,7 @@ _STEP = 20_000
 """Rows between two words about progress."""
 
 
-class Stream(NamedTuple):
+class SenderNumbers(NamedTuple):
     """What numbers are counted in: a sender's messages in one view of a group."""
 
     run: str
@@ -41,7 +41,7 @@ class Lane:
     time_us: "array[int]" = field(default_factory=lambda: array("q"))
     kind: "array[int]" = field(default_factory=lambda: array("B"))
     stream: "array[int]" = field(default_factory=lambda: array("l"))
-    """The place of the row's stream in ``Record.streams``."""
+    """The place of the row's stream in ``RecordedTrace.streams``."""
     first: "array[int]" = field(default_factory=lambda: array("q"))
     count: "array[int]" = field(default_factory=lambda: array("l"))
     byte_count: "array[int]" = field(default_factory=lambda: array("q"))
@@ -83,12 +83,12 @@ _COLUMNS = (
 
 
 @dataclass(slots=True)
-class Record:
+class RecordedTrace:
     """A whole trace."""
 
     lanes: list[Lane] = field(default_factory=list)
     """Processes in order of seniority, where views tell it; others as they came."""
-    streams: list[Stream] = field(default_factory=list)
+    streams: list[SenderNumbers] = field(default_factory=list)
     files: list[str] = field(default_factory=list)
 
     @property
@@ -114,7 +114,7 @@ class Reading:
         """Prepare to read; rows that name no run belong to ``run``."""
         self._run = run
         self._lanes: dict[tuple[str, str], Lane] = {}
-        self._streams: dict[Stream, int] = {}
+        self._streams: dict[SenderNumbers, int] = {}
         self._files: dict[str, int] = {}
 
     def take(self, event: Event, file: str, line: int) -> None:
@@ -124,7 +124,7 @@ class Reading:
         if lane is None:
             lane = self._lanes[run, event.process] = Lane(run, event.process)
         own = event.kind in {"multicast", "send"}
-        stream = Stream(run, event.group, event.view, event.process if own else event.sender)
+        stream = SenderNumbers(run, event.group, event.view, event.process if own else event.sender)
         if event.kind not in _OF_MESSAGES and event.detail:
             lane.details[len(lane)] = event.detail
         if event.members is not None:
@@ -141,16 +141,16 @@ class Reading:
         lane.file.append(self._files.setdefault(file, len(self._files)))
         lane.line.append(line)
 
-    def record(self) -> Record:
+    def record(self) -> RecordedTrace:
         """Return what was read, in order."""
         for lane in self._lanes.values():
             lane.arrange()
-        return Record(_by_seniority(self._lanes), list(self._streams), list(self._files))
+        return RecordedTrace(_by_seniority(self._lanes), list(self._streams), list(self._files))
 
 
 def read_record(
     rows: Iterable[Row], run: str, on_rows: Callable[[int], None] | None = None
-) -> Record:
+) -> RecordedTrace:
     """Return the rows as columns; ``on_rows`` is told from time to time how many there are."""
     reading = Reading(run)
     for number, (event, file, line) in enumerate(rows, 1):

@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 
 from antiphon.report.matching import Place
-from antiphon.report.record import CODE, Lane, Record
+from antiphon.report.record import CODE, Lane, RecordedTrace
 
 EVENTS_MAX = 100_000
 LANES_MAX = 200
@@ -19,7 +19,9 @@ _ROWS_MIN = 10
 """Rows of a process on either side of a moment, at least: fewer show nothing."""
 
 
-def chosen_lanes(record: Record, needed: Iterable[Place], lanes_max: int = LANES_MAX) -> list[int]:
+def chosen_lanes(
+    record: RecordedTrace, needed: Iterable[Place], lanes_max: int = LANES_MAX
+) -> list[int]:
     """Return the lanes to be shown: those that are needed, then those with the most rows."""
     if len(record.lanes) <= lanes_max:
         return list(range(len(record.lanes)))
@@ -30,7 +32,7 @@ def chosen_lanes(record: Record, needed: Iterable[Place], lanes_max: int = LANES
 
 
 def chosen_rows(
-    record: Record,
+    record: RecordedTrace,
     lanes: Sequence[int],
     moments: Sequence[Place],
     events_max: int = EVENTS_MAX,
