@@ -17,6 +17,8 @@ from antiphon.pipeline.session.spark import spark_session
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from antiphon.pipeline.tables.table import Executor
+
 # Machines differ in speed, and several things share this one: time limits on single examples
 # would make tests fail that are right.
 settings.register_profile("dev", deadline=None, max_examples=50)
@@ -100,3 +102,11 @@ def spark() -> "Iterator[SparkSession]":
     )
     yield session
     session.stop()
+
+
+@pytest.fixture(params=[pytest.param("spark", marks=pytest.mark.spark)])
+def executor(request: pytest.FixtureRequest) -> "Executor":
+    """Each of those who can compute the pipeline's tables."""
+    from antiphon.pipeline.tables.spark import SparkExecutor
+
+    return SparkExecutor(request.getfixturevalue("spark"))

@@ -7,8 +7,8 @@ from random import Random
 import numpy as np
 import pyarrow as pa
 
-from antiphon.pipeline.ingest import chunks as chunking
-from antiphon.pipeline.ingest.chunks import (
+from antiphon.pipeline.tables import chunks as chunking
+from antiphon.pipeline.tables.chunks import (
     chunks,
     column,
     list_column,
@@ -107,8 +107,8 @@ def test_conversions_do_not_import_pandas() -> None:
     """A worker must not spend its first second on a library that nobody asked for."""
     script = (
         "import sys, numpy as np, pyarrow as pa\n"
-        "from antiphon.pipeline.ingest.chunks import *\n"
-        "from antiphon.pipeline.ingest.chunks import packed_column, list_column\n"
+        "from antiphon.pipeline.tables.chunks import *\n"
+        "from antiphon.pipeline.tables.chunks import packed_column, list_column\n"
         "b = pa.RecordBatch.from_arrays([column(np.arange(3)), column(np.arange(3) > 1),"
         " list_column(np.ones((3, 2), dtype=np.int64)),"
         " packed_column([np.ones((2, 2), dtype=np.int64)] * 3)], names=list('abcd'))\n"

@@ -93,7 +93,8 @@ def judge(path: Path, engine: Engine = Engine.SPARK, cores: int | None = None) -
 
     find_sources([path])  # says at once what is missing, before Java starts
     require_spark()
-    from antiphon.pipeline.verify import verify as verify_on_spark
+    from antiphon.pipeline.tables.spark import SparkExecutor
+    from antiphon.pipeline.verify import verify as verify_on
 
     with (
         ended_by_interrupt(abandon),
@@ -106,7 +107,7 @@ def judge(path: Path, engine: Engine = Engine.SPARK, cores: int | None = None) -
 
         spark = spark_session("antiphon verify", cores=cores)
         try:
-            return verify_on_spark(spark, path, on_step=on_step)
+            return verify_on(SparkExecutor(spark), path, on_step=on_step)
         finally:
             spark.stop()
 
