@@ -48,6 +48,9 @@ LONG = (
     "membership/test_crash_points.py",
     "mutants/",
     "papers/test_claims_can_fail.py",
+    "pipeline/test_agrees_with_oracle.py",
+    "pipeline/test_simulated_traces.py",
+    "pipeline/test_takeovers.py",
     "sim/test_exploration.py",
     "oracle/test_definitions.py",
     "sim/test_shrinking.py",
@@ -104,9 +107,13 @@ def spark() -> "Iterator[SparkSession]":
     session.stop()
 
 
-@pytest.fixture(params=[pytest.param("spark", marks=pytest.mark.spark)])
+@pytest.fixture(params=["local", pytest.param("spark", marks=pytest.mark.spark)])
 def executor(request: pytest.FixtureRequest) -> "Executor":
     """Each of those who can compute the pipeline's tables."""
-    from antiphon.pipeline.tables.spark import SparkExecutor
+    if request.param == "spark":
+        from antiphon.pipeline.tables.spark import SparkExecutor
 
-    return SparkExecutor(request.getfixturevalue("spark"))
+        return SparkExecutor(request.getfixturevalue("spark"))
+    from antiphon.pipeline.tables.local import LocalExecutor
+
+    return LocalExecutor()
