@@ -165,7 +165,7 @@ def test_bug_is_not_taken_for_a_violation(
     def fail() -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("antiphon.cli.commands.app", fail)
+    monkeypatch.setattr("antiphon.cli.commands.application", lambda _: fail)
     with pytest.raises(SystemExit) as ended:
         main()
     assert ended.value.code == BUG

@@ -7,6 +7,7 @@ from random import Random
 import msgspec
 import numpy as np
 import pyarrow as pa
+import pytest
 from tests.pipeline.test_agrees_with_oracle import TINY, write_traces
 
 from antiphon.oracle import judge
@@ -90,9 +91,12 @@ def test_kept_table_is_computed_once() -> None:
     assert len(calls) == 3
 
 
-def test_random_traces_have_the_oracles_verdicts_without_spark(tmp_path: Path) -> None:
-    """Word for word; many more of them are tried where there is more time."""
+@pytest.mark.parametrize("worker_count", [1, 2])
+def test_random_traces_have_the_oracles_verdicts_without_spark(
+    tmp_path: Path, worker_count: int
+) -> None:
+    """Word for word, whoever reads the files; many more are tried where there is more time."""
     traces = write_traces(tmp_path / "traces", range(3_000, 3_200))
-    found = verify_all(LocalExecutor(), [tmp_path / "traces"], grain=TINY)
+    found = verify_all(LocalExecutor(worker_count), [tmp_path / "traces"], grain=TINY)
     for run, rows in traces.items():
         assert msgspec.structs.replace(judge(rows, run), engine="local") == found[run], run

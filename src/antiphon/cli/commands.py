@@ -4,7 +4,6 @@ Law: a command that is named is loaded alone, so that a small log is judged at o
 wrong name, load all of them.
 """
 
-import sys
 from collections.abc import Callable, Sequence
 from typing import Annotated
 
@@ -17,11 +16,6 @@ _HELP = """Causal and atomic group multicast: run it, simulate it, verify it.
 
 Start with `antiphon demo`: five processes on this machine multicast, one is killed, and the trace
 that they leave is judged: was every promise kept?"""
-
-
-def app() -> None:
-    """Run the command that the command line names."""
-    application(sys.argv[1:])()
 
 
 def application(words: Sequence[str]) -> typer.Typer:

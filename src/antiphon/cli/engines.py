@@ -7,6 +7,7 @@ so large that memory is at stake, where it is installed. Each engine is imported
 to judge.
 """
 
+import os
 import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -30,6 +31,9 @@ ORACLE_BYTES_MAX = 256 * 1024
 LOCAL_BYTES_MAX = 1_500_000_000
 """About 10^7 rows, for which the pipeline takes some 2 GB of memory in this process."""
 
+BYTES_PER_WORKER = 32 * 1024 * 1024
+"""A process that reads files takes half a second to start: as long as for 250,000 rows."""
+
 _SPARK = "antiphon[spark,java]"
 _TABLES = "antiphon[verify]"
 
@@ -48,18 +52,20 @@ def judge(path: Path, engine: Engine = Engine.AUTO, cores: int | None = None) ->
     match engine:
         case Engine.AUTO:
             best = chosen(path)
-            return _by_oracle_or_else(path) if best is Engine.ORACLE else judge(path, best, cores)
+            if best is not Engine.ORACLE:
+                return judge(path, best, cores)
+            return _by_oracle_or_else(path, cores)
         case Engine.ORACLE:
             return _by_oracle(path)
         case Engine.LOCAL:
-            return _locally(path)
+            return _locally(path, cores)
         case Engine.SPARK:
             return _on_spark(path, cores)
 
 
 def chosen(path: Path) -> Engine:
     """Return who is to judge a trace here; complain if there is none at ``path``."""
-    byte_count = sum(map(_byte_count, (segment.path for segment in segments(path))))
+    byte_count = _bytes_at(path)
     if byte_count <= ORACLE_BYTES_MAX or not _has_tables():
         return Engine.ORACLE
     return Engine.SPARK if byte_count > LOCAL_BYTES_MAX and _has_spark() else Engine.LOCAL
@@ -78,6 +84,10 @@ def verify_command(path: Path, message_count: int = 0) -> str:
     if message_count > MULTICASTS_MAX and not _has_tables():
         return f"pip install {shlex.quote(_TABLES)} && {command}"
     return command
+
+
+def _bytes_at(path: Path) -> int:
+    return sum(_byte_count(segment.path) for segment in segments(path))
 
 
 def _byte_count(file: Path) -> int:
@@ -99,13 +109,13 @@ def _has_tables() -> bool:
     return not missing_packages()
 
 
-def _by_oracle_or_else(path: Path) -> Verdict:
+def _by_oracle_or_else(path: Path, cores: int | None) -> Verdict:
     """Judge what seems small; a few rows may stand for millions of messages."""
     try:
         return _by_oracle(path)
     except TooLargeError as refusal:
         if _has_tables():
-            return _locally(path)
+            return _locally(path, cores)
         message = (
             f"plain Python judges up to {MULTICASTS_MAX:,} messages, and this trace has more: "
             f"run: pip install {shlex.quote(_TABLES)}"
@@ -121,17 +131,18 @@ def _by_oracle(path: Path) -> Verdict:
     return judge(read_rows(path), run=name)
 
 
-def _locally(path: Path) -> Verdict:
+def _locally(path: Path, cores: int | None) -> Verdict:
     from antiphon.pipeline.tables.packages import require_tables
 
-    segments(path)  # says at once what is missing, whatever is installed
+    byte_count = _bytes_at(path)  # says at once what is missing, whatever is installed
     require_tables()
     from antiphon.pipeline.tables.local import LocalExecutor
     from antiphon.pipeline.verify import verify
 
+    worker_count = min(cores or os.cpu_count() or 1, 1 + byte_count // BYTES_PER_WORKER)
     try:
         with _progress("ingest") as on_step:
-            return verify(LocalExecutor(), path, on_step=on_step)
+            return verify(LocalExecutor(worker_count), path, on_step=on_step)
     except MemoryError as failure:
         message = (
             f"{path}: the trace does not fit in memory: judge it with --engine spark "

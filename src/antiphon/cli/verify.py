@@ -25,7 +25,7 @@ def verify(
         ),
     ] = Engine.AUTO,
     cores: Annotated[
-        int | None, typer.Option(help="Cores for Spark; all of this machine's if left out.")
+        int | None, typer.Option(help="Cores to use; all of this machine's if left out.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:

@@ -1,12 +1,12 @@
-"""Tables in this process: no Java, no other process, nothing to start.
+"""Tables in this process: no Java, nothing to start.
 
-Law: a table has one part. What a kernel yields goes straight on to the next kernel; only what is
-sorted or kept is in memory as a whole. Memory for a trace in runs of one message at P processes:
-48 bytes per row for as long as it is judged, 56 while the matrix is made, then 16 bytes per
-delivery, and once more while orders are judged.
+Law: a table has one part, but for the numbers at its beginning, which processes of their own may
+take (``workers``), if there are some. What a kernel yields goes straight on to the next kernel;
+only what is sorted or kept is in memory as a whole. Memory for a trace in runs of one message: 48
+bytes per row for as long as it is judged, 56 while the matrix is made, then 16 per delivery, and
+about as much once more while orders are judged.
 """
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from antiphon.pipeline.tables.chunks import ROWS_PER_BATCH, column, numbers
 from antiphon.pipeline.tables.table import Executor, Kernel, Table, Types
+from antiphon.pipeline.tables.workers import numbered_batch, spread
 
 
 class LocalTable(Table):
@@ -60,20 +61,36 @@ class LocalTable(Table):
         return self._source()
 
 
+class _Numbers(LocalTable):
+    """Numbers, which workers may take, one each."""
+
+    def __init__(self, count: int, worker_count: int) -> None:
+        super().__init__(lambda: [numbered_batch(range(count))])
+        self._count, self._worker_count = count, worker_count
+
+    def map(self, kernel: Kernel, types: Types) -> LocalTable:
+        if self._worker_count < 2 or self._count < 2:
+            return super().map(kernel, types)
+        return LocalTable(lambda: spread(kernel, self._count, self._worker_count))
+
+
 class LocalExecutor(Executor):
     """Computes tables here and now."""
 
     name = "local"
 
+    def __init__(self, worker_count: int = 1) -> None:
+        """Have files read by so many processes; by this one, if it is one."""
+        self._worker_count = worker_count
+
     @property
     def core_count(self) -> int:
-        """Return how many cores this machine has."""
-        return os.cpu_count() or 1
+        """Return how many files are read side by side."""
+        return self._worker_count
 
     def numbered(self, count: int) -> LocalTable:
         """Return numbers."""
-        batch = pa.RecordBatch.from_arrays([column(np.arange(count))], names=["id"])
-        return LocalTable(lambda: [batch])
+        return _Numbers(count, self._worker_count)
 
     def part_count(self, row_count: int, rows_per_part: int) -> int:  # noqa: ARG002
         """Return 1."""
