@@ -64,7 +64,11 @@ def test_few_rows_may_be_too_many_messages_for_the_oracle(
     verdict = judge(path)
     assert (verdict.engine, verdict.message_count) == ("local", 900_000)
     assert judge(write_rows(tmp_path / "u.ndjson", [multicast("A")])).engine == "oracle"
+    many = [multicast("A", 1, 9_000), *(deliver(name, "A", 1, 9_000) for name in "BC")]
+    path_of_many = write_rows(tmp_path / "many.ndjson", many)
+    assert judge(path_of_many).engine == "local"
     set_up(monkeypatch, 0, tables=False, spark=False)
+    assert judge(path_of_many).engine == "oracle"
     with pytest.raises(UsageError, match=r"pip install 'antiphon\[verify\]'$"):
         judge(path)
 

@@ -1,4 +1,4 @@
-"""The Spark verifier and the oracle state the same properties twice: they must agree on everything.
+"""The pipeline and the oracle state the same properties twice: they must agree on everything.
 
 Thousands of random traces, most of them spoilt, are judged by one job, and one by one by the
 oracle, which shares no idea with it. Not only statuses and counts are compared, but every word:

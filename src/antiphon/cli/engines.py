@@ -9,7 +9,7 @@ to judge.
 
 import os
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
@@ -18,15 +18,20 @@ from typing import TYPE_CHECKING
 from antiphon.cli.interrupt import ended_by_interrupt
 from antiphon.cli.screen import progress_bar
 from antiphon.core.errors import UsageError
-from antiphon.oracle.event_graph import MULTICASTS_MAX, TooLargeError
+from antiphon.oracle.event_graph import ACTS_MAX, MULTICASTS_MAX, TooLargeError
 from antiphon.trace.segments import segments
 from antiphon.trace.verdict import Verdict
 
 if TYPE_CHECKING:
     from antiphon.pipeline.verify import OnStep
+    from antiphon.trace.reader import Row
 
-ORACLE_BYTES_MAX = 256 * 1024
-"""Up to about 2,000 rows the oracle is done before numpy and pyarrow are imported."""
+ORACLE_BYTES_MAX = 1024 * 1024
+"""Up to some 8,000 rows the oracle is done before numpy and pyarrow are imported."""
+
+ORACLE_ACTS_MAX = 20_000
+"""Multicasts and deliveries, message by message: if something else can judge, no more are left to
+the oracle. A row may stand for thousands, so that 100 rows took it 41 s."""
 
 LOCAL_BYTES_MAX = 1_500_000_000
 """About 10^7 rows, for which the pipeline takes some 2 GB of memory in this process."""
@@ -112,10 +117,13 @@ def _has_tables() -> bool:
 def _by_oracle_or_else(path: Path, cores: int | None) -> Verdict:
     """Judge what seems small; a few rows may stand for millions of messages."""
     try:
-        return _by_oracle(path)
-    except TooLargeError as refusal:
+        return _by_oracle(path, ORACLE_ACTS_MAX)
+    except TooLargeError:
         if _has_tables():
             return _locally(path, cores)
+    try:
+        return _by_oracle(path)
+    except TooLargeError as refusal:
         message = (
             f"plain Python judges up to {MULTICASTS_MAX:,} messages, and this trace has more: "
             f"run: pip install {shlex.quote(_TABLES)}"
@@ -123,12 +131,26 @@ def _by_oracle_or_else(path: Path, cores: int | None) -> Verdict:
         raise UsageError(message) from refusal
 
 
-def _by_oracle(path: Path) -> Verdict:
+def _by_oracle(path: Path, acts_max: int = ACTS_MAX) -> Verdict:
     from antiphon.oracle import judge
     from antiphon.trace.reader import read_rows
 
     name = path.stem if path.is_file() else path.resolve().name
-    return judge(read_rows(path), run=name)
+    return judge(_few(read_rows(path), acts_max), run=name)
+
+
+def _few(rows: "Iterable[Row]", acts_max: int) -> "Iterator[Row]":
+    """Yield rows, and give up where they stand for more multicasts and deliveries than this.
+
+    Where that is the oracle's own limit, it says so itself.
+    """
+    act_count = 0
+    for row in rows:
+        event, _, _ = row
+        act_count += event.count if event.kind in {"multicast", "deliver"} else 0
+        if acts_max < min(act_count, ACTS_MAX):
+            raise TooLargeError
+        yield row
 
 
 def _locally(path: Path, cores: int | None) -> Verdict:
