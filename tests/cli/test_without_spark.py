@@ -73,8 +73,8 @@ def test_what_is_too_large_for_the_oracle_says_what_to_install(
     judged = antiphon("verify", "r", folder=tmp_path, environment=plain)
     assert judged.returncode == 2
     assert judged.stderr == (
-        "antiphon: plain Python judges up to 20,000 messages, and this trace has more: "
-        "run: pip install 'antiphon[verify]'\n"
+        "antiphon: plain Python judges up to 20,000 messages and 2,000,000 deliveries, "
+        "and this trace has more: run: pip install 'antiphon[verify]'\n"
     )
 
 

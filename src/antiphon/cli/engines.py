@@ -125,8 +125,8 @@ def _by_oracle_or_else(path: Path, cores: int | None) -> Verdict:
         return _by_oracle(path)
     except TooLargeError as refusal:
         message = (
-            f"plain Python judges up to {MULTICASTS_MAX:,} messages, and this trace has more: "
-            f"run: pip install {shlex.quote(_TABLES)}"
+            f"plain Python judges up to {MULTICASTS_MAX:,} messages and {ACTS_MAX:,} deliveries, "
+            f"and this trace has more: run: pip install {shlex.quote(_TABLES)}"
         )
         raise UsageError(message) from refusal
 
