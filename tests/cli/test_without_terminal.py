@@ -84,5 +84,6 @@ def test_core_depends_on_nothing_that_was_taken_away_here() -> None:
     assert [re.split(r"\W", needed)[0] for needed in project["dependencies"]] == ["msgspec"]
     extras = project["optional-dependencies"]
     assert {re.split(r"\W", needed)[0] for needed in extras["cli"]} == {"rich", "typer"}
-    for extra in ("spark", "bench", "dev"):
+    for extra in ("verify", "bench", "dev"):
         assert "antiphon[cli]" in extras[extra]
+    assert "antiphon[verify]" in extras["spark"]

@@ -1,4 +1,4 @@
-"""The Spark verifier and the oracle state the same properties twice: they must agree on everything.
+"""The pipeline and the oracle state the same properties twice: they must agree on everything.
 
 Thousands of random traces, most of them spoilt, are judged by one job, and one by one by the
 oracle, which shares no idea with it. Not only statuses and counts are compared, but every word:
@@ -21,9 +21,7 @@ from antiphon.trace.schema import Event
 from antiphon.trace.verdict import Property, Status, Verdict
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-pytestmark = pytest.mark.spark
+    from antiphon.pipeline.tables.table import Executor
 
 FILE_COUNT = 6
 Row = tuple[Event, str, int]
@@ -79,17 +77,17 @@ def differences(expected: Verdict, found: Verdict) -> list[str]:
     ids=["tiny grain", "default grain"],
 )
 def test_random_traces_have_the_oracles_verdicts(
-    spark: "SparkSession", tmp_path: Path, grain: Grain, seeds: range
+    executor: "Executor", tmp_path: Path, grain: Grain, seeds: range
 ) -> None:
     """Status, counts, reasons and explanations are the oracle's, for every seed."""
     traces = write_traces(tmp_path / "traces", seeds)
-    found = verify_all(spark, [tmp_path / "traces"], grain=grain)
+    found = verify_all(executor, [tmp_path / "traces"], grain=grain)
     assert sorted(found) == sorted(traces)
     seen: Counter[tuple[Property, Status]] = Counter()
     for run, rows in traces.items():
         expected = judge(rows, run)
         assert differences(expected, found[run]) == [], run
-        assert msgspec.structs.replace(expected, engine="spark") == found[run], run
+        assert msgspec.structs.replace(expected, engine=executor.name) == found[run], run
         seen.update((item.property, item.status) for item in expected.properties)
     # All of this must really have come up.
     for which in Property:

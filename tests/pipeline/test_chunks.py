@@ -7,18 +7,21 @@ from random import Random
 import numpy as np
 import pyarrow as pa
 
-from antiphon.pipeline.ingest import chunks as chunking
-from antiphon.pipeline.ingest.chunks import (
+from antiphon.pipeline.tables import chunks as chunking
+from antiphon.pipeline.tables.chunks import (
     chunks,
     column,
+    entries,
     list_column,
     lists,
     numbers,
     packed_column,
+    ragged_column,
     regrouped,
     slices,
     unpacked,
     vectors,
+    whole,
 )
 
 
@@ -107,8 +110,8 @@ def test_conversions_do_not_import_pandas() -> None:
     """A worker must not spend its first second on a library that nobody asked for."""
     script = (
         "import sys, numpy as np, pyarrow as pa\n"
-        "from antiphon.pipeline.ingest.chunks import *\n"
-        "from antiphon.pipeline.ingest.chunks import packed_column, list_column\n"
+        "from antiphon.pipeline.tables.chunks import *\n"
+        "from antiphon.pipeline.tables.chunks import packed_column, list_column\n"
         "b = pa.RecordBatch.from_arrays([column(np.arange(3)), column(np.arange(3) > 1),"
         " list_column(np.ones((3, 2), dtype=np.int64)),"
         " packed_column([np.ones((2, 2), dtype=np.int64)] * 3)], names=list('abcd'))\n"
@@ -117,3 +120,28 @@ def test_conversions_do_not_import_pandas() -> None:
         "sys.exit('pandas' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
+
+
+def test_no_key_is_cut_by_whole_batches() -> None:
+    """Rows stay as they are and in order; each key is in one batch, however batches were cut."""
+    for seed in range(50):
+        dice = Random(seed)
+        keys = sorted(dice.randrange(6) for _ in range(dice.randint(1, 40)))
+        lengths = [dice.randint(1, 9) for _ in keys]
+        found = list(whole(batches_of(keys, lengths), ("key",)))
+        rows = [row for batch in found for row in numbers(batch, "row").tolist()]
+        assert rows == list(range(len(keys))), seed
+        of_batches = [set(numbers(batch, "key").tolist()) for batch in found]
+        assert sum(map(len, of_batches)) == len(set(keys)), seed
+
+
+def test_entries_are_told_by_row_also_in_a_part_of_a_batch() -> None:
+    """A list of pairs per row, some of them empty."""
+    batch = pa.RecordBatch.from_arrays(
+        [ragged_column([[1, 2], [], [3, 4, 5, 6], [7, 8]])], names=["pairs"]
+    )
+    row, pairs = entries(batch.slice(1), "pairs", 2)
+    assert row.tolist() == [1, 1, 2]
+    assert pairs.tolist() == [[3, 5, 7], [4, 6, 8]]
+    row, pairs = entries(batch.slice(1, 1), "pairs", 2)
+    assert (row.tolist(), pairs.shape) == ([], (2, 0))

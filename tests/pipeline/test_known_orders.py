@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
-import pytest
 from tests.oracle.known_orders import (
     ASKED,
     CASES,
@@ -26,17 +25,15 @@ from antiphon.trace.reader import read_rows
 from antiphon.trace.verdict import Status
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-pytestmark = pytest.mark.spark
+    from antiphon.pipeline.tables.table import Executor
 
 
 def test_known_traces_have_the_verdicts_they_should_have(
-    spark: "SparkSession", tmp_path: Path
+    executor: "Executor", tmp_path: Path
 ) -> None:
     """Each is broken as often as its definition says, and told in the oracle's words."""
     paths = [write_rows(tmp_path / f"{case.__name__}.ndjson", case()[0]) for case in CASES]
-    found = verify_all(spark, paths)
+    found = verify_all(executor, paths)
     for case, path in zip(CASES, paths, strict=True):
         verdict, (_, expected) = found[case.__name__], case()
         counts = {
@@ -44,12 +41,12 @@ def test_known_traces_have_the_verdicts_they_should_have(
             for item in map(verdict.of, ASKED)
         }
         assert {which: count for which, count in counts.items() if count} == expected, path
-        told = msgspec.structs.replace(judge(read_rows(path), path.stem), engine="spark")
+        told = msgspec.structs.replace(judge(read_rows(path), path.stem), engine=executor.name)
         assert verdict == told, path
 
 
 def test_traces_judged_as_one_show_what_is_wrong_in_any_run(
-    spark: "SparkSession", tmp_path: Path
+    executor: "Executor", tmp_path: Path
 ) -> None:
     """Counts add up over runs; examples of all runs are sorted together."""
     rows, places = [], Counter[tuple[str, str]]()
@@ -60,13 +57,13 @@ def test_traces_judged_as_one_show_what_is_wrong_in_any_run(
             places[row.run, row.process] += 1
             rows.append(row)
     path = write_rows(tmp_path / "all.ndjson", rows)
-    verdict = verify(spark, path)
+    verdict = verify(executor, path)
     assert [verdict.of(which).violation_count for which in (TOTAL, UNIFORM, COMMIT)] == [1, 1, 4]
-    assert msgspec.structs.replace(judge(read_rows(path), "all"), engine="spark") == verdict
+    assert msgspec.structs.replace(judge(read_rows(path), "all"), engine=executor.name) == verdict
 
 
 def test_one_swap_in_a_long_total_order_is_found_across_blocks(
-    spark: "SparkSession", tmp_path: Path
+    executor: "Executor", tmp_path: Path
 ) -> None:
     """The two messages are far apart at one process: all in between come too early there."""
     count = 600
@@ -76,7 +73,7 @@ def test_one_swap_in_a_long_total_order_is_found_across_blocks(
         order = [*turns[1:900], turns[0], *turns[900:]] if process == "C" else turns
         rows += [deliver(process, sender, number) for sender, number in order]
     grain = Grain(cells_per_bucket=1, rows_per_bucket_min=100, rows_per_block=50)
-    verdict = verify(spark, write_rows(tmp_path / "t.ndjson", rows), grain=grain)
+    verdict = verify(executor, write_rows(tmp_path / "t.ndjson", rows), grain=grain)
     total = verdict.of(TOTAL)
     assert total.violation_count == 899
     assert total.violations[0].text == (
@@ -85,13 +82,13 @@ def test_one_swap_in_a_long_total_order_is_found_across_blocks(
     )
 
 
-def test_many_transactions_are_told_apart(spark: "SparkSession", tmp_path: Path) -> None:
+def test_many_transactions_are_told_apart(executor: "Executor", tmp_path: Path) -> None:
     """Two of thousands were decided twice; only these are counted."""
     rows = [multicast("A"), deliver("B", "A")]
     for number in range(1, 3_001):
         rows += [decide(name, "commit", "A", number) for name in "ABC"]
     rows += [decide("D", "abort", "A", 77), decide("D", "abort", "A", 2_999)]
-    commit = verify(spark, write_rows(tmp_path / "t.ndjson", rows)).of(COMMIT)
+    commit = verify(executor, write_rows(tmp_path / "t.ndjson", rows)).of(COMMIT)
     assert commit.violation_count == 2
     assert [violation.text for violation in commit.violations] == [
         f"D decided to abort transaction {number} of A, but A decided to commit it"

@@ -10,16 +10,16 @@ from antiphon.pipeline.verify import verify
 from antiphon.trace.verdict import Property, Status
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from antiphon.pipeline.tables.table import Executor
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 NOT_ASKED = (Property.TOTAL, Property.TOTAL_CAUSAL, Property.UNIFORM, Property.COMMIT)
 
 
 @pytest.mark.parametrize("run_length", [1, 40], ids=["single messages", "runs"])
 def test_one_delivery_held_back_among_millions_is_found(
-    spark: "SparkSession", tmp_path: Path, run_length: int
+    executor: "Executor", tmp_path: Path, run_length: int
 ) -> None:
     """Exactly the run that was delivered while an earlier one was missing is wrong."""
     folder = write_large_trace(
@@ -29,7 +29,7 @@ def test_one_delivery_held_back_among_millions_is_found(
         run_length=run_length,
         swapped_at=5_000,
     )
-    verdict = verify(spark, folder)
+    verdict = verify(executor, folder)
     assert verdict.delivery_count == 16 * 16 * 8_000 * run_length
     causal = verdict.of(Property.CAUSAL)
     assert causal.violation_count == run_length
@@ -42,7 +42,7 @@ def test_one_delivery_held_back_among_millions_is_found(
 
 
 def test_one_message_missing_when_a_view_is_left_is_found_among_a_million(
-    spark: "SparkSession", tmp_path: Path
+    executor: "Executor", tmp_path: Path
 ) -> None:
     """The last process goes on from view 12 without one message, and from no other view."""
     folder = write_large_trace(
@@ -53,7 +53,7 @@ def test_one_message_missing_when_a_view_is_left_is_found_among_a_million(
         view_count=20,
         dropped_at=12 * 200 - 1,
     )
-    verdict = verify(spark, folder)
+    verdict = verify(executor, folder)
     assert verdict.delivery_count == 16 * 16 * 4_000 - 1
     expected = {Property.AGREEMENT: 1, Property.VIEW_ATOMIC: 1, Property.LIVENESS: 1}
     counts = {item.property: item.violation_count for item in verdict.properties}

@@ -19,11 +19,11 @@ from tests.trace.hand_written import (
 
 from antiphon.pipeline.ingest import reading
 from antiphon.pipeline.ingest.ballots import BALLOT_LINES, Ballot, Pile
-from antiphon.pipeline.ingest.chunks import unpacked
 from antiphon.pipeline.ingest.position import STRIDE
 from antiphon.pipeline.ingest.reading import LINES, Report, ViewRow, read_source
 from antiphon.pipeline.ingest.sources import find_sources
 from antiphon.pipeline.survey.layout import Numbers
+from antiphon.pipeline.tables.chunks import unpacked
 from antiphon.trace.schema import LEFT, Event
 
 

@@ -11,7 +11,6 @@ from random import Random
 from typing import TYPE_CHECKING
 
 import msgspec
-import pytest
 
 from antiphon.core.runs import Order
 from antiphon.oracle import judge
@@ -25,9 +24,7 @@ from antiphon.trace.schema import ABORT, COMMIT, Event
 from antiphon.trace.verdict import Property, Status
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-pytestmark = pytest.mark.spark
+    from antiphon.pipeline.tables.table import Executor
 
 SEEDS = range(1_500)
 FILE_COUNT = 4
@@ -128,7 +125,9 @@ def trace_of(seed: int) -> list[Event]:
     return rows
 
 
-def test_spark_and_oracle_agree_on_simulated_traces(spark: "SparkSession", tmp_path: Path) -> None:
+def test_pipeline_and_oracle_agree_on_simulated_traces(
+    executor: "Executor", tmp_path: Path
+) -> None:
     """Every status, count, reason and explanation is the same; all kinds of verdict occur."""
     lines: list[list[bytes]] = [[] for _ in range(FILE_COUNT)]
     traces = {}
@@ -141,12 +140,12 @@ def test_spark_and_oracle_agree_on_simulated_traces(spark: "SparkSession", tmp_p
             traces[f"seed-{seed}"] = placed
     for number, of_file in enumerate(lines):
         (tmp_path / f"{number}.ndjson").write_bytes(b"\n".join(of_file) + b"\n")
-    found = verify_all(spark, [tmp_path])
+    found = verify_all(executor, [tmp_path])
     assert sorted(found) == sorted(traces)
     seen: Counter[tuple[Property, Status]] = Counter()
     for run, placed in traces.items():
         expected = judge(placed, run)
-        assert msgspec.structs.replace(expected, engine="spark") == found[run], run
+        assert msgspec.structs.replace(expected, engine=executor.name) == found[run], run
         seen.update((item.property, item.status) for item in expected.properties)
     for which in Property:
         is_rare = which in SELDOM_ASKED

@@ -6,7 +6,6 @@ from random import Random
 from typing import TYPE_CHECKING
 
 import msgspec
-import pytest
 from tests.pipeline.test_simulated_traces import spoil
 
 from antiphon.core.views import lineage_of
@@ -18,9 +17,7 @@ from antiphon.sim.world import World
 from antiphon.trace.schema import Event
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-pytestmark = pytest.mark.spark
+    from antiphon.pipeline.tables.table import Executor
 
 SEEDS = range(240)
 
@@ -41,7 +38,7 @@ def trace_of(seed: int) -> list[Event]:
     ]
 
 
-def test_spark_and_oracle_agree_on_takeovers(spark: "SparkSession", tmp_path: Path) -> None:
+def test_pipeline_and_oracle_agree_on_takeovers(executor: "Executor", tmp_path: Path) -> None:
     """Every status, count, reason and explanation; many of the traces have two lineages."""
     file, traces = [], {}
     place = str(tmp_path / "rows.ndjson")
@@ -54,8 +51,8 @@ def test_spark_and_oracle_agree_on_takeovers(spark: "SparkSession", tmp_path: Pa
         traces[f"seed-{seed}"] = placed
         lineages[len({lineage_of(row.view) for row, _, _ in placed if row.kind == "view"})] += 1
     Path(place).write_bytes(b"\n".join(file) + b"\n")
-    found = verify_all(spark, [tmp_path])
+    found = verify_all(executor, [tmp_path])
     for run, placed in traces.items():
         expected = judge(placed, run)
-        assert msgspec.structs.replace(expected, engine="spark") == found[run], run
+        assert msgspec.structs.replace(expected, engine=executor.name) == found[run], run
     assert sum(count for lineage, count in lineages.items() if lineage > 1) > len(SEEDS) // 4

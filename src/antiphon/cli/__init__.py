@@ -44,11 +44,12 @@ def _run() -> None:
     from antiphon.cli.screen import spell_what_cannot_be_shown
     from antiphon.core.errors import AntiphonError
 
+    application = commands.application(sys.argv[1:])
     if is_ours:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     spell_what_cannot_be_shown()
     try:
-        commands.app()
+        application()
     except AntiphonError as error:
         sys.stderr.write(f"antiphon: {error}\n")
         sys.exit(2)

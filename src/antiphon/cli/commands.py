@@ -1,34 +1,91 @@
-"""The commands of ``antiphon``, one file each, put together."""
+"""The commands of ``antiphon``, one file each, put together.
 
+Law: a command that is named is loaded alone, so that a small log is judged at once; help, and a
+wrong name, load all of them.
+"""
+
+from collections.abc import Callable, Sequence
 from typing import Annotated
 
 import typer
 
 from antiphon import __version__
-from antiphon.cli.bench import bench
-from antiphon.cli.demo import demo
-from antiphon.cli.explore import explore
 from antiphon.cli.interrupt import interruptible
-from antiphon.cli.report import report
-from antiphon.cli.simulate import simulate
-from antiphon.cli.takeover import takeover
-from antiphon.cli.verify import verify
 
 _HELP = """Causal and atomic group multicast: run it, simulate it, verify it.
 
 Start with `antiphon demo`: five processes on this machine multicast, one is killed, and the trace
 that they leave is judged: was every promise kept?"""
 
-app = typer.Typer(
-    help=_HELP,
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode="markdown",
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-for _command in (demo, simulate, explore, verify, report, takeover, bench):
-    app.command()(interruptible(_command))
+
+def application(words: Sequence[str]) -> typer.Typer:
+    """Return the command line as far as these words need it."""
+    made = typer.Typer(
+        help=_HELP,
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode="markdown",
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    made.callback()(_options)
+    for name in [words[0]] if words and words[0] in _LOADERS else _LOADERS:
+        made.command()(interruptible(_LOADERS[name]()))
+    return made
+
+
+def _demo() -> Callable[..., None]:
+    from antiphon.cli.demo import demo
+
+    return demo
+
+
+def _simulate() -> Callable[..., None]:
+    from antiphon.cli.simulate import simulate
+
+    return simulate
+
+
+def _explore() -> Callable[..., None]:
+    from antiphon.cli.explore import explore
+
+    return explore
+
+
+def _verify() -> Callable[..., None]:
+    from antiphon.cli.verify import verify
+
+    return verify
+
+
+def _report() -> Callable[..., None]:
+    from antiphon.cli.report import report
+
+    return report
+
+
+def _takeover() -> Callable[..., None]:
+    from antiphon.cli.takeover import takeover
+
+    return takeover
+
+
+def _bench() -> Callable[..., None]:
+    from antiphon.cli.bench import bench
+
+    return bench
+
+
+_LOADERS = {
+    "demo": _demo,
+    "simulate": _simulate,
+    "explore": _explore,
+    "verify": _verify,
+    "report": _report,
+    "takeover": _takeover,
+    "bench": _bench,
+}
+"""In the order in which help lists them."""
 
 
 def _tell_version(*, is_asked: bool) -> None:
@@ -37,7 +94,6 @@ def _tell_version(*, is_asked: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _options(
     *,
     version: Annotated[

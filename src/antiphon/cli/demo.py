@@ -17,9 +17,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from antiphon.cli.demo_member import Config, Standing
+from antiphon.cli.engines import Engine, judge, ready_engine, verify_command
 from antiphon.cli.interrupt import deaf_children
 from antiphon.cli.screen import output, print_json, progress_output, verdict_screen
-from antiphon.cli.verify import Engine, judge, ready_engine, verify_command
 from antiphon.core.errors import AntiphonError, UsageError
 from antiphon.net.transport.ports import free_ports
 from antiphon.oracle.event_graph import MULTICASTS_MAX
@@ -45,12 +45,12 @@ def demo(
         "runs/demo"
     ),
     engine: Annotated[
-        Engine | None,
+        Engine,
         typer.Option(
-            help="Who judges: spark, or oracle (plain Python); if left out, "
-            "spark where it is installed."
+            help="Who judges: spark, local (in this process), or oracle (plain Python). "
+            "auto: the first of them that is installed."
         ),
-    ] = None,
+    ] = Engine.AUTO,
     seed: Annotated[int, typer.Option(help="Who says what when (the network adds its own).")] = 1,
     kill: Annotated[
         bool, typer.Option(help="Kill one of the processes half-way (kill -9), and go on.")
@@ -76,8 +76,9 @@ def demo(
         output.print(f"\n{_story(standings)}.", soft_wrap=True)
         if choir.victim:
             output.print(_obituary(choir), soft_wrap=True)
-        if engine is not judged_by is Engine.ORACLE:
-            output.print("Spark, or a Java for it, is not installed: the oracle judges instead.")
+        if engine is Engine.AUTO and judged_by is not Engine.SPARK:
+            instead = {Engine.LOCAL: "this process", Engine.ORACLE: "the oracle"}[judged_by]
+            output.print(f"Spark, or a Java for it, is not installed: {instead} judges instead.")
         output.print("Were all promises kept?\n")
     verdict = judge(out, judged_by)
     RunFolder.open(out).save_verdict(verdict)
@@ -89,19 +90,23 @@ def demo(
     raise typer.Exit(1 if verdict.is_violated else 0)
 
 
-def _chosen(engine: Engine | None, messages: int) -> Engine:
+def _chosen(engine: Engine, messages: int) -> Engine:
     """Return who is to judge; complain now, not when all is sung, if nobody can."""
-    chosen = engine or ready_engine()
+    chosen = ready_engine() if engine is Engine.AUTO else engine
     if chosen is Engine.SPARK:
         from antiphon.pipeline.session.java import find_java_home
         from antiphon.pipeline.session.spark import require_spark
 
         require_spark()
         find_java_home()
+    elif chosen is Engine.LOCAL:
+        from antiphon.pipeline.tables.packages import require_tables
+
+        require_tables()
     elif messages > _MESSAGES_MAX:
         message = (
             f"the oracle judges up to {_MESSAGES_MAX:,} messages of a demo: take fewer "
-            f"(--messages), or install Spark: pip install 'antiphon[spark,java]'"
+            f"(--messages), or another engine: pip install 'antiphon[verify]'"
         )
         raise UsageError(message)
     return chosen

@@ -9,9 +9,9 @@ from pathlib import Path
 import msgspec
 import typer
 
+from antiphon.cli.engines import verify_command
 from antiphon.cli.interrupt import deaf_children, kill_workers
 from antiphon.cli.screen import output, progress_bar
-from antiphon.cli.verify import verify_command
 from antiphon.testing.driver_exploration import (
     DriverFinding,
     by_group,

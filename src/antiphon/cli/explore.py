@@ -9,11 +9,11 @@ from typing import Annotated
 import typer
 
 from antiphon.cli.driver_search import explore_drivers
+from antiphon.cli.engines import verify_command
 from antiphon.cli.group_search import explore_groups
 from antiphon.cli.pairs_screen import print_pairs
 from antiphon.cli.screen import output, progress_bar
 from antiphon.cli.search import Search
-from antiphon.cli.verify import verify_command
 from antiphon.core.errors import UsageError
 from antiphon.sim.coverage import Pair, kinds_of, pair_named, pairs_of
 from antiphon.sim.exploration import Finding, survey

@@ -6,8 +6,9 @@ from typing import Annotated
 import msgspec
 import typer
 
+from antiphon.cli.engines import Engine, judge
 from antiphon.cli.screen import output, print_json, progress_bar
-from antiphon.cli.verify import Engine, judge, ready_engine, save_verdict
+from antiphon.cli.verify import save_verdict
 from antiphon.core.errors import UsageError
 from antiphon.trace.run_folder import RunFolder, RunRecord, write_whole
 from antiphon.trace.segments import EVENTS_FOLDER, segments
@@ -28,8 +29,8 @@ def report(
     engine: Annotated[
         Engine | None,
         typer.Option(
-            help="Judge anew, by spark or by oracle; if left out, a verdict.json that is newer "
-            "than the events is taken, or else who can judge here does."
+            help="Judge anew, as by `antiphon verify`; if left out, a verdict.json that is newer "
+            "than the events is taken, or else it is judged as by --engine auto."
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
@@ -84,7 +85,7 @@ def _verdict(path: Path, engine: Engine | None) -> Verdict:
     """Return what was found before, if that is newer than the events, or else judge."""
     if engine is None and (known := _known_verdict(path)) is not None:
         return known
-    verdict = judge(path, engine or ready_engine())
+    verdict = judge(path, engine or Engine.AUTO)
     save_verdict(path, verdict)
     return verdict
 

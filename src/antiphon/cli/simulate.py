@@ -10,8 +10,8 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
+from antiphon.cli.engines import verify_command
 from antiphon.cli.screen import output, progress_bar
-from antiphon.cli.verify import verify_command
 from antiphon.core.errors import TraceError, UsageError
 from antiphon.core.runs import Order
 from antiphon.sim.delays import DelayOptions

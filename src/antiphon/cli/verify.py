@@ -1,25 +1,15 @@
 """``antiphon verify``: was every promise kept? From who did what, and nothing else."""
 
-import shlex
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import msgspec
 import typer
 
-from antiphon.cli.interrupt import ended_by_interrupt
-from antiphon.cli.screen import output, print_json, progress_bar, verdict_screen
-from antiphon.oracle.event_graph import MULTICASTS_MAX
+from antiphon.cli.engines import Engine, judge
+from antiphon.cli.screen import output, print_json, verdict_screen
 from antiphon.trace.run_folder import RunFolder
 from antiphon.trace.verdict import Verdict
-
-
-class Engine(StrEnum):
-    """Who judges."""
-
-    SPARK = "spark"
-    ORACLE = "oracle"
 
 
 def verify(
@@ -29,11 +19,13 @@ def verify(
     engine: Annotated[
         Engine,
         typer.Option(
-            help="spark: any size, but slow to start. oracle: plain Python, small traces at once."
+            help="oracle: plain Python, small traces at once. local: vectorised, in this process; "
+            "about 10 million rows in 2 GB of memory. spark: any size, but slow to start. "
+            "auto: by the size of the trace, and by what is installed. All say the same."
         ),
-    ] = Engine.SPARK,
+    ] = Engine.AUTO,
     cores: Annotated[
-        int | None, typer.Option(help="Cores for Spark; all of this machine's if left out.")
+        int | None, typer.Option(help="Cores to use; all of this machine's if left out.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
@@ -60,55 +52,6 @@ def verify(
     else:
         output.print(verdict_screen(verdict))
     raise typer.Exit(1 if verdict.is_violated else 0)
-
-
-def ready_engine() -> Engine:
-    """Return who can judge here: Spark, or the oracle if Spark or a Java for it is missing."""
-    from antiphon.pipeline.session.spark import is_spark_ready
-
-    return Engine.SPARK if is_spark_ready() else Engine.ORACLE
-
-
-def verify_command(path: Path, message_count: int = 0) -> str:
-    """Return a command that judges a trace on this machine."""
-    command = f"antiphon verify {shlex.quote(str(path))}"
-    if ready_engine() is Engine.SPARK:
-        return command
-    if message_count > MULTICASTS_MAX:
-        return f"pip install {shlex.quote('antiphon[spark,java]')} && {command}"
-    return f"{command} --engine oracle"
-
-
-def judge(path: Path, engine: Engine = Engine.SPARK, cores: int | None = None) -> Verdict:
-    """Return the verdict on the trace at ``path``."""
-    if engine is Engine.ORACLE:
-        # The imports are here because each engine needs what the other does not.
-        from antiphon.oracle import judge
-        from antiphon.trace.reader import read_rows
-
-        name = path.stem if path.is_file() else path.resolve().name
-        return judge(read_rows(path), run=name)
-    from antiphon.pipeline.ingest.sources import find_sources
-    from antiphon.pipeline.session.spark import abandon, require_spark, spark_session
-
-    find_sources([path])  # says at once what is missing, before Java starts
-    require_spark()
-    from antiphon.pipeline.verify import verify as verify_on_spark
-
-    with (
-        ended_by_interrupt(abandon),
-        progress_bar("starting Spark") as (bar, task),
-    ):
-        task_id = bar.task_ids[task]
-
-        def on_step(name: str, done: int, total: int) -> None:
-            bar.update(task_id, description=name, completed=done, total=total)
-
-        spark = spark_session("antiphon verify", cores=cores)
-        try:
-            return verify_on_spark(spark, path, on_step=on_step)
-        finally:
-            spark.stop()
 
 
 def save_verdict(path: Path, verdict: Verdict) -> None:

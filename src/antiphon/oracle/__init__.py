@@ -9,7 +9,7 @@ letter_checks  causality over multicasts and letters together; exploration asks 
 findings       what was found to be wrong, the first few explained
 explain        what happened, handed over to be put into words (``antiphon.trace.explanations``)
 
-Law: it knows the trace and nothing else: neither the protocols nor the Spark verifier, with which
+Law: it knows the trace and nothing else: neither the protocols nor the pipeline, with which
 tests compare it.
 """
 

@@ -25,6 +25,11 @@ Message = tuple[str, int]
 MULTICASTS_MAX = 20_000
 ACTS_MAX = 2_000_000
 
+
+class TooLargeError(UsageError):
+    """A trace has more messages, or deliveries, than the oracle judges."""
+
+
 _OF_A_GROUP = {"view", "multicast", "deliver"}
 """The kinds of rows that show that a process takes part in a group."""
 
@@ -284,9 +289,9 @@ def _records_of(
         if act_count > ACTS_MAX or multicast_count > MULTICASTS_MAX:
             message = (
                 f"the oracle judges up to {MULTICASTS_MAX} messages and {ACTS_MAX} deliveries: "
-                f"judge more on Spark (`antiphon verify` without `--engine oracle`)"
+                f"judge more with `antiphon verify` without `--engine oracle`"
             )
-            raise UsageError(message)
+            raise TooLargeError(message)
     for record in records.values():
         record.sort(key=lambda entry: entry.place)
     return {key: records[key] for key in sorted(records)}

@@ -1,7 +1,7 @@
 """The oracle: judges a trace by its explicit event graph, slowly and plainly.
 
 Law: the definitions of docs/properties.md, read off message by message, sharing no idea with
-the Spark verifier or the protocols: it exists to disagree with them. What is about views is in
+the pipeline or the protocols: it exists to disagree with them. What is about views is in
 ``view_checks``, what is about total order and uniform delivery in ``total_checks``, transactions
 are in ``commit_checks``. Causal order is judged by the whole "happened before" relation; its
 count is of deliveries that break it directly, and the two are never at odds (a chain breaks at

@@ -1,4 +1,4 @@
-"""Spark: everything that reads finished traces in bulk. The only place that knows PySpark.
+"""Everything that reads finished traces in bulk. The only place that knows PySpark.
 
     verify        a trace's verdict: the entry point
     judging       the steps to it, in their order
@@ -7,10 +7,11 @@
     explanations  examples of what is wrong, with the lines of the trace
     checks        what is wrong: each property
     survey        what is judged together, and who is held to what
-    ingest        from files to a trace in Spark
+    ingest        from files to a trace
     session       Java and Spark on this machine
+    tables        tables of Arrow batches, and who computes them: this process, or Spark
 
-Law: a folder imports only those below it, and none imports ``session``: whoever verifies brings a
-session along. Importing ``session``, ``verify`` or ``ingest`` must work without PySpark and Java;
-only calling them needs both. How it all works, and what it costs: docs/pipeline.md.
+Law: a folder imports only those below it, and none imports ``session``: whoever verifies on Spark
+brings a session along. PySpark is imported in ``session``, by its functions alone, and in
+``tables.spark``; nothing else needs it. How it all works, and what it costs: docs/pipeline.md.
 """

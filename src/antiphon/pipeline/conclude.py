@@ -22,8 +22,6 @@ from antiphon.trace.verdict import (
     unknown,
 )
 
-ENGINE = "spark"
-
 _ABOUT_VIEWS = (Property.VIEWS, Property.SENDING_VIEW, Property.VIEW_ATOMIC)
 _ABOUT_CAUSES = (Property.CAUSAL, Property.NO_ORPHAN, Property.TOTAL_CAUSAL)
 """What rests on which message is before which, and is judged within each group only."""
@@ -82,8 +80,9 @@ def conclude(
     explained: Explained,
     outcomes: dict[str, Outcome],
     explain_decision: ExplainDecision,
+    engine: str,
 ) -> Verdict:
-    """Return the verdict."""
+    """Return the verdict, given by this engine."""
     parts = [part for scope in case.scopes for part in scope.parts.values()]
     records = [record for run in case.runs for record in case.survey.records[run].values()]
     delivery_count = sum(part.delivery_count for part in parts)
@@ -93,7 +92,7 @@ def conclude(
     verdicts[Property.COMMIT] = _commit(case, outcomes, explain_decision)
     return Verdict(
         run=case.name,
-        engine=ENGINE,
+        engine=engine,
         process_count=len(records),
         event_count=sum(record.row_count for record in records),
         message_count=sum(part.multicast_count for part in parts) - surplus,

@@ -1,23 +1,19 @@
-"""The steps from a trace in Spark to verdicts, in their order.
+"""The steps from a trace to verdicts, in their order.
 
 Law: matrix, orders, agreement, explanations; each table is computed once, kept in memory or on
 disk as long as a later step needs it, and let go of whatever happens. All runs of a trace are
-judged by the same few jobs, be it one run or thousands.
+judged by the same few passes, be it one run or thousands.
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
 from functools import partial
-
-from pyspark import StorageLevel
-from pyspark.sql import DataFrame, SparkSession
 
 from antiphon.pipeline.checks.borders import astray, suspects, wrong_views
 from antiphon.pipeline.checks.commit import judge_decisions
-from antiphon.pipeline.checks.findings import Findings, What, collected, together, totals
+from antiphon.pipeline.checks.findings import Findings, What
 from antiphon.pipeline.checks.matrix import pieces, position_matrix
 from antiphon.pipeline.checks.orders import block_length, block_starts, disorders, is_long, timeline
-from antiphon.pipeline.checks.promises import creations, duplicates, early_deliveries, omissions
+from antiphon.pipeline.checks.promises import broken_promises
 from antiphon.pipeline.checks.total import block_ends, disagreements, sequence, yardsticks
 from antiphon.pipeline.checks.total import suspects as total_suspects
 from antiphon.pipeline.conclude import Case, conclude
@@ -27,6 +23,7 @@ from antiphon.pipeline.ingest.loading import Trace
 from antiphon.pipeline.survey.grain import Grain
 from antiphon.pipeline.survey.layout import Layout
 from antiphon.pipeline.survey.scopes import Survey, strand_tables, survey
+from antiphon.pipeline.tables.table import Executor, Table
 from antiphon.trace.verdict import Property, Verdict
 
 Cases = Callable[[Survey, list[Findings]], list[Case]]
@@ -35,62 +32,53 @@ Begin = Callable[[str], None]
 
 
 def judge(
-    spark: SparkSession, trace: Trace, cases_of: Cases, begin: Begin, grain: Grain
+    executor: Executor, trace: Trace, cases_of: Cases, begin: Begin, grain: Grain
 ) -> list[Verdict]:
     """Return a verdict for each of the cases that ``cases_of`` makes of all that was found."""
-    with ExitStack() as kept:
-        begin("matrix")
-        found = survey(trace.reports)
-        layouts = {scope.number: scope.layout() for scope in found.scopes}
-        partition_count = _partition_count(spark, found, grain)
-        strands = strand_tables(trace.reports, found.scopes, grain)
-        cut_up = pieces(trace.packs, strands)
-        matrix = kept.enter_context(_kept(position_matrix(cut_up, layouts, partition_count)))
-        matrix.count()
+    begin("matrix")
+    found = survey(trace.reports)
+    layouts = {scope.number: scope.layout() for scope in found.scopes}
+    row_count = sum(part.row_count for scope in found.scopes for part in scope.parts.values())
+    part_count = executor.part_count(row_count, grain.rows_per_partition)
+    strands = strand_tables(trace.reports, found.scopes, grain)
+    cut_up = pieces(trace.packs, strands)
+    with position_matrix(cut_up, layouts, part_count).kept() as matrix:
         begin("orders")
-        findings = _find_disorders(matrix, layouts, grain, partition_count)
+        findings = _find_disorders(matrix, layouts, grain, part_count)
         if any(scope.asks_total for scope in found.scopes):
-            findings += _find_two_orders(matrix, found, layouts, grain, partition_count)
+            findings += _find_two_orders(matrix, found, layouts, grain, part_count)
             if any(item.what is What.NOT_CAUSAL for item in findings):
-                findings += _find_total_disorders(matrix, layouts, grain, partition_count)
+                findings += _find_total_disorders(matrix, layouts, grain, part_count)
         begin("agreement")
-        broken = [
-            duplicates(matrix),
-            creations(matrix),
-            early_deliveries(matrix),
-            omissions(matrix),
-        ]
+        findings += broken_promises(matrix)
         of_suspects = suspects(trace, found)
-        broken += [astray(trace.packs, strands, of_suspects)] if of_suspects else []
-        findings += collected(totals(together(broken)))
+        findings += astray(trace.packs, strands, of_suspects) if of_suspects else []
         findings += wrong_views(found)
-        outcomes = judge_decisions(trace)
+        outcomes = judge_decisions(trace, part_count)
         begin("explain")
         cases = cases_of(found, findings)
         examples = [
             example for case in cases for which in Property for example in case.examples(which)
         ]
-        explained = (
-            explain(spark, trace, found, strands, layouts, matrix, examples) if examples else {}
-        )
-        explain_decision = partial(explain_wrong_decision, found, trace.files)
-        return [conclude(case, explained, outcomes, explain_decision) for case in cases]
+        explained = explain(trace, found, strands, layouts, matrix, examples) if examples else {}
+    explain_decision = partial(explain_wrong_decision, found, trace.files)
+    return [conclude(case, explained, outcomes, explain_decision, executor.name) for case in cases]
 
 
 def _find_disorders(
-    matrix: DataFrame, layouts: dict[int, Layout], grain: Grain, partition_count: int
+    matrix: Table, layouts: dict[int, Layout], grain: Grain, part_count: int
 ) -> list[Findings]:
-    length = block_length(layouts, grain, partition_count)
-    steps = timeline(matrix, layouts, length, partition_count)
+    length = block_length(layouts, grain, part_count)
+    steps = timeline(matrix, layouts, length, part_count)
     if not is_long(layouts, length):
-        return collected(totals(disorders(steps, layouts, {})))
-    with _kept(steps):
-        starts = block_starts(steps, layouts, length)
-        return collected(totals(disorders(steps, layouts, starts)))
+        return disorders(steps, layouts, {})
+    with steps.kept() as kept:
+        starts = block_starts(kept, layouts, length)
+        return disorders(kept, layouts, starts)
 
 
 def _find_total_disorders(
-    matrix: DataFrame, layouts: dict[int, Layout], grain: Grain, partition_count: int
+    matrix: Table, layouts: dict[int, Layout], grain: Grain, part_count: int
 ) -> list[Findings]:
     """Find what breaks causal order among messages in total order: it breaks causal order, too.
 
@@ -106,40 +94,23 @@ def _find_total_disorders(
             item.senders,
             [example._replace(what=what) for example in item.examples],
         )
-        for item in _find_disorders(in_total_order, layouts, grain, partition_count)
+        for item in _find_disorders(in_total_order, layouts, grain, part_count)
         if item.what is What.NOT_CAUSAL
     ]
 
 
 def _find_two_orders(
-    matrix: DataFrame,
+    matrix: Table,
     found: Survey,
     layouts: dict[int, Layout],
     grain: Grain,
-    partition_count: int,
+    part_count: int,
 ) -> list[Findings]:
     """Find messages in total order that two processes delivered in different orders."""
-    by_yardstick = sequence(matrix, layouts, yardsticks(found.scopes), grain, partition_count)
+    by_yardstick = sequence(matrix, layouts, yardsticks(found.scopes), grain, part_count)
     suspected = total_suspects(by_yardstick)
     if not suspected:
         return []
-    with _kept(sequence(matrix, layouts, suspected, grain, partition_count)) as of_suspects:
+    with sequence(matrix, layouts, suspected, grain, part_count).kept() as of_suspects:
         ends = block_ends(of_suspects)
-        return collected(totals(disagreements(of_suspects, suspected, ends)))
-
-
-def _partition_count(spark: SparkSession, found: Survey, grain: Grain) -> int:
-    """Return how many tasks a shuffle feeds: enough for all cores, none with too much to sort."""
-    row_count = sum(part.row_count for scope in found.scopes for part in scope.parts.values())
-    at_least = int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
-    return max(at_least, row_count // grain.rows_per_partition)
-
-
-@contextmanager
-def _kept(table: DataFrame) -> Iterator[DataFrame]:
-    """Keep a table in memory, or on disk what does not fit, for as long as it is needed."""
-    table.persist(StorageLevel.MEMORY_AND_DISK)
-    try:
-        yield table
-    finally:
-        table.unpersist()
+        return disagreements(of_suspects, suspected, ends, part_count)

@@ -14,9 +14,8 @@ from antiphon.pipeline.survey.grain import Grain
 from antiphon.trace.verdict import Verdict
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
     from antiphon.pipeline.ingest.loading import Trace
+    from antiphon.pipeline.tables.table import Executor
 
 OnStep = Callable[[str, int, int], None]
 """Told which step begins, how many are done, and of how many; in the end the name is empty."""
@@ -27,7 +26,7 @@ _GRAIN = Grain()
 
 
 def verify(
-    spark: "SparkSession", path: Path, *, on_step: OnStep | None = None, grain: Grain = _GRAIN
+    executor: "Executor", path: Path, *, on_step: OnStep | None = None, grain: Grain = _GRAIN
 ) -> Verdict:
     """Return the verdict on the trace at ``path``: a run folder, a folder of files, or a file.
 
@@ -38,26 +37,23 @@ def verify(
     from antiphon.pipeline.judging import judge
 
     sources = find_sources([path])
+    name = sources[0].run
     steps = _Steps(on_step)
     steps.begin("ingest")
-    trace = ingest(spark, sources)
-    try:
-        name = sources[0].run
+    with ingest(executor, sources) as trace:
         [verdict] = judge(
-            spark,
+            executor,
             trace,
             lambda survey, findings: [case_of_all(name, survey, findings)],
             steps.begin,
             grain,
         )
-    finally:
-        trace.release()
     steps.end()
     return verdict
 
 
 def verify_all(
-    spark: "SparkSession",
+    executor: "Executor",
     paths: Sequence[Path],
     *,
     on_step: OnStep | None = None,
@@ -69,27 +65,24 @@ def verify_all(
     sources = find_sources(paths)
     steps = _Steps(on_step)
     steps.begin("ingest")
-    trace = ingest(spark, sources)
-    try:
-        verdicts = verify_runs(spark, trace, begin=steps.begin, grain=grain)
-    finally:
-        trace.release()
+    with ingest(executor, sources) as trace:
+        verdicts = verify_runs(executor, trace, begin=steps.begin, grain=grain)
     steps.end()
     return verdicts
 
 
 def verify_runs(
-    spark: "SparkSession",
+    executor: "Executor",
     trace: "Trace",
     *,
     begin: Callable[[str], None] = lambda _: None,
     grain: Grain = _GRAIN,
 ) -> dict[str, Verdict]:
-    """Return the verdict on every run of a trace: by the same few jobs, be it one or thousands."""
+    """Return the verdict on every run of a trace: by the same few passes, be it one or many."""
     from antiphon.pipeline.conclude import cases_by_run
     from antiphon.pipeline.judging import judge
 
-    verdicts = judge(spark, trace, cases_by_run, begin, grain)
+    verdicts = judge(executor, trace, cases_by_run, begin, grain)
     return {verdict.run: verdict for verdict in verdicts}
 
 

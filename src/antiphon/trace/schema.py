@@ -2,7 +2,7 @@
 
 Law: a row is something that happened at one process. ``index`` numbers the rows of a process
 without gaps and is the only order a verdict rests on; ``time_us`` is for people and plots.
-Drivers write this schema, the oracle and the Spark pipeline read it, users' logs are brought
+Drivers write this schema, the oracle and the pipeline read it, users' logs are brought
 into it (docs/trace-format.md, whose table is generated from this file).
 """
 

@@ -2,7 +2,7 @@
 
 Law: ``holds`` is claimed only of what was judged, ``violated`` always comes with an explanation
 (who, which two messages, the chain that links them, the lines of the trace), and everything
-else is ``unknown`` with its reason. The oracle and the Spark verifier both fill these in.
+else is ``unknown`` with its reason. The oracle and the pipeline both fill these in.
 """
 
 from collections.abc import Iterable

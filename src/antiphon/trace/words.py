@@ -1,6 +1,6 @@
 """The words in which a verdict is given, whoever gives it.
 
-Law: nothing is decided here. The oracle and the Spark verifier judge apart; what they say is said
+Law: nothing is decided here. The oracle and the pipeline judge apart; what they say is said
 here and in ``explanations``, once for both, so that a test can hold their verdicts equal word for
 word.
 """

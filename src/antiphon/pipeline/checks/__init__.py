@@ -10,6 +10,6 @@ borders   views, and messages that cross their borders, from the view rows
 commit    transactions, from the votes and decisions
 findings  what is wrong, added up, the smallest picked as examples
 
-Law: functions from DataFrames to a DataFrame that end in a `select`, around functions from
-arrays to arrays. Nothing here is put into words.
+Law: functions from tables to a table, or to findings, around kernels and functions from arrays to
+arrays: whoever computes the tables, what is found is the same. Nothing here is put into words.
 """

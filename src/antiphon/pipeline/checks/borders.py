@@ -10,21 +10,21 @@ from functools import partial
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame
 
 from antiphon.pipeline.checks.findings import (
-    FINDING_COLUMNS,
-    FINDING_SCHEMA,
     Finding,
     Findings,
     What,
+    finding_batch,
+    found,
 )
-from antiphon.pipeline.ingest.chunks import column, numbers, unpacked
 from antiphon.pipeline.ingest.loading import Trace
 from antiphon.pipeline.ingest.reading import LINES, ViewRow
 from antiphon.pipeline.survey.layout import MULTICAST, Numbers, Truths
 from antiphon.pipeline.survey.scopes import Survey
 from antiphon.pipeline.survey.views import Stay, unsettled
+from antiphon.pipeline.tables.chunks import numbers, unpacked
+from antiphon.pipeline.tables.table import Table
 from antiphon.trace.verdict import EXAMPLES_MAX
 
 Suspects = dict[int, dict[int, list[Stay]]]
@@ -34,21 +34,21 @@ Suspects = dict[int, dict[int, list[Stay]]]
 def wrong_views(survey: Survey) -> list[Findings]:
     """Find view rows that are not like the others, do not follow, or leave their process out."""
     scopes = {scope.key: scope for scope in survey.scopes}
-    found: dict[tuple[int, What], Findings] = {}
+    wrong: dict[tuple[int, What], Findings] = {}
     for rows in survey.views.rows.values():
         for row in rows:
             what = _fault(survey, row, is_last=row is rows[-1])
             if what is not None:
                 scope = scopes[row.scope]
-                item = found.setdefault(
+                item = wrong.setdefault(
                     (scope.number, what), Findings(scope.number, what, 0, [], [])
                 )
                 rank = scope.ranks[row.process]
                 item.count += 1
                 item.examples.append(Finding(rank, row.position, rank, 0, scope.number, what))
-    for item in found.values():
+    for item in wrong.values():
         item.examples = sorted(item.examples)[:EXAMPLES_MAX]
-    return list(found.values())
+    return list(wrong.values())
 
 
 def _fault(survey: Survey, row: ViewRow, *, is_last: bool) -> What | None:
@@ -69,21 +69,19 @@ def _fault(survey: Survey, row: ViewRow, *, is_last: bool) -> What | None:
 
 def suspects(trace: Trace, survey: Survey) -> Suspects:
     """Return the strands that may have rows outside their view; in a right trace, none."""
-    found = {
+    of_files = {
         report.number: {
             strand.number: stays for strand, stays in unsettled(survey.views, report.strands)
         }
         for report in trace.reports
     }
-    return {segment: of_file for segment, of_file in found.items() if of_file}
+    return {segment: of_file for segment, of_file in of_files.items() if of_file}
 
 
-def astray(packs: DataFrame, strands: dict[int, Numbers], of_suspects: Suspects) -> DataFrame:
+def astray(packs: Table, strands: dict[int, Numbers], of_suspects: Suspects) -> list[Findings]:
     """Find rows of these strands that are outside their view."""
     tables = {segment: strands[segment] for segment in of_suspects}
-    return packs.mapInArrow(
-        partial(_astray, strands=tables, of_suspects=of_suspects), FINDING_SCHEMA
-    ).select(FINDING_COLUMNS)
+    return found(packs, partial(_astray, strands=tables, of_suspects=of_suspects))
 
 
 def _astray(
@@ -111,13 +109,4 @@ def _finding_batch(rows: Numbers, strands: Numbers) -> pa.RecordBatch:
     strand, first, count, position, _, _ = rows
     scope, sender, process, bits, _ = strands[:, strand]
     what = np.where(bits & MULTICAST > 0, What.MULTICAST_ASTRAY, What.DELIVERED_ASTRAY)
-    columns = [
-        scope.astype(np.int32),
-        what.astype(np.int32),
-        process.astype(np.int32),
-        position,
-        sender.astype(np.int32),
-        first,
-        count,
-    ]
-    return pa.RecordBatch.from_arrays([column(each) for each in columns], names=FINDING_COLUMNS)
+    return finding_batch(scope, what, process, position, sender, first, count)

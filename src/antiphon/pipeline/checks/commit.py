@@ -1,10 +1,10 @@
 """Transactions: one decision, and none to commit what was refused.
 
-Law: whatever the view, votes and decisions about one transaction are brought together, and plain
-SQL finds those with both decisions, or with a commit and a refusal. In a right trace that is all;
-of the wrong ones each decision is then compared with a vote against it, or else with the first
-decision by name. Definitions in docs/properties.md. Cost: one aggregation of what votes and
-decisions there are, spread by transaction.
+Law: whatever the view, votes and decisions about one transaction are brought together, which shows
+those with both decisions, or with a commit and a refusal. In a right trace that is all; of the
+wrong ones each decision is then compared with a vote against it, or else with the first decision
+by name. Definitions in docs/properties.md. Cost: one sorting of what votes and decisions there
+are, spread by transaction.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,18 +14,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from antiphon.core.views import lineage_of
 from antiphon.pipeline.ingest.ballots import BALLOT_LINES, Ballot, Pile
-from antiphon.pipeline.ingest.chunks import column, numbers, unpacked
 from antiphon.pipeline.ingest.loading import Trace
 from antiphon.pipeline.ingest.reading import Report
+from antiphon.pipeline.survey.layout import Numbers
 from antiphon.pipeline.survey.views import Views
+from antiphon.pipeline.tables.chunks import column, lists, numbers, ragged_column, unpacked, whole
 from antiphon.trace.verdict import EXAMPLES_MAX
 
-_TRANSACTION = ["box", "initiator", "number"]
+_TRANSACTION = ("box", "initiator", "number")
 _TYPES = {
     "box": "int",
     "initiator": "int",
@@ -37,7 +36,9 @@ _TYPES = {
     "line": "bigint",
 }
 _ROW = ("process", "position", "what", "segment", "line")
-_SCHEMA = ", ".join(f"{name} {sql_type}" for name, sql_type in _TYPES.items())
+_WRONG = {"box": "bigint", "count": "bigint", "examples": "array<bigint>"}
+_EXAMPLE = (*_ROW, "initiator", "number", *_ROW)
+"""What the numbers of an example are: the decision, the transaction, the reason."""
 
 
 class BallotRow(NamedTuple):
@@ -97,9 +98,9 @@ class _Boxes:
             if report.piles
         }
 
-    def row(self, values: dict[str, Any]) -> BallotRow:
-        """Return a row of Spark's, with names."""
-        process, position, what, segment, line = (values[name] for name in _ROW)
+    def row(self, values: Sequence[int]) -> BallotRow:
+        """Return a row given as numbers, with names."""
+        process, position, what, segment, line = values
         return BallotRow(self.names[process], position, Ballot(what), segment, line)
 
 
@@ -114,7 +115,7 @@ def _left_alone(views: Views, pile: Pile) -> tuple[int, int]:
     return 0, -1
 
 
-def judge_decisions(trace: Trace) -> dict[str, Outcome]:
+def judge_decisions(trace: Trace, part_count: int) -> dict[str, Outcome]:
     """Return what was decided wrongly in each run in which anything was decided."""
     outcomes = {
         pile.run: Outcome()
@@ -125,26 +126,36 @@ def judge_decisions(trace: Trace) -> dict[str, Outcome]:
     if not outcomes:
         return outcomes
     boxes = _Boxes(trace.reports)
-    ballots = trace.ballots.mapInArrow(partial(_unpack, tables=boxes.tables), _SCHEMA)
-    contested = _contested(ballots)
-    if contested.isEmpty():
-        return outcomes
-    for row in _wrong(ballots, contested).toArrow().to_pylist():
-        run, group, _ = boxes.keys[row["box"]]
-        outcome = outcomes[run]
-        outcome.count += row["count"]
-        outcome.examples += [
-            WrongDecision(
-                run,
-                group,
-                boxes.names[example["initiator"]],
-                example["number"],
-                boxes.row(example),
-                boxes.row(example["reason"]),
-            )
-            for example in row["examples"]
-        ]
+    ballots = trace.ballots.map(partial(_unpack, tables=boxes.tables), _TYPES)
+    together = ballots.together(_TRANSACTION, order=_ROW, part_count=part_count)
+    for batch in together.map(_wrong, _WRONG).batches():
+        for box, count, examples in zip(
+            numbers(batch, "box").tolist(),
+            numbers(batch, "count").tolist(),
+            lists(batch, "examples"),
+            strict=True,
+        ):
+            run, group, _ = boxes.keys[box]
+            outcome = outcomes[run]
+            outcome.count += count
+            outcome.examples += [
+                _wrong_decision(boxes, run, group, example)
+                for example in examples.reshape(-1, len(_EXAMPLE)).tolist()
+            ]
     return outcomes
+
+
+def _wrong_decision(boxes: _Boxes, run: str, group: str, example: list[int]) -> WrongDecision:
+    width = len(_ROW)
+    initiator, number = example[width : width + 2]
+    return WrongDecision(
+        run,
+        group,
+        boxes.names[initiator],
+        number,
+        boxes.row(example[:width]),
+        boxes.row(example[width + 2 :]),
+    )
 
 
 def _unpack(
@@ -167,43 +178,50 @@ def _unpack(
             )
 
 
-def _contested(ballots: DataFrame) -> DataFrame:
-    """Return the transactions with a decision that must be wrong."""
+def _wrong(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield, for each box, how many decisions are wrong, and the first of them."""
+    counts: dict[int, int] = {}
+    examples: dict[int, list[list[int]]] = {}
+    for batch in whole(batches, _TRANSACTION):
+        table = np.array([numbers(batch, name) for name in (*_TRANSACTION, *_ROW)])
+        for transaction in _contested(table):
+            box, initiator, number = transaction[: len(_TRANSACTION), 0].tolist()
+            for decision, reason in _contradictions(transaction[len(_TRANSACTION) :].T.tolist()):
+                counts[box] = counts.get(box, 0) + 1
+                of_box = examples.setdefault(box, [])
+                of_box.append([*decision, initiator, number, *reason])
+                of_box.sort()
+                del of_box[EXAMPLES_MAX:]
+    if counts:
+        flat = [[value for each in examples[box] for value in each] for box in counts]
+        columns = [
+            *(column(np.array(list(each))) for each in (counts.keys(), counts.values())),
+            ragged_column(flat),
+        ]
+        yield pa.RecordBatch.from_arrays(columns, names=list(_WRONG))
 
-    def has(ballot: Ballot) -> Any:  # noqa: ANN401 - a column; PySpark has two classes of them
-        return F.max(F.col("what") == int(ballot)).alias(ballot.name)
 
-    return (
-        ballots.groupBy(_TRANSACTION)
-        .agg(has(Ballot.NO), has(Ballot.ABORT), has(Ballot.COMMIT))
-        .where("COMMIT and (ABORT or NO)")
-        .select(_TRANSACTION)
-    )
+def _contested(table: Numbers) -> Iterator[Numbers]:
+    """Yield the transactions with a decision that must be wrong."""
+    keys, what = table[: len(_TRANSACTION)], table[len(_TRANSACTION) + _ROW.index("what")]
+    begins = np.flatnonzero(np.r_[True, (keys[:, 1:] != keys[:, :-1]).any(axis=0)])
+    bits = np.bitwise_or.reduceat(1 << what, begins)
+    against = 1 << Ballot.ABORT | 1 << Ballot.NO
+    ends = np.r_[begins[1:], table.shape[1]]
+    for each in np.flatnonzero((bits & 1 << Ballot.COMMIT > 0) & (bits & against > 0)).tolist():
+        yield table[:, begins[each] : ends[each]]
 
 
-def _wrong(ballots: DataFrame, contested: DataFrame) -> DataFrame:
-    """Return, for each box, how many decisions are wrong, and the first of them."""
-    row = F.struct(*_ROW)
-    of_contested = ballots.join(contested, on=_TRANSACTION, how="left_semi")
-    reasons = of_contested.groupBy(_TRANSACTION).agg(
-        F.min(F.when(F.col("what") == int(Ballot.NO), row)).alias("refusal"),
-        F.min(F.when(F.col("what") >= int(Ballot.ABORT), row)).alias("decision"),
-    )
-    commits = F.col("what") == int(Ballot.COMMIT)
-    return (
-        of_contested.where(F.col("what") >= int(Ballot.ABORT))
-        .join(reasons, on=_TRANSACTION, how="inner")
-        .withColumn("reason", F.when(commits & F.col("refusal").isNotNull(), F.col("refusal")))
-        .withColumn("reason", F.coalesce("reason", "decision"))
-        .where(F.col("reason.what") != F.col("what"))
-        .groupBy("box")
-        .agg(
-            F.count("*").alias("count"),
-            F.min_by(
-                F.struct(*_ROW, "initiator", "number", "reason"),
-                F.struct("process", "position"),
-                EXAMPLES_MAX,
-            ).alias("examples"),
-        )
-        .select("box", "count", "examples")
-    )
+def _contradictions(rows: list[list[int]]) -> Iterator[tuple[list[int], list[int]]]:
+    """Yield the wrong decisions about a transaction, each with the row that it contradicts.
+
+    The rows are in order: the first refusal is the smallest.
+    """
+    what = _ROW.index("what")
+    refusal = next((row for row in rows if row[what] == Ballot.NO), None)
+    decisions = [row for row in rows if row[what] >= Ballot.ABORT]
+    for row in decisions:
+        is_refused = row[what] == Ballot.COMMIT and refusal is not None
+        reason = refusal if is_refused and refusal is not None else decisions[0]
+        if reason[what] != row[what]:
+            yield row, reason

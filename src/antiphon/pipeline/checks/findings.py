@@ -10,15 +10,17 @@ then at the first position there.
     sender, first, count  the messages
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
-from functools import reduce
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+import numpy as np
+import pyarrow as pa
 
+from antiphon.pipeline.tables.chunks import column, lists, numbers, ragged_column
+from antiphon.pipeline.tables.table import Kernel, Table
 from antiphon.trace.verdict import EXAMPLES_MAX, Property
 
 FINDING_TYPES = {
@@ -31,7 +33,17 @@ FINDING_TYPES = {
     "count": "bigint",
 }
 FINDING_COLUMNS = list(FINDING_TYPES)
-FINDING_SCHEMA = ", ".join(f"{name} {sql_type}" for name, sql_type in FINDING_TYPES.items())
+
+_TOTAL_TYPES = {
+    "scope": "int",
+    "what": "int",
+    "count": "bigint",
+    "senders": "array<bigint>",
+    "examples": "array<bigint>",
+}
+_EXAMPLE = ("process", "position", "sender", "first", "count")
+"""What the numbers of an example are: first what examples are sorted by."""
+_ROWS_AT_ONCE = 2**16
 
 
 class What(IntEnum):
@@ -125,54 +137,144 @@ class Findings:
     examples: list[Finding]
 
 
-def together(tables: Iterable[DataFrame]) -> DataFrame:
-    """Return the findings of several properties as one table."""
-    return reduce(DataFrame.unionByName, tables).select(FINDING_COLUMNS)
+def found(table: Table, kernel: Kernel) -> list[Findings]:
+    """Return what a kernel that yields findings finds in a table.
 
-
-def totals(findings: DataFrame) -> DataFrame:
-    """Count the findings of each scope and kind; keep the smallest as examples."""
-    order = F.struct("process", "position", "sender", "first")
-    example = F.struct("process", "position", "sender", "first", "count")
-    return (
-        findings.groupBy("scope", "what")
-        .agg(
-            F.sum("count").alias("count"),
-            F.collect_set("sender").alias("senders"),
-            F.min_by(example, order, EXAMPLES_MAX).alias("examples"),
-        )
-        .select("scope", "what", "count", "senders", "examples")
-    )
-
-
-def collected(of_totals: DataFrame) -> list[Findings]:
-    """Bring the totals to the driver, the examples message by message."""
-    rows = of_totals.toArrow().to_pylist()
+    They are added up where they are found: next to nothing is moved, however much is wrong.
+    """
+    totals = table.map(partial(_added_up, kernel=kernel), _TOTAL_TYPES)
+    sums = _Sums()
+    for batch in totals.batches():
+        sums.add_totals(batch)
     return [
         Findings(
-            row["scope"],
-            What(row["what"]),
-            row["count"],
-            sorted(row["senders"]),
-            _singles(row["scope"], What(row["what"]), row["examples"]),
+            scope,
+            What(what),
+            total.count,
+            sorted(total.senders),
+            _singles(scope, What(what), total.examples),
         )
-        for row in rows
+        for (scope, what), total in sums.totals.items()
     ]
 
 
-def _singles(scope: int, what: What, runs: list[dict[str, int]]) -> list[Finding]:
+def finding_batch(*columns: np.ndarray[Any, Any]) -> pa.RecordBatch:
+    """Return findings, given column by column as in ``FINDING_COLUMNS``."""
+    types = (np.int32 if each == "int" else np.int64 for each in FINDING_TYPES.values())
+    return pa.RecordBatch.from_arrays(
+        [column(each.astype(kind)) for each, kind in zip(columns, types, strict=True)],
+        names=FINDING_COLUMNS,
+    )
+
+
+def first_of_each(
+    batches: Iterable[pa.RecordBatch], *, keys: tuple[str, ...]
+) -> Iterator[pa.RecordBatch]:
+    """Yield findings, sorted by these keys, without those that were found before."""
+    last: tuple[int, ...] = ()
+    for batch in batches:
+        columns = [numbers(batch, name) for name in FINDING_COLUMNS]
+        of_keys = [columns[FINDING_COLUMNS.index(name)] for name in keys]
+        if batch.num_rows:
+            is_new = np.zeros(batch.num_rows, dtype=bool)
+            is_new[0] = last != tuple(int(each[0]) for each in of_keys)
+            for each in of_keys:
+                is_new[1:] |= each[1:] != each[:-1]
+            last = tuple(int(each[-1]) for each in of_keys)
+            yield finding_batch(*(each[is_new] for each in columns))
+
+
+@dataclass(slots=True)
+class _Total:
+    """What is wrong in one way in one scope: how often, whose messages, the first few."""
+
+    count: int
+    senders: set[int]
+    examples: list[list[int]]
+
+    def add(self, count: int, senders: list[int], examples: list[list[int]]) -> None:
+        self.count += count
+        self.senders.update(senders)
+        self.examples = sorted(self.examples + examples)[:EXAMPLES_MAX]
+
+
+class _Sums:
+    """Adds findings up."""
+
+    def __init__(self) -> None:
+        self.totals: dict[tuple[int, int], _Total] = {}
+
+    def _add(
+        self, key: tuple[int, int], count: int, senders: list[int], examples: list[list[int]]
+    ) -> None:
+        self.totals.setdefault(key, _Total(0, set(), [])).add(count, senders, examples)
+
+    def add_findings(self, batches: list[pa.RecordBatch]) -> None:
+        names = ("scope", "what", *_EXAMPLE)
+        table = np.array(
+            [np.concatenate([numbers(batch, name) for batch in batches]) for name in names]
+        )
+        table = table[:, np.lexsort(table[::-1])]
+        if not table.size:
+            return
+        is_new = (table[:2, 1:] != table[:2, :-1]).any(axis=0)
+        for part in np.split(table, np.flatnonzero(is_new) + 1, axis=1):
+            scope, what = part[:2, 0].tolist()
+            senders = np.unique(part[2 + _EXAMPLE.index("sender")]).tolist()
+            examples = part[2:, :EXAMPLES_MAX].T.tolist()
+            self._add((scope, what), int(part[-1].sum()), senders, examples)
+
+    def add_totals(self, batch: pa.RecordBatch) -> None:
+        columns = (numbers(batch, name).tolist() for name in ("scope", "what", "count"))
+        for scope, what, count, senders, examples in zip(
+            *columns, lists(batch, "senders"), lists(batch, "examples"), strict=True
+        ):
+            of_examples = examples.reshape(-1, len(_EXAMPLE)).tolist()
+            self._add((scope, what), count, senders.tolist(), of_examples)
+
+    def batch(self) -> pa.RecordBatch:
+        keys, totals = list(self.totals), list(self.totals.values())
+        flat = [[value for example in total.examples for value in example] for total in totals]
+        return pa.RecordBatch.from_arrays(
+            [
+                column(np.array([scope for scope, _ in keys], dtype=np.int32)),
+                column(np.array([what for _, what in keys], dtype=np.int32)),
+                column(np.array([total.count for total in totals], dtype=np.int64)),
+                ragged_column(sorted(total.senders) for total in totals),
+                ragged_column(flat),
+            ],
+            names=list(_TOTAL_TYPES),
+        )
+
+
+def _added_up(batches: Iterable[pa.RecordBatch], *, kernel: Kernel) -> Iterator[pa.RecordBatch]:
+    """Yield the totals of what a kernel finds, in one batch; nothing if it finds nothing."""
+    sums, pending, row_count = _Sums(), [], 0
+    for batch in kernel(batches):
+        pending.append(batch)
+        row_count += batch.num_rows
+        if row_count >= _ROWS_AT_ONCE:
+            sums.add_findings(pending)
+            pending, row_count = [], 0
+    if row_count:
+        sums.add_findings(pending)
+    if sums.totals:
+        yield sums.batch()
+
+
+def _singles(scope: int, what: What, runs: list[list[int]]) -> list[Finding]:
     """Return the smallest single messages of these runs."""
     moves = what not in NOT_DONE
     singles = [
         Finding(
-            process=run["process"],
-            position=run["position"] + place * moves,
-            sender=run["sender"],
-            number=run["first"] + place,
+            process=process,
+            position=position + place * moves,
+            sender=sender,
+            number=first + place,
             scope=scope,
             what=what,
         )
-        for run in runs
-        for place in range(min(run["count"], EXAMPLES_MAX))
+        for process, position, sender, first, count in runs
+        for place in range(min(count, EXAMPLES_MAX))
     ]
     return sorted(singles)[:EXAMPLES_MAX]

@@ -1,6 +1,6 @@
 """The position matrix: one row per atomic run of messages, one column per process.
 
-Law: one shuffle brings together what all processes say about a bucket of messages; from the
+Law: one sorting brings together what all processes say about a bucket of messages; from the
 table it yields, every property follows without going back to the trace. Columns:
 
     scope, bucket      what the row belongs to
@@ -13,8 +13,10 @@ table it yields, every property follows without going back to the trace. Columns
     positions          by rank: position of the first one's first delivery there, or NEVER
     afters             by rank: a position before it, with no multicast by that rank in between
     is_doubtful        whether it may have been multicast where the sender's record is lost
-    missing            ranks that had to deliver it and did not, and why; usually empty
-    again              where it was multicast or delivered again; usually empty
+    is_broken          whether anything is wrong with it that shows in this row alone
+    missing            ranks that had to deliver it and did not, and why: pairs; usually empty
+    again              where it was multicast or delivered again: triples of rank, position and
+                       whether it is a multicast; usually empty
 
 Cost: 8 bytes per delivery and column of positions; a bucket at a time is in a worker's memory.
 """
@@ -24,11 +26,27 @@ from functools import partial
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame
 
-from antiphon.pipeline.checks.cutting import PIECE_LINES, Again, Cut, Pieces, cut, cut_at_buckets
+from antiphon.pipeline.checks.cutting import (
+    PIECE_LINES,
+    Cut,
+    Pieces,
+    cut,
+    cut_at_buckets,
+    delivered_early,
+)
 from antiphon.pipeline.checks.findings import What
-from antiphon.pipeline.ingest.chunks import (
+from antiphon.pipeline.ingest.position import NEVER
+from antiphon.pipeline.ingest.reading import LINES
+from antiphon.pipeline.survey.layout import (
+    IN_FIFO_ORDER,
+    IN_TOTAL_ORDER,
+    UNIFORM,
+    Layout,
+    Numbers,
+    Truths,
+)
+from antiphon.pipeline.tables.chunks import (
     chunks,
     column,
     list_column,
@@ -37,9 +55,7 @@ from antiphon.pipeline.ingest.chunks import (
     regrouped,
     unpacked,
 )
-from antiphon.pipeline.ingest.position import NEVER
-from antiphon.pipeline.ingest.reading import LINES
-from antiphon.pipeline.survey.layout import IN_FIFO_ORDER, IN_TOTAL_ORDER, UNIFORM, Layout, Numbers
+from antiphon.pipeline.tables.table import Table
 
 _BUCKET = ("scope", "bucket")
 _TYPES = {
@@ -55,29 +71,23 @@ _TYPES = {
     "positions": "array<bigint>",
     "afters": "array<bigint>",
     "is_doubtful": "boolean",
-    "missing": "array<struct<process: int, what: int>>",
-    "again": "array<struct<process: int, position: bigint, is_multicast: boolean>>",
+    "is_broken": "boolean",
+    "missing": "array<bigint>",
+    "again": "array<bigint>",
 }
 _COLUMNS = list(_TYPES)
-_PIECES_SCHEMA = "scope int, bucket bigint, pieces binary"
-_SCHEMA = ", ".join(f"{name} {sql_type}" for name, sql_type in _TYPES.items())
+_PIECES = {"scope": "int", "bucket": "bigint", "pieces": "binary"}
 
 
-def pieces(packs: DataFrame, strands: dict[int, Numbers]) -> DataFrame:
+def pieces(packs: Table, strands: dict[int, Numbers]) -> Table:
     """Return rows by scope and bucket, still packed: see ``cutting.Pieces``."""
-    sorted_out = packs.mapInArrow(partial(_sort_out, strands=strands), _PIECES_SCHEMA)
-    return sorted_out.select("scope", "bucket", "pieces")
+    return packs.map(partial(_sort_out, strands=strands), _PIECES)
 
 
-def position_matrix(
-    of_pieces: DataFrame, layouts: dict[int, Layout], partition_count: int
-) -> DataFrame:
-    """Return the matrix; rows of a bucket stay together, in one partition."""
-    return (
-        of_pieces.repartition(partition_count, *_BUCKET)
-        .sortWithinPartitions(*_BUCKET)
-        .mapInArrow(partial(_matrices, layouts=layouts), _SCHEMA)
-        .select(_COLUMNS)
+def position_matrix(of_pieces: Table, layouts: dict[int, Layout], part_count: int) -> Table:
+    """Return the matrix; rows of a bucket stay together, in one part."""
+    return of_pieces.together(_BUCKET, part_count=part_count).map(
+        partial(_matrices, layouts=layouts), _TYPES
     )
 
 
@@ -99,7 +109,7 @@ def _sort_out(
                     column(bucket[begins]),
                     packed_column(np.split(table, begins[1:], axis=1)),
                 ],
-                names=["scope", "bucket", "pieces"],
+                names=list(_PIECES),
             )
 
 
@@ -122,6 +132,11 @@ def _bucket_matrices(
 def _table(matrix: Cut, layout: Layout, scope: int, bucket: int) -> pa.RecordBatch:
     row_count = len(matrix.sender)
     doubt_above = np.array(layout.doubt_above)[matrix.sender]
+    is_lost = matrix.multicast == NEVER
+    missing, again = _all_missing(matrix, layout), matrix.again
+    is_broken = is_lost | delivered_early(matrix)
+    is_broken[missing[0]] = True
+    is_broken[again.run] = True
     columns = [
         column(np.full(row_count, scope, dtype=np.int32)),
         column(np.full(row_count, bucket)),
@@ -132,25 +147,23 @@ def _table(matrix: Cut, layout: Layout, scope: int, bucket: int) -> pa.RecordBat
         *(column(matrix.asks & bit > 0) for bit in (IN_FIFO_ORDER, IN_TOTAL_ORDER, UNIFORM)),
         list_column(matrix.positions.T),
         list_column(matrix.afters.T),
-        column((matrix.multicast == NEVER) & (matrix.first > doubt_above)),
-        _missing_column(matrix, layout),
-        _again_column(matrix.again, row_count),
+        column(is_lost & (matrix.first > doubt_above)),
+        column(is_broken),
+        _entries_column(missing[0], missing[1:], row_count),
+        _entries_column(again.run, (again.process, again.position, again.is_multicast), row_count),
     ]
     return pa.RecordBatch.from_arrays(columns, names=_COLUMNS)
 
 
-def _missing_column(matrix: Cut, layout: Layout) -> pa.ListArray:
+def _all_missing(matrix: Cut, layout: Layout) -> Numbers:
+    """Return run, process and reason of each that is missing, a line each, ordered by run."""
     parts = [
         np.stack([run, process, np.full(len(run), what)])
         for what, process, run in _missing(matrix, layout)
     ]
-    entries = np.concatenate(parts, axis=1)
-    run, process, what = entries[:, np.argsort(entries[0], kind="stable")]
-    structs = pa.StructArray.from_arrays(
-        [column(process.astype(np.int32)), column(what.astype(np.int32))],
-        names=["process", "what"],
-    )
-    return pa.ListArray.from_arrays(_offsets(run, len(matrix.sender)), structs)
+    found = np.concatenate(parts, axis=1)
+    ordered: Numbers = found[:, np.argsort(found[0], kind="stable")]
+    return ordered
 
 
 def _missing(matrix: Cut, layout: Layout) -> Iterator[tuple[What, Numbers, Numbers]]:
@@ -174,18 +187,11 @@ def _missing(matrix: Cut, layout: Layout) -> Iterator[tuple[What, Numbers, Numbe
         yield What.NOT_UNIFORM, np.array(ranks, dtype=np.int64)[place], run
 
 
-def _again_column(again: Again, row_count: int) -> pa.ListArray:
-    entries = pa.StructArray.from_arrays(
-        [
-            column(again.process.astype(np.int32)),
-            column(again.position),
-            column(again.is_multicast),
-        ],
-        names=["process", "position", "is_multicast"],
-    )
-    return pa.ListArray.from_arrays(_offsets(again.run, row_count), entries)
-
-
-def _offsets(runs: Numbers, row_count: int) -> pa.Array:
-    """Return where the entries of each run begin, given the run of each entry, in order."""
-    return column(np.searchsorted(runs, np.arange(row_count + 1)).astype(np.int32))
+def _entries_column(
+    runs: Numbers, lines: Iterable[Numbers | Truths], row_count: int
+) -> pa.ListArray:
+    """Return a column of lists, given the run of each entry, in order, and what entries say."""
+    begins = np.searchsorted(runs, np.arange(row_count + 1))
+    values = np.stack([line.astype(np.int64) for line in lines], axis=1)
+    offsets = (begins * values.shape[1]).astype(np.int32)
+    return pa.ListArray.from_arrays(column(offsets), column(values.ravel()))

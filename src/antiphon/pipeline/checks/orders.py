@@ -22,11 +22,13 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame
 
-from antiphon.pipeline.checks.findings import FINDING_COLUMNS, FINDING_SCHEMA, What
+from antiphon.pipeline.checks.findings import Findings, What, finding_batch, found
 from antiphon.pipeline.checks.running import Runner, nothing, pasts
-from antiphon.pipeline.ingest.chunks import (
+from antiphon.pipeline.ingest.position import NEVER, STRIDE
+from antiphon.pipeline.survey.grain import Grain
+from antiphon.pipeline.survey.layout import Layout, Numbers
+from antiphon.pipeline.tables.chunks import (
     chunks,
     column,
     list_column,
@@ -35,9 +37,7 @@ from antiphon.pipeline.ingest.chunks import (
     slices,
     vectors,
 )
-from antiphon.pipeline.ingest.position import NEVER, STRIDE
-from antiphon.pipeline.survey.grain import Grain
-from antiphon.pipeline.survey.layout import Layout, Numbers
+from antiphon.pipeline.tables.table import Table
 
 Layouts = dict[int, Layout]
 Block = tuple[int, int, int]
@@ -70,24 +70,22 @@ _HEIGHTS = {
 }
 
 
-def block_length(layouts: Layouts, grain: Grain, partition_count: int) -> int:
+def block_length(layouts: Layouts, grain: Grain, part_count: int) -> int:
     """Return how many rows of a record make a block."""
     row_count = sum(
         last // STRIDE + 1 for layout in layouts.values() for last in layout.last_multicasts
     )
-    return grain.rows_per_block or max(row_count // partition_count, BLOCK_LENGTH_MIN)
+    return grain.rows_per_block or max(row_count // part_count, BLOCK_LENGTH_MIN)
 
 
-def timeline(matrix: DataFrame, layouts: Layouts, length: int, partition_count: int) -> DataFrame:
+def timeline(matrix: Table, layouts: Layouts, length: int, part_count: int) -> Table:
     """Return every sender's steps, in its own order, block by block.
 
     A step is a multicast (of a run), or (``is_past``) what was delivered since the one before.
     """
-    steps = matrix.mapInArrow(partial(_steps, layouts=layouts, length=length), _sql(_TIMELINE))
+    steps = matrix.map(partial(_steps, layouts=layouts, length=length), _TIMELINE)
     # Past and multicast at one position: the past is what came after that multicast.
-    order = (*_BLOCK, "position", "is_past")
-    ordered = steps.repartition(partition_count, *_BLOCK).sortWithinPartitions(*order)
-    return ordered.select(list(_TIMELINE))
+    return steps.together(_BLOCK, order=("position", "is_past"), part_count=part_count)
 
 
 def is_long(layouts: Layouts, length: int) -> bool:
@@ -96,12 +94,11 @@ def is_long(layouts: Layouts, length: int) -> bool:
     return _block_count(max(lasts, default=0), length) > 1
 
 
-def block_starts(of_timeline: DataFrame, layouts: Layouts, length: int) -> Starts:
+def block_starts(of_timeline: Table, layouts: Layouts, length: int) -> Starts:
     """Return what each block of the long records starts from."""
-    heights = of_timeline.mapInArrow(
-        partial(_heights, layouts=layouts, length=length), _sql(_HEIGHTS)
-    )
-    rows = sorted(heights.toArrow().to_pylist(), key=lambda row: [row[name] for name in _BLOCK])
+    heights = of_timeline.map(partial(_heights, layouts=layouts, length=length), _HEIGHTS)
+    rows = [row for batch in heights.batches() for row in batch.to_pylist()]
+    rows.sort(key=lambda row: [row[name] for name in _BLOCK])
     starts: Starts = {}
     for (scope, owner), of_owner in groupby(rows, key=lambda row: (row["scope"], row["owner"])):
         fifo = causal = nothing(layouts[scope].column_count)
@@ -112,15 +109,9 @@ def block_starts(of_timeline: DataFrame, layouts: Layouts, length: int) -> Start
     return starts
 
 
-def disorders(of_timeline: DataFrame, layouts: Layouts, starts: Starts) -> DataFrame:
+def disorders(of_timeline: Table, layouts: Layouts, starts: Starts) -> list[Findings]:
     """Find deliveries that came before, or without, a message that had to come first."""
-    return of_timeline.mapInArrow(
-        partial(_disorders, layouts=layouts, starts=starts), FINDING_SCHEMA
-    ).select(FINDING_COLUMNS)
-
-
-def _sql(types: dict[str, str]) -> str:
-    return ", ".join(f"{name} {sql_type}" for name, sql_type in types.items())
+    return found(of_timeline, partial(_disorders, layouts=layouts, starts=starts))
 
 
 def _block_of(positions: Numbers, length: int) -> Numbers:
@@ -225,16 +216,15 @@ def _disorder_batch(
     positions: Numbers,
     batch: pa.RecordBatch,
 ) -> pa.RecordBatch:
-    columns: list[np.ndarray[Any, Any]] = [
-        np.full(len(step), scope, dtype=np.int32),
-        np.full(len(step), what, dtype=np.int32),
-        process.astype(np.int32),
+    return finding_batch(
+        np.full(len(step), scope),
+        np.full(len(step), what),
+        process,
         positions[process, step],
-        np.full(len(step), owner, dtype=np.int32),
+        np.full(len(step), owner),
         numbers(batch, "first")[step],
         numbers(batch, "count")[step],
-    ]
-    return pa.RecordBatch.from_arrays([column(each) for each in columns], names=FINDING_COLUMNS)
+    )
 
 
 def _heights(

@@ -1,61 +1,70 @@
 """No-duplicate, no-creation, and all that must be delivered, from the matrix.
 
-Law: each of these shows in a single row of the matrix, so plain SQL finds it: something again,
-something without a multicast, something that not all have. Only rows with something wrong are
-ever taken apart. Definitions in docs/properties.md.
+Law: each of these shows in a single row of the matrix: something again, something without a
+multicast, something that not all have. Only rows with something wrong (``is_broken``) are ever
+taken apart. Definitions in docs/properties.md.
 """
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+from collections.abc import Iterable, Iterator
 
-from antiphon.pipeline.checks.findings import FINDING_COLUMNS, What
+import numpy as np
+import pyarrow as pa
+
+from antiphon.pipeline.checks.findings import Findings, What, finding_batch, found
 from antiphon.pipeline.ingest.position import NEVER
+from antiphon.pipeline.survey.layout import Numbers
+from antiphon.pipeline.tables.chunks import entries, numbers, slices, vectors
+from antiphon.pipeline.tables.table import Table
 
 
-def duplicates(matrix: DataFrame) -> DataFrame:
+def broken_promises(matrix: Table) -> list[Findings]:
+    """Find all that shows in a single row of the matrix."""
+    return found(matrix.where("is_broken"), _broken)
+
+
+def _broken(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for (scope,), batch in slices(batches, ("scope",)):
+        for rows, what, process, position in (
+            _duplicates(batch),
+            _creations(batch),
+            _early_deliveries(batch),
+            _omissions(batch),
+        ):
+            if len(rows):
+                messages = (numbers(batch, name)[rows] for name in ("sender", "first", "count"))
+                scopes = np.full(len(rows), scope)
+                yield finding_batch(scopes, what, process, position, *messages)
+
+
+_Found = tuple[Numbers, Numbers, Numbers, Numbers]
+"""Rows of the matrix, what is wrong with them, at which process, at which position."""
+
+
+def _duplicates(batch: pa.RecordBatch) -> _Found:
     """Find what was multicast twice, or delivered twice at one process."""
-    multicast, delivered = F.lit(int(What.MULTICAST_AGAIN)), F.lit(int(What.DELIVERED_AGAIN))
-    return (
-        matrix.where(F.size("again") > 0)
-        .withColumn("entry", F.explode("again"))
-        .withColumn("what", F.when(F.col("entry.is_multicast"), multicast).otherwise(delivered))
-        .withColumn("process", F.col("entry.process"))
-        .withColumn("position", F.col("entry.position"))
-        .select(FINDING_COLUMNS)
-    )
+    rows, (process, position, is_multicast) = entries(batch, "again", 3)
+    what = np.where(is_multicast > 0, What.MULTICAST_AGAIN, What.DELIVERED_AGAIN)
+    return rows, what, process, position
 
 
-def creations(matrix: DataFrame) -> DataFrame:
+def _creations(batch: pa.RecordBatch) -> _Found:
     """Find deliveries of what was never multicast, or may have been where the record is lost."""
-    in_doubt, created = F.lit(int(What.IN_DOUBT)), F.lit(int(What.NOT_MULTICAST))
-    return (
-        matrix.where(F.col("multicast") == NEVER)
-        .withColumn("what", F.when(F.col("is_doubtful"), in_doubt).otherwise(created))
-        .select("*", F.posexplode("positions").alias("process", "position"))
-        .where(F.col("position") != NEVER)
-        .select(FINDING_COLUMNS)
-    )
+    positions = vectors(batch, "positions")
+    is_lost = numbers(batch, "multicast") == NEVER
+    rows, process = np.nonzero((positions != NEVER) & is_lost[:, None])
+    what = np.where(numbers(batch, "is_doubtful")[rows], What.IN_DOUBT, What.NOT_MULTICAST)
+    return rows, what, process, positions[rows, process]
 
 
-def early_deliveries(matrix: DataFrame) -> DataFrame:
+def _early_deliveries(batch: pa.RecordBatch) -> _Found:
     """Find deliveries by the sender itself before it had multicast the message."""
-    return (
-        matrix.where(F.col("multicast") != NEVER)
-        .withColumn("position", F.get("positions", F.col("sender")))
-        .where(F.col("position") < F.col("multicast"))
-        .withColumn("what", F.lit(int(What.TOO_EARLY)))
-        .withColumn("process", F.col("sender"))
-        .select(FINDING_COLUMNS)
-    )
+    sender, multicast = numbers(batch, "sender"), numbers(batch, "multicast")
+    position = vectors(batch, "positions")[np.arange(len(sender)), sender]
+    rows = np.flatnonzero((multicast != NEVER) & (position < multicast))
+    return rows, np.full(len(rows), What.TOO_EARLY), sender[rows], position[rows]
 
 
-def omissions(matrix: DataFrame) -> DataFrame:
-    """Find what was not delivered: agreement, view-atomic, self-delivery, liveness."""
-    return (
-        matrix.where(F.size("missing") > 0)
-        .withColumn("entry", F.explode("missing"))
-        .withColumn("process", F.col("entry.process"))
-        .withColumn("what", F.col("entry.what"))
-        .withColumn("position", F.lit(0).cast("bigint"))
-        .select(FINDING_COLUMNS)
-    )
+def _omissions(batch: pa.RecordBatch) -> _Found:
+    """Find what was not delivered: agreement, view-atomic, self-delivery, liveness, uniform."""
+    rows, (process, what) = entries(batch, "missing", 2)
+    return rows, what, process, np.zeros_like(process)

@@ -18,14 +18,24 @@ Cost: P cells per message; P cells per message and suspect where something is wr
 from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame
 
-from antiphon.pipeline.checks.findings import FINDING_COLUMNS, FINDING_SCHEMA, What
-from antiphon.pipeline.ingest.chunks import (
+from antiphon.pipeline.checks.findings import (
+    FINDING_TYPES,
+    Findings,
+    What,
+    finding_batch,
+    first_of_each,
+    found,
+)
+from antiphon.pipeline.ingest.position import NEVER, STRIDE
+from antiphon.pipeline.survey.grain import Grain
+from antiphon.pipeline.survey.layout import Layout, Numbers, Truths
+from antiphon.pipeline.survey.scopes import Scope
+from antiphon.pipeline.tables.chunks import (
     chunks,
     column,
     list_column,
@@ -35,10 +45,7 @@ from antiphon.pipeline.ingest.chunks import (
     slices,
     vectors,
 )
-from antiphon.pipeline.ingest.position import NEVER, STRIDE
-from antiphon.pipeline.survey.grain import Grain
-from antiphon.pipeline.survey.layout import Layout, Numbers, Truths
-from antiphon.pipeline.survey.scopes import Scope
+from antiphon.pipeline.tables.table import Table
 
 Layouts = dict[int, Layout]
 Owners = dict[int, list[int]]
@@ -53,7 +60,8 @@ Ends = dict[Block, tuple[Numbers, Numbers]]
 BLOCK_LENGTH_MIN = 2**12
 _REST = -1
 """The block of what an owner did not deliver."""
-_HAS_IT = f"block != {_REST}"
+_MESSAGE = ("scope", "process", "sender", "first")
+"""What tells findings apart: two owners may have the same to say."""
 
 _BLOCK = ("scope", "owner", "block")
 _SEQUENCE = {
@@ -106,19 +114,18 @@ def held_positions(positions: Numbers, is_uniform: Truths, layout: Layout) -> Nu
 
 
 def sequence(
-    matrix: DataFrame, layouts: Layouts, owners: Owners, grain: Grain, partition_count: int
-) -> DataFrame:
+    matrix: Table, layouts: Layouts, owners: Owners, grain: Grain, part_count: int
+) -> Table:
     """Return what is in total order in the order of each owner."""
-    steps = matrix.where("is_total").mapInArrow(
-        partial(_steps, layouts=layouts, owners=owners, grain=grain), _sql(_SEQUENCE)
+    steps = matrix.where("is_total").map(
+        partial(_steps, layouts=layouts, owners=owners, grain=grain), _SEQUENCE
     )
-    ordered = steps.repartition(partition_count, *_BLOCK).sortWithinPartitions(*_BLOCK, "position")
-    return ordered.select(list(_SEQUENCE))
+    return steps.together(_BLOCK, order=("position",), part_count=part_count)
 
 
-def suspects(of_sequence: DataFrame) -> Owners:
+def suspects(of_sequence: Table) -> Owners:
     """Return who differs from the owner, or delivered what that one did not."""
-    found: Owners = {}
+    suspected: Owners = {}
     for (scope, _), blocks in _blocks(of_sequence):
         before = np.full_like(blocks[0].highest, -1)
         is_suspect = np.zeros(len(before), dtype=bool)
@@ -129,14 +136,18 @@ def suspects(of_sequence: DataFrame) -> Owners:
                 is_suspect |= block.is_wrong | (block.lowest < before)
                 before = np.maximum(before, block.highest)
         if is_suspect.any():
-            found[scope] = np.flatnonzero(is_suspect).tolist()
-    return found
+            suspected[scope] = np.flatnonzero(is_suspect).tolist()
+    return suspected
 
 
-def block_ends(of_sequence: DataFrame) -> Ends:
+def block_ends(of_sequence: Table) -> Ends:
     """Return what lies before and after each block."""
     ends: Ends = {}
-    for _, blocks in _blocks(of_sequence.where(_HAS_IT)):
+    for _, blocks in _blocks(of_sequence):
+        if blocks[0].key[-1] == _REST:
+            del blocks[0]
+        if not blocks:
+            continue
         before, after = np.full_like(blocks[0].highest, -1), np.full_like(blocks[0].lowest, NEVER)
         befores = []
         for block in blocks:
@@ -148,32 +159,29 @@ def block_ends(of_sequence: DataFrame) -> Ends:
     return ends
 
 
-def disagreements(of_sequence: DataFrame, suspected: Owners, ends: Ends) -> DataFrame:
+def disagreements(
+    of_sequence: Table, suspected: Owners, ends: Ends, part_count: int
+) -> list[Findings]:
     """Find what was delivered before something that another, before by name, delivered first."""
-    found = of_sequence.where(_HAS_IT).mapInArrow(
-        partial(_disagreements, suspected=suspected, ends=ends), FINDING_SCHEMA
-    )
-    return found.dropDuplicates(["scope", "process", "sender", "first"]).select(FINDING_COLUMNS)
+    wrong = of_sequence.map(
+        partial(_disagreements, suspected=suspected, ends=ends), FINDING_TYPES
+    ).together(_MESSAGE, part_count=part_count)
+    return found(wrong, partial(first_of_each, keys=_MESSAGE))
 
 
-def _sql(types: dict[str, str]) -> str:
-    return ", ".join(f"{name} {sql_type}" for name, sql_type in types.items())
-
-
-def _blocks(of_sequence: DataFrame) -> Iterator[tuple[tuple[int, int], list[_Heights]]]:
+def _blocks(of_sequence: Table) -> Iterator[tuple[tuple[int, int], list[_Heights]]]:
     """Yield what there is to know of the blocks of each owner, in order."""
-    table = of_sequence.mapInArrow(_heights, _sql(_HEIGHTS)).toArrow()
-    found = [
+    heights_of = [
         _Heights((int(scope), int(owner), int(block)), *heights)
-        for batch in table.to_batches()
+        for batch in of_sequence.map(_heights, _HEIGHTS).batches()
         for scope, owner, block, *heights in zip(
             *(numbers(batch, name) for name in _BLOCK),
             *(lists(batch, name) for name in ("highest", "lowest", "is_wrong")),
             strict=True,
         )
     ]
-    found.sort(key=lambda item: item.key)
-    for key, blocks in groupby(found, key=lambda item: item.key[:2]):
+    heights_of.sort(key=lambda item: item.key)
+    for key, blocks in groupby(heights_of, key=lambda item: item.key[:2]):
         yield key, list(blocks)
 
 
@@ -253,6 +261,8 @@ def _disagreements(
     batches: Iterable[pa.RecordBatch], *, suspected: Owners, ends: Ends
 ) -> Iterator[pa.RecordBatch]:
     for (scope, owner, block), chunk in chunks(batches, _BLOCK):
+        if block == _REST:
+            continue
         positions = np.ascontiguousarray(vectors(chunk, "positions").T)
         before, after = ends[scope, owner, block]
         is_wrong = np.zeros(positions.shape, dtype=bool)
@@ -284,13 +294,12 @@ def is_late(positions: Numbers, before: Numbers) -> Truths:
 def _finding_batch(
     scope: int, process: Numbers, step: Numbers, positions: Numbers, chunk: pa.RecordBatch
 ) -> pa.RecordBatch:
-    columns: list[np.ndarray[Any, Any]] = [
-        np.full(len(step), scope, dtype=np.int32),
-        np.full(len(step), What.NOT_TOTAL, dtype=np.int32),
-        process.astype(np.int32),
+    return finding_batch(
+        np.full(len(step), scope),
+        np.full(len(step), What.NOT_TOTAL),
+        process,
         positions[process, step],
-        numbers(chunk, "sender")[step].astype(np.int32),
+        numbers(chunk, "sender")[step],
         numbers(chunk, "first")[step],
         numbers(chunk, "count")[step],
-    ]
-    return pa.RecordBatch.from_arrays([column(each) for each in columns], names=FINDING_COLUMNS)
+    )

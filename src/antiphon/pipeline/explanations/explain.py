@@ -7,8 +7,6 @@ memory or on disk already (``evidence``), and only if something is wrong.
 
 from collections.abc import Callable, Iterable
 
-from pyspark.sql import DataFrame, SparkSession
-
 from antiphon.pipeline.checks.findings import PROPERTY_OF, Finding, What
 from antiphon.pipeline.explanations.evidence import (
     Act,
@@ -23,6 +21,7 @@ from antiphon.pipeline.ingest.loading import Trace
 from antiphon.pipeline.ingest.position import NEVER
 from antiphon.pipeline.survey.layout import Layout, Numbers
 from antiphon.pipeline.survey.scopes import Survey
+from antiphon.pipeline.tables.table import Table
 from antiphon.trace import explanations
 from antiphon.trace.explanations import Explanation
 from antiphon.trace.verdict import Property, Violation
@@ -31,12 +30,11 @@ _ORDERS = (What.NOT_FIFO, What.NOT_CAUSAL, What.ORPHAN, What.NOT_TOTAL_CAUSAL)
 
 
 def explain(
-    spark: SparkSession,
     trace: Trace,
     survey: Survey,
     strands: dict[int, Numbers],
     layouts: dict[int, Layout],
-    matrix: DataFrame,
+    matrix: Table,
     findings: Iterable[Finding],
 ) -> dict[Finding, Violation]:
     """Explain each of a few findings."""
@@ -45,7 +43,7 @@ def explain(
     explained = {item: _of_view(survey, item) for item in findings if is_of_view[item]}
     of_messages = [item for item in findings if not is_of_view[item]]
     if of_messages:
-        explained |= _of_messages(spark, survey, layouts, matrix, of_messages)
+        explained |= _of_messages(survey, layouts, matrix, of_messages)
     acts = [
         where
         for explanation in explained.values()
@@ -78,15 +76,14 @@ def _of_view(survey: Survey, finding: Finding) -> Explanation[Where]:
 
 
 def _of_messages(
-    spark: SparkSession,
     survey: Survey,
     layouts: dict[int, Layout],
-    matrix: DataFrame,
+    matrix: Table,
     findings: list[Finding],
 ) -> dict[Finding, Explanation[Where]]:
-    messages = messages_of(spark, matrix, findings)
+    messages = messages_of(matrix, findings)
     out_of_order = {finding: messages[finding] for finding in messages if finding.what in _ORDERS}
-    predecessors = predecessors_of(spark, matrix, out_of_order) if out_of_order else {}
+    predecessors = predecessors_of(matrix, out_of_order) if out_of_order else {}
     in_two_orders = {
         finding: messages[finding] for finding in messages if finding.what is What.NOT_TOTAL
     }

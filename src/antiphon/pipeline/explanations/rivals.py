@@ -7,24 +7,18 @@ that this process delivered last.
 
 from collections.abc import Iterable, Iterator
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame
 
 from antiphon.pipeline.checks.findings import Finding
 from antiphon.pipeline.checks.total import held_positions
-from antiphon.pipeline.explanations.evidence import Message, message_of
-from antiphon.pipeline.ingest.chunks import column, list_column, numbers, slices, vectors
+from antiphon.pipeline.explanations.evidence import ANSWER_TYPES, Message, answer, best, message_of
 from antiphon.pipeline.ingest.position import NEVER
 from antiphon.pipeline.survey.layout import Layout, Numbers
-
-_SCHEMA = (
-    "id bigint, process bigint, sender bigint, first bigint, count bigint, multicast bigint, "
-    "positions array<bigint>, is_uniform boolean"
-)
-_COLUMNS = [field.split()[0] for field in _SCHEMA.split(", ")]
+from antiphon.pipeline.tables.chunks import numbers, slices, vectors
+from antiphon.pipeline.tables.table import Table
 
 
 class Rival(NamedTuple):
@@ -42,7 +36,7 @@ class _Question(NamedTuple):
 
 
 def rivals_of(
-    matrix: DataFrame, layouts: dict[int, Layout], messages: dict[Finding, Message]
+    matrix: Table, layouts: dict[int, Layout], messages: dict[Finding, Message]
 ) -> dict[Finding, Rival]:
     """Return who contradicts each of these deliveries."""
     findings = list(messages)
@@ -50,18 +44,13 @@ def rivals_of(
     for number, finding in enumerate(findings):
         held = _held(messages[finding], layouts[finding.scope])
         questions.setdefault(finding.scope, []).append(_Question(number, finding.process, held))
-    rows = matrix.where("is_total").mapInArrow(
+    rows = matrix.where("is_total").map(
         partial(_find, layouts={scope: layouts[scope] for scope in questions}, questions=questions),
-        _SCHEMA,
+        ANSWER_TYPES,
     )
-    best: dict[int, tuple[tuple[int, int], dict[str, Any]]] = {}
-    for row in rows.toArrow().to_pylist():
-        order = (-row["process"], row["positions"][row["process"]])
-        if row["id"] not in best or order > best[row["id"]][0]:
-            best[row["id"]] = (order, row)
     return {
-        findings[number]: Rival(row["process"], message_of(row, row["count"] - 1))
-        for number, (_, row) in best.items()
+        findings[row["id"]]: Rival(row["process"], message_of(row, row["count"] - 1))
+        for row in best(rows)
     }
 
 
@@ -84,9 +73,11 @@ def _find(
         is_uniform = numbers(batch, "is_uniform")
         held = held_positions(vectors(batch, "positions"), is_uniform, layouts[scope])
         for question in questions[scope]:
-            answer = _answer(held, question)
-            if answer is not None:
-                yield _answer_batch(question.id, *answer, batch)
+            found = _answer(held, question)
+            if found is not None:
+                rank, row = found
+                place = int(vectors(batch, "positions")[row, rank])
+                yield answer(question.id, row, batch, process=rank, place=place)
 
 
 def _answer(held: Numbers, question: _Question) -> tuple[int, int] | None:
@@ -99,15 +90,3 @@ def _answer(held: Numbers, question: _Question) -> tuple[int, int] | None:
         return None
     rank = int(ranks[0])
     return rank, int(np.argmax(np.where(is_first[:, rank], held[:, rank], -1)))
-
-
-def _answer_batch(number: int, process: int, row: int, batch: pa.RecordBatch) -> pa.RecordBatch:
-    run = batch.slice(row, 1)
-    columns = [
-        column(np.array([number])),
-        column(np.array([process])),
-        *(column(numbers(run, name)) for name in ("sender", "first", "count", "multicast")),
-        list_column(vectors(run, "positions")),
-        column(numbers(run, "is_uniform")),
-    ]
-    return pa.RecordBatch.from_arrays(columns, names=_COLUMNS)

@@ -1,6 +1,6 @@
 """A trace of any size as one table, every row checked by the trace's own reader.
 
-Law: each file is streamed by one task, so memory is a batch of rows; what cannot be judged
+Law: each file is streamed by one task, so memory is a pack of rows; what cannot be judged
 raises :class:`TraceError` with the reader's one sentence, that of the first bad file. Rows are
 kept, in memory or on disk, for the steps that follow: a trace is read once. Columns and reports
 are those of ``reading``. Cost: all of it is Python, a few microseconds per row and core, however
@@ -8,103 +8,102 @@ many messages a row stands for.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
 import msgspec
-import numpy as np
 import pyarrow as pa
 
 from antiphon.core.errors import TraceError
-from antiphon.pipeline.ingest.chunks import column, numbers, unpacked
-from antiphon.pipeline.ingest.reading import LINES, SQL_SCHEMA, Report, read_source
+from antiphon.pipeline.ingest.reading import LINES, READ_TYPES, Report, Strand, read_source
 from antiphon.pipeline.ingest.sources import Source, deal, find_sources
+from antiphon.pipeline.tables.chunks import column, numbers, unpacked
+from antiphon.pipeline.tables.table import Executor, Table
 from antiphon.trace.continuity import Truncation, check_spans
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
 __all__ = ["Source", "Trace", "find_sources", "ingest", "named"]
+
+_NAMED = {
+    "run": "string",
+    "process": "string",
+    "kind": "string",
+    "group": "string",
+    "view": "bigint",
+    "sender": "string",
+    "first": "bigint",
+    "count": "bigint",
+    "file": "string",
+    "line": "bigint",
+    "position": "bigint",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """A trace in Spark, kept in memory or on disk until ``release``."""
+    """A trace whose files have been read."""
 
-    packs: "DataFrame"
+    packs: Table
     """Multicast and deliver rows: ``segment``, and thousands of ``rows`` in one value."""
-    ballots: "DataFrame"
+    ballots: Table
     """Vote and decide rows, likewise."""
     reports: list[Report]
     """By file."""
     files: list[str]
-    kept: "DataFrame"
 
     @property
     def truncated(self) -> list[Truncation]:
         """Return which files end in the middle of a row."""
         return [item for report in self.reports for item in report.truncated]
 
-    def release(self) -> None:
-        """Let Spark forget the rows."""
-        self.kept.unpersist()
 
-
-def ingest(spark: "SparkSession", sources: Sequence[Source]) -> Trace:
-    """Read and check every file."""
-    from pyspark import StorageLevel
-
-    hands = deal(sources, spark.sparkContext.defaultParallelism)
-    tasks = spark.range(0, len(hands), 1, len(hands))
-    kept = tasks.mapInArrow(partial(_read, hands=hands), SQL_SCHEMA)
-    kept.persist(StorageLevel.MEMORY_AND_DISK)
-    try:
+@contextmanager
+def ingest(executor: Executor, sources: Sequence[Source]) -> Iterator[Trace]:
+    """Read and check every file; keep the rows for as long as they are needed."""
+    hands = deal(sources, executor.core_count)
+    tasks = executor.numbered(len(hands))
+    with tasks.map(partial(_read, hands=hands), READ_TYPES).kept() as kept:
         reports = _collect_reports(kept)
         _check(sources, reports)
-    except BaseException:
-        kept.unpersist()
-        raise
-    packs = kept.where("rows is not null").select("segment", "rows")
-    ballots = kept.where("ballots is not null").select("segment", "ballots")
-    return Trace(packs, ballots, reports, [str(source.segment.path) for source in sources], kept)
+        yield Trace(
+            packs=kept.having("rows", "segment"),
+            ballots=kept.having("ballots", "segment"),
+            reports=reports,
+            files=[str(source.segment.path) for source in sources],
+        )
 
 
-def named(spark: "SparkSession", trace: Trace) -> "DataFrame":
+def named(trace: Trace) -> Table:
     """Return the rows one by one, with the names they were recorded with: for people."""
-    strands = [
-        msgspec.to_builtins(strand) | {"segment": report.number, "file": file}
+    reports = {
+        report.number: (file, report.strands)
         for report, file in zip(trace.reports, trace.files, strict=True)
-        for strand in report.strands
-    ]
-    names = spark.createDataFrame(pa.Table.from_pylist(strands))
-    types = ", ".join(f"{name} bigint" for name in ("segment", *LINES))
-    rows = trace.packs.mapInArrow(_unpack, types)
-    return rows.join(
-        names.withColumnRenamed("number", "strand"), on=["segment", "strand"], how="inner"
-    ).selectExpr(
-        "run",
-        "process",
-        "if(is_multicast, 'multicast', 'deliver') as kind",
-        "group",
-        "view",
-        "sender",
-        "first",
-        "count",
-        "file",
-        "line",
-        "position",
-    )
+    }
+    return trace.packs.map(partial(_name, reports=reports), _NAMED)
 
 
-def _unpack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _name(
+    batches: Iterable[pa.RecordBatch], *, reports: dict[int, tuple[str, list[Strand]]]
+) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         packs = unpacked(batch, "rows", len(LINES))
-        for segment, rows in zip(numbers(batch, "segment"), packs, strict=True):
-            columns = [np.full(rows.shape[1], segment), *rows]
-            yield pa.RecordBatch.from_arrays(
-                [column(each) for each in columns], names=["segment", *LINES]
-            )
+        for segment, rows in zip(numbers(batch, "segment").tolist(), packs, strict=True):
+            strand, first, count, position, _, line = rows
+            file, strands = reports[segment]
+            which = column(strand)
+            whose = [
+                pa.array([getattr(strand, name) for strand in strands]).take(which)
+                for name in ("run", "process", "group", "view", "sender")
+            ]
+            kind = pa.array(
+                ["multicast" if strand.is_multicast else "deliver" for strand in strands]
+            ).take(which)
+            run, process, group, view, sender = whose
+            columns = [
+                run, process, kind, group, view, sender, column(first), column(count),
+                pa.array([file] * len(line)), column(line), column(position),
+            ]  # fmt: skip
+            yield pa.RecordBatch.from_arrays(columns, names=list(_NAMED))
 
 
 def _read(
@@ -117,9 +116,12 @@ def _read(
                 yield from read_source(source)
 
 
-def _collect_reports(kept: "DataFrame") -> list[Report]:
-    rows = kept.where("report is not null").select("report").collect()
-    reports = [msgspec.json.decode(row["report"], type=Report) for row in rows]
+def _collect_reports(kept: Table) -> list[Report]:
+    reports = [
+        msgspec.json.decode(blob.as_buffer(), type=Report)
+        for batch in kept.having("report").batches()
+        for blob in batch.column("report")
+    ]
     return sorted(reports, key=lambda report: report.number)
 
 

@@ -8,8 +8,8 @@ to be known about names and totals is known before the rows are looked at again.
 go by themselves (``ballots``). Errors are part of the report: what cannot be read must reach the
 driver as the reader's sentence, not as a stack trace.
 
-Rows travel packed, thousands in one value: Spark then only carries them, and numpy takes them
-apart where they are needed. The lines of a packed matrix:
+Rows travel packed, thousands in one value: between kernels they are only carried, and numpy
+takes them apart where they are needed. The lines of a packed matrix:
 
     strand    number of the strand in the file
     first     the messages
@@ -29,9 +29,9 @@ import pyarrow as pa
 
 from antiphon.core.errors import TraceError
 from antiphon.pipeline.ingest.ballots import Ballots, Pile
-from antiphon.pipeline.ingest.chunks import column
 from antiphon.pipeline.ingest.position import STRIDE, row_position
 from antiphon.pipeline.ingest.sources import Source
+from antiphon.pipeline.tables.chunks import column
 from antiphon.trace.continuity import Span, Tally, Truncation
 from antiphon.trace.reader import read_segment
 from antiphon.trace.schema import LEFT, QUIESCENT, Event
@@ -42,9 +42,9 @@ ROWS_PER_PACK = 16_384
 LINES = ("strand", "first", "count", "position", "after", "line")
 """Of a packed matrix."""
 
-SQL_SCHEMA = "segment int, rows binary, ballots binary, report binary"
+READ_TYPES = {"segment": "int", "rows": "binary", "ballots": "binary", "report": "binary"}
 _SCHEMA = pa.schema(
-    [("segment", pa.int32()), *((name, pa.binary()) for name in ("rows", "ballots", "report"))]
+    [(name, pa.int32() if each == "int" else pa.binary()) for name, each in READ_TYPES.items()]
 )
 
 ScopeKey = tuple[str, str, int]

@@ -17,13 +17,13 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping
-from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from antiphon.core.errors import UsageError
 from antiphon.pipeline.session.java import find_java_home
+from antiphon.pipeline.tables.packages import TABLE_PACKAGES, missing_packages
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaGateway
@@ -40,7 +40,7 @@ MEMORY_MB_MAX = 16 * 1024
 
 _QUOTE_LENGTH_MAX = 300
 
-_PACKAGES = ("numpy", "pyarrow", "pyspark")
+_PACKAGES = (*TABLE_PACKAGES, "pyspark")
 
 _CGROUP_LIMITS = (
     Path("/sys/fs/cgroup/memory.max"),
@@ -50,7 +50,7 @@ _CGROUP_LIMITS = (
 
 def require_spark() -> None:
     """Say what to install if anything that the pipeline needs is missing."""
-    missing = [name for name in _PACKAGES if _is_missing(name)]
+    missing = missing_packages(_PACKAGES)
     if missing:
         message = (
             f"Spark is not installed ({', '.join(missing)} missing): run: "
@@ -80,14 +80,6 @@ def abandon() -> None:
         java.wait()
     if _folder.cache_info().currsize:
         shutil.rmtree(_folder(), ignore_errors=True)
-
-
-def _is_missing(name: str) -> bool:
-    try:
-        import_module(name)
-    except ImportError:
-        return True
-    return False
 
 
 def spark_session(

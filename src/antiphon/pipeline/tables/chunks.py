@@ -4,7 +4,7 @@ Law: rows with equal keys come one after the other (the caller has sorted them),
 batches' borders. Unlike Spark's `applyInArrow` this costs next to nothing per key, so
 thousands of tiny traces pass as fast as one large one. Memory: the rows at hand, and a batch.
 Columns become numpy arrays, and back, through their buffers: pyarrow's own conversions would
-first import pandas, a second or so in each of Spark's workers.
+first import pandas: a second or so, in each of Spark's workers, and here.
 """
 
 from collections.abc import Iterable, Iterator
@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 ROWS_PER_BATCH = 16_384
-"""On their way back to Spark."""
+"""On their way from one kernel to the next."""
 
 Key = tuple[int, ...]
 
@@ -26,10 +26,7 @@ def slices(
     """Cut batches wherever a key changes."""
     for batch in batches:
         columns = [numbers(batch, key) for key in keys]
-        is_change = np.zeros(max(batch.num_rows - 1, 0), dtype=bool)
-        for column in columns:
-            is_change |= column[1:] != column[:-1]
-        borders = [0, *(np.flatnonzero(is_change) + 1).tolist(), batch.num_rows]
+        borders = [0, *(np.flatnonzero(_is_change(batch, keys)) + 1).tolist(), batch.num_rows]
         for start, end in pairwise(borders):
             if start < end:
                 key = tuple(int(column[start]) for column in columns)
@@ -81,6 +78,31 @@ def lists(batch: pa.RecordBatch, name: str) -> list[np.ndarray[Any, Any]]:
     return np.split(_values(batch.column(name).flatten()), offsets[1:-1] - offsets[0])
 
 
+def entries(
+    batch: pa.RecordBatch, name: str, width: int
+) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Return a column of lists of entries, each so many numbers, as a matrix: a line per number.
+
+    First, of which row each entry is.
+    """
+    lengths = np.diff(_values(batch.column(name).offsets)) // width
+    flat = _values(batch.column(name).flatten()).reshape(-1, width)
+    return np.repeat(np.arange(batch.num_rows), lengths), flat.T
+
+
+def whole(batches: Iterable[pa.RecordBatch], keys: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
+    """Yield the same rows, those of a key in one batch: unlike ``chunks``, with many keys in it."""
+    rest: list[pa.RecordBatch] = []
+    for batch in batches:
+        joined = _joined([*rest, batch])
+        borders = np.flatnonzero(_is_change(joined, keys))
+        begin = int(borders[-1]) + 1 if len(borders) else 0
+        if begin:
+            yield joined.slice(0, begin)
+        rest = [joined.slice(begin)]
+    yield from (batch for batch in rest if batch.num_rows)
+
+
 def column(values: np.ndarray[Any, Any]) -> pa.Array:
     """Return numbers or truth values as a column."""
     buffer = np.packbits(values, bitorder="little") if values.dtype == bool else values
@@ -96,6 +118,14 @@ def list_column(matrix: np.ndarray[Any, Any]) -> pa.ListArray:
     return pa.ListArray.from_arrays(column(offsets), column(matrix.ravel()))
 
 
+def ragged_column(of_rows: Iterable[list[int]]) -> pa.ListArray:
+    """Return lists of any lengths as a column: the inverse of ``lists``."""
+    arrays = [np.array(each, dtype=np.int64) for each in of_rows]
+    offsets = np.cumsum([0, *map(len, arrays)]).astype(np.int32)
+    values = np.concatenate([np.zeros(0, dtype=np.int64), *arrays])
+    return pa.ListArray.from_arrays(column(offsets), column(values))
+
+
 def packed_column(matrices: Iterable[np.ndarray[Any, Any]]) -> pa.Array:
     """Return a column with one matrix of 64-bit numbers, as bytes, per row."""
     blobs = [matrix.tobytes() for matrix in matrices]
@@ -108,6 +138,14 @@ def unpacked(batch: pa.RecordBatch, name: str, line_count: int) -> Iterator[np.n
     """Yield the matrices of a packed column; each has this many lines."""
     for blob in batch.column(name):
         yield np.frombuffer(blob.as_buffer(), dtype=np.int64).reshape(line_count, -1)
+
+
+def _is_change(batch: pa.RecordBatch, keys: tuple[str, ...]) -> np.ndarray[Any, Any]:
+    """Return, for each row but the first, whether its key differs from that of the row before."""
+    is_change = np.zeros(max(batch.num_rows - 1, 0), dtype=bool)
+    for values in (numbers(batch, key) for key in keys):
+        is_change |= values[1:] != values[:-1]
+    return is_change
 
 
 def _values(array: pa.Array) -> np.ndarray[Any, Any]:

@@ -1,0 +1,201 @@
+"""Who judges a trace: the oracle, the pipeline in this process, or the pipeline on Spark.
+
+Law: all of them say the same, word for word; they differ in what they need and in what they cost.
+Left to itself (``auto``) the choice goes by the size of the files, before any is read: what is tiny
+is the oracle's, which needs no library and so answers at once; Spark, slow to start, gets what is
+so large that memory is at stake, where it is installed. Each engine is imported only where it is
+to judge.
+"""
+
+import os
+import shlex
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from antiphon.cli.interrupt import ended_by_interrupt
+from antiphon.cli.screen import progress_bar
+from antiphon.core.errors import UsageError
+from antiphon.oracle.event_graph import ACTS_MAX, MULTICASTS_MAX, TooLargeError
+from antiphon.trace.segments import segments
+from antiphon.trace.verdict import Verdict
+
+if TYPE_CHECKING:
+    from antiphon.pipeline.verify import OnStep
+    from antiphon.trace.reader import Row
+
+ORACLE_BYTES_MAX = 1024 * 1024
+"""Up to some 8,000 rows the oracle is done before numpy and pyarrow are imported."""
+
+ORACLE_ACTS_MAX = 20_000
+"""Multicasts and deliveries, message by message: if something else can judge, no more are left to
+the oracle. A row may stand for thousands, so that 100 rows took it 41 s."""
+
+LOCAL_BYTES_MAX = 1_500_000_000
+"""About 10^7 rows, for which the pipeline takes some 2 GB of memory in this process."""
+
+BYTES_PER_WORKER = 32 * 1024 * 1024
+"""A process that reads files takes half a second to start: as long as for 250,000 rows."""
+
+_SPARK = "antiphon[spark,java]"
+_TABLES = "antiphon[verify]"
+
+
+class Engine(StrEnum):
+    """Who judges."""
+
+    AUTO = "auto"
+    ORACLE = "oracle"
+    LOCAL = "local"
+    SPARK = "spark"
+
+
+def judge(path: Path, engine: Engine = Engine.AUTO, cores: int | None = None) -> Verdict:
+    """Return the verdict on the trace at ``path``."""
+    match engine:
+        case Engine.AUTO:
+            best = chosen(path)
+            if best is not Engine.ORACLE:
+                return judge(path, best, cores)
+            return _by_oracle_or_else(path, cores)
+        case Engine.ORACLE:
+            return _by_oracle(path)
+        case Engine.LOCAL:
+            return _locally(path, cores)
+        case Engine.SPARK:
+            return _on_spark(path, cores)
+
+
+def chosen(path: Path) -> Engine:
+    """Return who is to judge a trace here; complain if there is none at ``path``."""
+    byte_count = _bytes_at(path)
+    if byte_count <= ORACLE_BYTES_MAX or not _has_tables():
+        return Engine.ORACLE
+    return Engine.SPARK if byte_count > LOCAL_BYTES_MAX and _has_spark() else Engine.LOCAL
+
+
+def ready_engine() -> Engine:
+    """Return who can judge a trace of any size here; or else the oracle."""
+    if _has_spark():
+        return Engine.SPARK
+    return Engine.LOCAL if _has_tables() else Engine.ORACLE
+
+
+def verify_command(path: Path, message_count: int = 0) -> str:
+    """Return a command that judges a trace on this machine."""
+    command = f"antiphon verify {shlex.quote(str(path))}"
+    if message_count > MULTICASTS_MAX and not _has_tables():
+        return f"pip install {shlex.quote(_TABLES)} && {command}"
+    return command
+
+
+def _bytes_at(path: Path) -> int:
+    return sum(_byte_count(segment.path) for segment in segments(path))
+
+
+def _byte_count(file: Path) -> int:
+    try:
+        return file.stat().st_size
+    except OSError:
+        return 0  # the reader will say what is wrong with it
+
+
+def _has_spark() -> bool:
+    from antiphon.pipeline.session.spark import is_spark_ready
+
+    return is_spark_ready()
+
+
+def _has_tables() -> bool:
+    from antiphon.pipeline.tables.packages import missing_packages
+
+    return not missing_packages()
+
+
+def _by_oracle_or_else(path: Path, cores: int | None) -> Verdict:
+    """Judge what seems small; a few rows may stand for millions of messages."""
+    try:
+        return _by_oracle(path, ORACLE_ACTS_MAX)
+    except TooLargeError:
+        if _has_tables():
+            return _locally(path, cores)
+    try:
+        return _by_oracle(path)
+    except TooLargeError as refusal:
+        message = (
+            f"plain Python judges up to {MULTICASTS_MAX:,} messages and {ACTS_MAX:,} deliveries, "
+            f"and this trace has more: run: pip install {shlex.quote(_TABLES)}"
+        )
+        raise UsageError(message) from refusal
+
+
+def _by_oracle(path: Path, acts_max: int = ACTS_MAX) -> Verdict:
+    from antiphon.oracle import judge
+    from antiphon.trace.reader import read_rows
+
+    name = path.stem if path.is_file() else path.resolve().name
+    return judge(_few(read_rows(path), acts_max), run=name)
+
+
+def _few(rows: "Iterable[Row]", acts_max: int) -> "Iterator[Row]":
+    """Yield rows, and give up where they stand for more multicasts and deliveries than this.
+
+    Where that is the oracle's own limit, it says so itself.
+    """
+    act_count = 0
+    for row in rows:
+        event, _, _ = row
+        act_count += event.count if event.kind in {"multicast", "deliver"} else 0
+        if acts_max < min(act_count, ACTS_MAX):
+            raise TooLargeError
+        yield row
+
+
+def _locally(path: Path, cores: int | None) -> Verdict:
+    from antiphon.pipeline.tables.packages import require_tables
+
+    byte_count = _bytes_at(path)  # says at once what is missing, whatever is installed
+    require_tables()
+    from antiphon.pipeline.tables.local import LocalExecutor
+    from antiphon.pipeline.verify import verify
+
+    worker_count = min(cores or os.cpu_count() or 1, 1 + byte_count // BYTES_PER_WORKER)
+    try:
+        with _progress("ingest") as on_step:
+            return verify(LocalExecutor(worker_count), path, on_step=on_step)
+    except MemoryError as failure:
+        message = (
+            f"{path}: the trace does not fit in memory: judge it with --engine spark "
+            f"(pip install {shlex.quote(_SPARK)}), which uses the disk"
+        )
+        raise UsageError(message) from failure
+
+
+def _on_spark(path: Path, cores: int | None) -> Verdict:
+    from antiphon.pipeline.session.spark import abandon, require_spark, spark_session
+
+    segments(path)  # says at once what is missing, before Java starts
+    require_spark()
+    from antiphon.pipeline.tables.spark import SparkExecutor
+    from antiphon.pipeline.verify import verify
+
+    with ended_by_interrupt(abandon), _progress("starting Spark") as on_step:
+        spark = spark_session("antiphon verify", cores=cores)
+        try:
+            return verify(SparkExecutor(spark), path, on_step=on_step)
+        finally:
+            spark.stop()
+
+
+@contextmanager
+def _progress(what: str) -> "Iterator[OnStep]":
+    """Show a bar that moves from step to step."""
+    with progress_bar(what) as (bar, task):
+        task_id = bar.task_ids[task]
+
+        def on_step(name: str, done: int, total: int) -> None:
+            bar.update(task_id, description=name, completed=done, total=total)
+
+        yield on_step
