@@ -53,6 +53,7 @@ REGRESSIONS = {
     392: "a call ends when its application leaves and is not let go in time",
     741: "who founds a group while it fails in another one has not left it",
     2754: "who comes back asks the process's own seeds too, not those given for the group alone",
+    1307: "a call that waits for room is refused when its application leaves meanwhile",
     16: "a session that sleeps is woken by who is about to sleep, too, and forgotten by one",
     19: "the same, and the one that forgot takes part in a view with the other",
 }

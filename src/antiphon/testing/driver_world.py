@@ -143,8 +143,8 @@ class DriverWorld:
     # Who comes and goes.
 
     def _seeds(self, me: str) -> list[str]:
-        cluster = self.cluster
-        return [cluster[name].address for name in self.applications if name != me]
+        names = dict.fromkeys((*self.scenario.founders, *self.applications))
+        return [self.cluster[name].address for name in names if name != me]
 
     def _restart(self, step: Step) -> None:
         (name,) = step.who
@@ -234,7 +234,8 @@ class DriverWorld:
         groups = [app.group for app in living if app.is_in and app.group is not None]
         known = [view for group in groups if (view := latest_view(group)) is not None]
         if not known:
-            return all(app.is_in for app in living)  # who is on its way in may found the group yet
+            # Who is on its way in may found the group yet.
+            return all(app.is_in or app.is_leaving.is_set() for app in living)
         newest = max(known, key=lambda view: view.number)
         here = {group.me for group in groups}
         return not newest.has_quorum([who for who in newest.members if str(who) in here])

@@ -95,16 +95,20 @@ class Admission:
 
     def check_sendable(self) -> None:
         """Refuse to take what would never go out."""
-        if self._owner.error is not None:
-            raise self._owner.error
-        if not self._owner.is_running:
-            raise UsageError(self.say_outside())
+        self.check_inside()
         if self._stream.is_full and not self._stream.has_reader:
             message = (
                 f"nobody reads group {self._owner.group_name}, and what it delivered fills the "
                 "buffer: read it (`async for event in group`) in a task of its own"
             )
             raise BackPressureError(message)
+
+    def check_inside(self) -> None:
+        """Refuse what somebody had to wait with until the group was left, or this process out."""
+        if self._owner.error is not None:
+            raise self._owner.error
+        if not self._owner.is_running:
+            raise UsageError(self.say_outside())
 
     def say_outside(self) -> str:
         """Say that this process is not in its group yet, now or any more, and what to do."""

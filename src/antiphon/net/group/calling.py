@@ -81,9 +81,6 @@ class CallingOwner(Protocol):
     def driver(self) -> Driver:
         """The driver of the current incarnation."""
 
-    def raise_error(self) -> None:
-        """Raise what has ended this process's part in the group, if anything has."""
-
 
 class Calling:
     """One process's calls in a group, and its answers to those of others."""
@@ -147,7 +144,7 @@ class Calling:
                 why = f"{owner.name} is blocked: {say_blocked(owner.view)}"
             message = f"the request never went out, for {why}"
             raise DefiniteCallError(message, Replies((), {})) from None
-        owner.raise_error()
+        owner.admission.check_inside()
 
     def answer(self, handler: Handler, request: Request) -> Awaitable[None] | None:
         """Have a handler answer a request; return what is to be waited for, if anything."""

@@ -135,7 +135,7 @@ class Committer:
         reading = self._local.sending.reading
         if self._local.admission.must_wait() and self._machine is not None:
             await self._local.admission.flush_and_wait()
-            self._local.raise_error()
+            self._local.admission.check_inside()
         machine = self._machine
         if machine is None or self._local.sending.is_void(reading):
             raise UsageError(self._local.admission.say_outside())

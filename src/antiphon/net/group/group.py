@@ -204,7 +204,7 @@ class Group:
         reading = self._sending.reading
         if self._admission.must_wait():
             await self._admission.flush_and_wait()
-            self._local.raise_error()
+            self._admission.check_inside()
         if self._sending.is_void(reading):
             message = f"{self.me} dropped out of group {self.name} before the message went out"
             raise ExcludedError(message)
@@ -268,7 +268,7 @@ class Group:
         if self._writing.locked() or self._admission.must_wait_to_write():
             async with self._writing:
                 await self._admission.flush_and_wait(is_letter=True)
-            self._local.raise_error()
+            self._admission.check_inside()
         elif self._collector.is_turn_over():
             await asyncio.sleep(0)
         incarnation = reading if self._sending.is_void(reading) else 0
