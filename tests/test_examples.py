@@ -51,7 +51,7 @@ async def _finish(process: Process) -> list[str]:
     """Wait for a process that is to end well; return the lines it has printed."""
     output, errors = await process.communicate(b"")  # which ends its input
     assert process.returncode == 0, errors.decode()
-    known = re.compile(rb" suspects | is blocked in group ")
+    known = re.compile(rb" suspects | is blocked in group | waits to found group ")
     assert all(known.search(line) for line in errors.splitlines()), errors.decode()
     return output.decode().splitlines()
 
@@ -191,9 +191,9 @@ def test_every_example_is_run_here() -> None:
 
 @pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: file.name)
 def test_example_is_short_and_uses_the_public_interface(file: Path) -> None:
-    """Under 45 lines, with a database seventy; of Antiphon nothing but the package itself."""
+    """Under 60 lines, with a database 85; of Antiphon nothing but the package itself."""
     text = file.read_text(encoding="utf-8")
-    assert text.count("\n") < (70 if "sqlite3" in text else 45)
+    assert text.count("\n") < (85 if "sqlite3" in text else 60)
     modules = [
         name
         for node in ast.walk(ast.parse(text))
