@@ -11,7 +11,7 @@ import typer
 from antiphon.cli.driver_search import explore_drivers
 from antiphon.cli.group_search import explore_groups
 from antiphon.cli.pairs_screen import print_pairs
-from antiphon.cli.screen import output, progress_bar
+from antiphon.cli.screen import output, progress_bar, say_worlds
 from antiphon.cli.search import Search
 from antiphon.cli.verify import verify_command
 from antiphon.core.errors import UsageError
@@ -109,7 +109,7 @@ def _explore(
     else:
         if not reports:
             output.print(
-                f"{search.world_count:,} worlds with flush {flush}, and every promise was kept"
+                f"{say_worlds(search.world_count)} with flush {flush}, and every promise was kept"
             )
         print_pairs(flush, search.reached)
     if reports:
