@@ -5,6 +5,7 @@ import socket
 import struct
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.net.harness import (
@@ -126,7 +127,22 @@ def test_messages_become_stable_when_all_have_them(loop_factory: LoopFactory) ->
                 "all is stable",
             )
             alice = nodes["alice"].group
-            assert [alice.k_stable(k) for k in (1, 2, 3)] == [10, 10, 0]
+            assert [alice.k_stable(k) for k in (1, 2)] == [10, 10]
+            wrong: list[Any] = [0, -1, 3, 1.0, "1", True, None]
+            for k in wrong:
+                with pytest.raises(UsageError, match=f"k is a number of other members, .*{k!r}"):
+                    alice.k_stable(k)
+
+    play(loop_factory, scene())
+
+
+def test_alone_nothing_is_k_stable_and_that_is_said(loop_factory: LoopFactory) -> None:
+    """There is no k to ask for."""
+
+    async def scene() -> None:
+        async with choir(["alice"]) as nodes:
+            with pytest.raises(UsageError, match="and alice is alone in group choir"):
+                nodes["alice"].group.k_stable(1)
 
     play(loop_factory, scene())
 

@@ -72,6 +72,15 @@ def check_seconds(name: str, value: object, *, is_zero_fine: bool = False) -> No
         refuse(name, f"a number of seconds, {least}", value)
 
 
+def check_others(k: object, count: int, me: str, group: str) -> None:
+    """Refuse what is no number of other members, or more than there are."""
+    if not count:
+        message = f"k is a number of other members, and {me} is alone in group {group}: not {k!r}"
+        raise UsageError(message)
+    if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= count:
+        refuse("k", f"a number of other members, from 1 to {count}", k)
+
+
 def check_words(**words: object) -> None:
     """Refuse what is no text where one of several words is expected; which, others know."""
     for name, value in words.items():
