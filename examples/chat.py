@@ -55,4 +55,6 @@ async def main(me: str, seeds: list[str]) -> None:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
     antiphon.run(main(sys.argv[1], sys.argv[2:]))

@@ -80,4 +80,6 @@ async def main(me: str) -> None:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
     antiphon.run(main(sys.argv[1]))
