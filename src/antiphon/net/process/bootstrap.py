@@ -170,22 +170,28 @@ class Bootstrap:
         if said:
             return f"after {self._connect_s:g} s {said}"
         after = f"after {self._connect_s:g} s no member answers"
-        if not (hanging_up := [place for place in seeds if self._hangs_up.get(place)]):
+        if not any(self._hangs_up.get(place) for place in seeds):
             return f"{after} at {' or '.join(seeds)}: give the address of a running member"
-        silent = [place for place in seeds if place not in hanging_up]
-        nobody = f", and nobody answers at {' or '.join(silent)}" if silent else ""
         return (
-            f"{after}: who listens at {' and '.join(hanging_up)} is in no group (it hangs up)"
-            f"{nobody}: give the address of a process that is in a group, or found this one: "
-            f"{HOW_TO_FOUND}"
+            f"{after}: {self._say_silent(seeds)}: give the address of a process that is in a "
+            f"group, or found this one: {HOW_TO_FOUND}"
         )
+
+    def _say_silent(self, places: list[str]) -> str:
+        """Tell places where somebody listens, and says nothing, from those where nobody is."""
+        said = []
+        if hanging_up := [place for place in places if self._hangs_up.get(place)]:
+            said = [f"who listens at {' and '.join(hanging_up)} is in no group (it hangs up)"]
+        if silent := [place for place in places if place not in hanging_up]:
+            said.append(f"nobody answers at {' or '.join(silent)}")
+        return ", and ".join(said)
 
     def _say_awaited(self, search: Search) -> str:
         if self._driver is not None and self._driver.view_number:
             return ""  # taken in: the rest is up to the group
         if (contact := search.contact) is not None:
             return f"{contact} at {contact.address} has not taken it in yet"
-        return search.say() or f"nobody answers at {' or '.join(search.places)}"
+        return search.say() or self._say_silent(search.places)
 
     async def _enter(self, places: list[str], last_number: int) -> None:
         """Do what the search says until this process is in a view."""
