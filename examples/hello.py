@@ -1,4 +1,4 @@
-"""Hello, world: run it in two terminals, as `hello.py alice` and as `hello.py bob`."""
+"""Hello, world: run it in two terminals, as `hello.py alice` and `hello.py bob`, within 10 s."""
 
 import sys
 
@@ -18,4 +18,6 @@ async def main(me: str) -> None:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
     antiphon.run(main(sys.argv[1]))

@@ -1,7 +1,8 @@
 """A ledger kept three times: every teller books its own entries, and all end with one balance.
 
-Run it as `ledger.py anna runs/ledger`, and likewise as `ben` and `cleo`. Entries go out and come
-in as batches, and the run is journalled: `antiphon verify runs/ledger` judges it afterwards.
+Run it as `ledger.py anna runs/ledger`, and likewise as `ben` and `cleo`, in 10 s. Entries go out
+and come in as batches, and the run is journalled: `antiphon verify runs/ledger --engine oracle`
+judges it afterwards. The next run needs another folder.
 """
 
 import sys
@@ -27,4 +28,6 @@ async def main(me: str, folder: str) -> None:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
     antiphon.run(main(sys.argv[1], sys.argv[2]))

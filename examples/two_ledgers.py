@@ -6,8 +6,10 @@ goes from Anna to Ben. Kill one of them at any moment, start it again: nothing i
 """
 
 import asyncio
+import os
 import sqlite3
 import sys
+import threading
 
 import antiphon
 
@@ -51,17 +53,33 @@ class Ledger:
         return [name for (name,) in names]
 
 
+def keyboard() -> asyncio.StreamReader:
+    """Return what is typed, read in a thread that need not end, so that Ctrl-C can."""
+    typed, loop = asyncio.StreamReader(), asyncio.get_running_loop()
+
+    def read() -> None:
+        while data := os.read(sys.stdin.fileno(), 4096):
+            loop.call_soon_threadsafe(typed.feed_data, data)
+        loop.call_soon_threadsafe(typed.feed_eof)
+
+    threading.Thread(target=read, daemon=True).start()
+    return typed
+
+
 async def main(me: str) -> None:
     """Take part until the input ends."""
     ledger = Ledger(me) if me != "clerk" else None
     group = antiphon.join("bank", me=me, members=MEMBERS)
     committer = antiphon.Committer(group, ledger)
     async with group:
-        while line := await asyncio.to_thread(sys.stdin.readline):
-            amount = line.strip().encode()
+        typed = keyboard()
+        while line := await typed.readline():
+            amount = line.strip()
             print(ledger.balance() if ledger else await committer.begin(amount, ["anna", "ben"]))
         await committer.settled()
 
 
 if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
     antiphon.run(main(sys.argv[1]))

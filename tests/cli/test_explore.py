@@ -68,6 +68,13 @@ def found(folder: Path) -> list[dict[str, str | int]]:
     return findings
 
 
+@pytest.mark.parametrize("kind", ["--flush=view-atomic", "--groups", "--drivers"])
+def test_one_world_is_one(tmp_path: Path, kind: str) -> None:
+    """The count agrees with its noun."""
+    done = antiphon("explore", "--seeds", "3..3", kind, folder=tmp_path)
+    assert done.stdout.startswith("1 world "), done
+
+
 def test_worlds_that_hold_end_with_status_0(tmp_path: Path) -> None:
     """The answer is one line, with how many worlds there were, then the situations they met."""
     done = antiphon("explore", "--seeds", "0..4", folder=tmp_path)

@@ -20,7 +20,7 @@ from tests.net.harness import (
     until_view,
 )
 
-from antiphon import UsageError, join
+from antiphon import Process, UsageError, join
 from antiphon.membership.bootstrap import RollCall
 from antiphon.net.driver.driver import Driver
 from antiphon.net.process import founding
@@ -114,6 +114,26 @@ def test_minority_founds_nothing_and_says_whom_it_awaits(
     assert 2 <= len(told) <= 4
     assert told[0].message.startswith("bob waits to found group choir: 1 of 3 places are there")
     assert all(later.created - sooner.created > 0.15 for sooner, later in pairwise(told))
+
+
+def test_process_that_does_not_found_the_group_is_not_called_silent(
+    loop_factory: LoopFactory,
+) -> None:
+    """One that is in other groups, and one that is in none, are told from one that is not there."""
+
+    async def scene() -> tuple[str, dict[str, str]]:
+        addresses = free_addresses(NAMES[:4])
+        alice, carol = (Process(name, at=addresses[name]) for name in ("alice", "carol"))
+        async with alice, alice.join("other"), carol:
+            with pytest.raises(UsageError) as refused:
+                await founder("bob", addresses, connect_s=1.0).start()
+        return str(refused.value), addresses
+
+    said, at = play(loop_factory, scene())
+    assert "1 of 4 places are there" in said
+    running = sorted([f"{at['alice']} (alice)", at["carol"]])
+    assert f", at {' and '.join(running)} a process runs that does not found it," in said
+    assert f", and nobody answers at {at['dave']}; more than half" in said
 
 
 def _has_promised(node: Node) -> bool:

@@ -1,12 +1,14 @@
 """Mistakes with several groups: one sentence each, and nobody else is harmed."""
 
+import asyncio
 from typing import Any
 
 import pytest
 from tests.net.harness import QUICK, TRIO, LoopFactory, free_addresses, play, read_payloads
 from tests.net.houses import house
 
-from antiphon import Process, UsageError
+from antiphon import ExcludedError, Group, Process, UsageError
+from antiphon.testing import Cluster
 
 pytestmark = pytest.mark.net
 
@@ -24,11 +26,71 @@ def test_group_is_joined_once(loop_factory: LoopFactory) -> None:
     play(loop_factory, scene())
 
 
+def test_who_is_excluded_leaves_its_handle_and_joins_again() -> None:
+    """The stream and a hasty join say the same; what they say works."""
+
+    async def enter(me: str, at: str, seeds: list[str]) -> tuple[Process, Group]:
+        process = await Process(me, at=at, seeds=seeds).__aenter__()
+        return process, await process.join("one").__aenter__()
+
+    async def come_again(process: Process, group: Group) -> tuple[str, str, tuple[str, ...]]:
+        with pytest.raises(ExcludedError) as excluded:
+            _ = [event async for event in group]
+        with pytest.raises(UsageError) as refused:
+            process.join("one")
+        await group.__aexit__(None, None, None)
+        async with process.join("one") as again:
+            return str(excluded.value), str(refused.value), again.members
+
+    with Cluster() as cluster:
+        first = cluster.process("alice")
+        entered = {
+            me: cluster.process(me).run(
+                enter(me, cluster[me].address, [first.address] if me != "alice" else [])
+            )
+            for me in TRIO
+        }
+        for me in TRIO[:2]:
+            cluster[me].collect(entered[me][1])
+        cluster.pause("carol")
+        cluster.wait_until(lambda: entered["alice"][1].members == ("alice", "bob"))
+        cluster.resume("carol")
+        ended, said, members = cluster["carol"].run(come_again(*entered["carol"]))
+    advice = "leave its handle (the `async with` block), then join again"
+    assert ended.endswith(f": {advice}")
+    assert said == f"carol is out of group one, but has not left it: {advice}"
+    assert members == ("alice", "bob", "carol~2")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (
+            {"trace": "runs"},
+            r"trace is given once, for all groups: antiphon.Process\(..., trace=...",
+        ),
+        ({"rejoin": True, "timing": None}, r"rejoin and timing are given once, for all groups: "),
+        ({"members": {}}, r"members is for antiphon.join: here, found the group by seeds=\[\], or"),
+    ],
+)
+def test_option_that_belongs_elsewhere_is_sent_there(options: dict[str, Any], said: str) -> None:
+    """Where it belongs is said; what belongs nowhere is Python's to refuse."""
+
+    async def scene() -> None:
+        process: Any = Process("alice", at="127.0.0.1:0")
+        with pytest.raises(UsageError, match=said):
+            process.join("one", **options)
+        with pytest.raises(TypeError, match="unexpected keyword argument 'seed'"):
+            process.join("one", seed=[])
+
+    asyncio.run(scene())
+
+
 def test_unknown_group_is_not_made_by_the_way(loop_factory: LoopFactory) -> None:
     """Who answers is named, and what to do."""
     said = (
         r"alice cannot join group two: after 0.4 s nobody who answers \(bob at .*\) is in the "
-        r"group: is its name right\? who founds it gives no seeds, or found=True"
+        r"group: is its name right\? to found it write seeds=\[\], or found=True with the addresses"
     )
 
     async def scene() -> None:

@@ -5,6 +5,7 @@ import socket
 import struct
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.net.harness import (
@@ -127,6 +128,10 @@ def test_messages_become_stable_when_all_have_them(loop_factory: LoopFactory) ->
             )
             alice = nodes["alice"].group
             assert [alice.k_stable(k) for k in (1, 2, 3)] == [10, 10, 0]
+            wrong: list[Any] = [0, -1, 1.0, "1", True, None]
+            for k in wrong:
+                with pytest.raises(UsageError, match=f"k is a number of other members, .*{k!r}"):
+                    alice.k_stable(k)
 
     play(loop_factory, scene())
 

@@ -21,7 +21,7 @@ from tests.net.harness import (
 )
 from tests.net.raw_peer import RawPeer, RawSenior, carol, handshake
 
-from antiphon import UsageError, join
+from antiphon import Process, UsageError, join
 from antiphon.core.frames import VERSION
 from antiphon.net.process.joining import make_node
 from antiphon.net.process.node import Node
@@ -50,7 +50,9 @@ def test_port_in_use_is_named(loop_factory: LoopFactory) -> None:
         async with join("solo", me="alice", members={"alice": addresses["alice"]}):
             return await _refused(make_node("choir", "alice", members=addresses, connect_s=SOON_S))
 
-    assert "is in use: give alice another address" in play(loop_factory, scene())
+    said = play(loop_factory, scene())
+    assert "is in use: give alice another address" in said
+    assert said.endswith("; a program in several groups at one address is an antiphon.Process")
 
 
 @pytest.mark.parametrize("host", ["192.0.2.1", "no-such-host.invalid", "a..b"])
@@ -219,6 +221,26 @@ def test_dead_seeds_are_named(loop_factory: LoopFactory) -> None:
         f"after 0.2 s no member answers at {seeds[0]} or {seeds[1]}: "
         "give the address of a running member"
     )
+
+
+def test_seed_that_is_in_no_group_is_not_called_dead(loop_factory: LoopFactory) -> None:
+    """It runs: that is told apart from one where nobody is."""
+
+    async def scene() -> None:
+        dead = free_addresses(["x"])["x"]
+        async with Process("alice", at="127.0.0.1:0") as alice:
+            there = alice.address
+            node = make_node(
+                "choir", "dave", at="127.0.0.1:0", seeds=[there, dead], connect_s=SOON_S
+            )
+            assert await _refused(node) == (
+                f"after 0.2 s no member answers: who listens at {there} is in no group (it hangs "
+                f"up), and nobody answers at {dead}: give the address of a process that is in a "
+                "group, or found this one: write seeds=[], or found=True with the addresses of "
+                "all founders as seeds"
+            )
+
+    play(loop_factory, scene())
 
 
 def test_dead_seed_beside_a_live_one_does_no_harm(loop_factory: LoopFactory) -> None:

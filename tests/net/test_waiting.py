@@ -68,6 +68,25 @@ def test_joiner_of_an_unknown_group_logs_who_answers(
         assert "is its name right?" in message
 
 
+def test_who_joins_through_a_process_in_no_group_is_told_that_it_runs(
+    loop_factory: LoopFactory, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is not called silent."""
+
+    async def scene() -> str:
+        async with Process("alice", at="127.0.0.1:0", timing=QUICK) as alice:
+            with pytest.raises(UsageError):
+                async with join(
+                    "room", me="bob", at="127.0.0.1:0", seeds=[alice.address], connect_s=1.5
+                ):
+                    pass
+            return alice.address
+
+    place = play(loop_factory, scene())
+    said = f"bob waits to join group room: who listens at {place} is in no group (it hangs up)"
+    assert set(told(caplog, "bob")) == {said}
+
+
 def test_who_is_taken_in_soon_logs_nothing(
     loop_factory: LoopFactory, caplog: pytest.LogCaptureFixture
 ) -> None:

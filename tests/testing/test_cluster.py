@@ -1,7 +1,8 @@
 """A cluster in one process: the real driver, virtual time, faults, and the same run every time."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import Any
 
 import msgspec
 import pytest
@@ -130,6 +131,33 @@ def test_process_that_is_paused_is_excluded_and_told() -> None:
         with pytest.raises(antiphon.ExcludedError):
             cluster.wait_for(reading)
         cluster.check()
+
+
+def test_exclusion_ends_what_is_collected_and_is_no_failure() -> None:
+    """The list keeps the error that ended it; the cluster can be checked all the same."""
+    with Cluster(seed=4) as cluster:
+        groups = cluster.found("room", *TRIO)
+        heard = {name: cluster[name].collect(groups[name]) for name in TRIO}
+        cluster.pause("carol")
+        cluster.wait_until(lambda: groups["alice"].members == ("alice", "bob"))
+        cluster.resume("carol")
+        cluster.wait_until(lambda: heard["carol"].error is not None)
+        assert isinstance(heard["carol"].error, antiphon.ExcludedError)
+        assert (heard["alice"].error, heard["bob"].error) == (None, None)
+        cluster.check()
+
+
+def test_collecting_what_another_reads_is_a_failure() -> None:
+    """Only an exclusion ends a list quietly."""
+    with Cluster() as cluster:
+        alice = cluster.process("alice")
+        group = alice.join("room")
+        for _ in range(2):
+            alice.collect(group)
+        cluster.advance(1)
+        with pytest.raises(AssertionError, match="in the background"):
+            cluster.check()
+        cluster.loop.failures.clear()
 
 
 def test_half_open_connection_is_taken_up_again() -> None:
@@ -269,3 +297,38 @@ def test_misuse_is_said_in_one_sentence() -> None:
             cluster.restart("alice")
     with pytest.raises(antiphon.UsageError, match="at least"):
         Cluster(delay_s=(1, 0))
+
+
+def test_wrong_arguments_are_refused_at_once() -> None:
+    """Each is named, with what to write; no virtual time passes."""
+    with Cluster() as cluster:
+        alice: Any = cluster.process("alice")
+        cluster.process("bob")
+        anything: Any = cluster
+        cases: list[tuple[Callable[[], object], str]] = [
+            (lambda: anything.advance(-1), "seconds is a number of seconds, from 0, not -1"),
+            (lambda: anything.wait_until(lambda: False, -1), "within_s is a number of seconds"),
+            (lambda: anything.wait_until(True), "a condition is a function"),
+            (lambda: anything.wait_for(5), "wait_for takes a task, as start returns it, not 5"),
+            (lambda: anything.partition("alice", "bob"), "a side is a set of names, such as"),
+            (lambda: alice.collect("room"), "collect takes a handle on a group, as join"),
+            (lambda: alice.leave("room"), "leave takes a handle on a group, as join"),
+        ]
+        for use, said in cases:
+            with pytest.raises(antiphon.UsageError, match=said):
+                use()
+        assert cluster.time_s == 0
+
+
+def test_killed_process_runs_nothing_and_says_so() -> None:
+    """Not a coroutine that is handed to it afterwards, nor a task that it had begun."""
+    with Cluster() as cluster:
+        alice = cluster.process("alice")
+        sleeping = alice.start(asyncio.sleep(1))
+        cluster.kill("alice")
+        said = "alice was killed: nothing runs in it any more, and restart makes another"
+        with pytest.raises(antiphon.UsageError, match=said):
+            alice.run(asyncio.sleep(1))
+        with pytest.raises(antiphon.UsageError, match=said):
+            cluster.wait_for(sleeping)
+        assert cluster.time_s == 0

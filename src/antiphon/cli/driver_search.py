@@ -11,7 +11,7 @@ import typer
 
 from antiphon.cli.engines import verify_command
 from antiphon.cli.interrupt import deaf_children, kill_workers
-from antiphon.cli.screen import output, progress_bar
+from antiphon.cli.screen import output, progress_bar, say_worlds
 from antiphon.testing.driver_exploration import (
     DriverFinding,
     by_group,
@@ -35,7 +35,7 @@ def explore_drivers(
         typer.echo(json.dumps(document))
     elif not reports:
         output.print(
-            f"{len(seeds):,} worlds of the network driver with flush {flush}, "
+            f"{say_worlds(len(seeds))} of the network driver with flush {flush}, "
             "and every promise was kept"
         )
     if reports:

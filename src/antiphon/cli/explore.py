@@ -12,7 +12,7 @@ from antiphon.cli.driver_search import explore_drivers
 from antiphon.cli.engines import verify_command
 from antiphon.cli.group_search import explore_groups
 from antiphon.cli.pairs_screen import print_pairs
-from antiphon.cli.screen import output, progress_bar
+from antiphon.cli.screen import output, progress_bar, say_worlds
 from antiphon.cli.search import Search
 from antiphon.core.errors import UsageError
 from antiphon.sim.coverage import Pair, kinds_of, pair_named, pairs_of
@@ -109,7 +109,7 @@ def _explore(
     else:
         if not reports:
             output.print(
-                f"{search.world_count:,} worlds with flush {flush}, and every promise was kept"
+                f"{say_worlds(search.world_count)} with flush {flush}, and every promise was kept"
             )
         print_pairs(flush, search.reached)
     if reports:

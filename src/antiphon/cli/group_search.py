@@ -4,7 +4,7 @@ import json
 
 import typer
 
-from antiphon.cli.screen import output, progress_bar
+from antiphon.cli.screen import output, progress_bar, say_worlds
 from antiphon.sim.random_groups import examine_groups
 
 
@@ -29,4 +29,4 @@ def explore_groups(seeds: range, failures: int, *, as_json: bool) -> None:
     if reports:
         raise typer.Exit(1)
     if not as_json:
-        output.print(f"{len(seeds):,} worlds of several groups, and every promise was kept")
+        output.print(f"{say_worlds(len(seeds))} of several groups, and every promise was kept")

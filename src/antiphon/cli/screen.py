@@ -51,6 +51,11 @@ def print_json(document: bytes) -> None:
     typer.echo(document)
 
 
+def say_worlds(count: int) -> str:
+    """Return so many worlds, in words."""
+    return f"{count:,} world{'s' if count != 1 else ''}"
+
+
 def _verdict_mark(status: Status) -> Text:
     mark, in_ascii, style = _MARKS[status]
     return Text(f"{in_ascii if output.options.ascii_only else mark} {status.value}", style=style)

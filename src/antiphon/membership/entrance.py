@@ -81,6 +81,9 @@ class Found:
         return standing is not None and (standing.is_known or not standing.is_blocked)
 
 
+HOW_TO_FOUND = "write seeds=[], or found=True with the addresses of all founders as seeds"
+"""What an application is to do that wants to found a group, and not to join one."""
+
 _NAMED_MAX = 5
 """Processes named in a sentence."""
 
@@ -196,8 +199,8 @@ class Search:
         if elsewhere := [one.who_elsewhere for one in self._places.values() if one.who_elsewhere]:
             named = ", ".join(elsewhere[:_NAMED_MAX]) + ", ..." * (len(elsewhere) > _NAMED_MAX)
             return (
-                f"nobody who answers ({named}) is in the group: is its name right? who founds it "
-                "gives no seeds, or found=True"
+                f"nobody who answers ({named}) is in the group: is its name right? to found it "
+                f"{HOW_TO_FOUND}"
             )
         return ""
 

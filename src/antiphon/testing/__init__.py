@@ -3,7 +3,7 @@
 See :class:`Cluster`, and docs/testing.md. Nothing here opens a socket, starts a thread or sleeps.
 """
 
-from antiphon.testing.cluster import Cluster, Process
+from antiphon.testing.cluster import Cluster, Collected, Process
 from antiphon.testing.event_loop import DeadlockError
 
-__all__ = ["Cluster", "DeadlockError", "Process"]
+__all__ = ["Cluster", "Collected", "DeadlockError", "Process"]

@@ -24,8 +24,9 @@ from random import Random
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from antiphon.core.errors import UsageError
+from antiphon.core.errors import ExcludedError, UsageError
 from antiphon.core.ids import check_name
+from antiphon.net.application.checking import check_seconds, refuse
 from antiphon.net.group.group import Group
 from antiphon.net.process.joining import join
 from antiphon.net.stream.events import Event as StreamEvent
@@ -45,6 +46,13 @@ WITHIN_S = 60.0
 _FIRST_PORT = 7001
 _EPOCH_US = 1_000_000_000_000_000
 """What the calendars of simulated processes show at the beginning (in 2001)."""
+
+
+class Collected(list[StreamEvent]):
+    """What a process has read of a group so far, in order."""
+
+    error: ExcludedError | None = None
+    """What ended it, if the process was excluded; while it is read, and if it left, None."""
 
 
 class Process:
@@ -88,6 +96,9 @@ class Process:
 
         ``antiphon.join`` in it finds the network of the cluster.
         """
+        if not self.is_alive:
+            work.close()
+            raise UsageError(_say_killed(self.name))
         return self._cluster.loop.create_task(work, context=self.context.copy())
 
     def run(self, work: Coroutine[Any, Any, T], within_s: float = WITHIN_S) -> T:
@@ -107,18 +118,37 @@ class Process:
 
     def leave(self, group: Group, within_s: float = WITHIN_S) -> None:
         """Leave a group."""
+        _check_handle("leave", group)
         self.run(group.__aexit__(None, None, None), within_s)
 
-    def collect(self, group: Group) -> list[StreamEvent]:
-        """Read a group in the background; return the list that what is read goes to."""
-        read: list[StreamEvent] = []
+    def collect(self, group: Group) -> Collected:
+        """Read a group in the background; return the list that what is read goes to.
+
+        If the process is excluded, that is the end of the list, and no failure: see its ``error``.
+        """
+        _check_handle("collect", group)
+        read = Collected()
 
         async def reader() -> None:
-            async for event in group:
-                read.append(event)  # noqa: PERF401 - each is to be seen at once
+            try:
+                async for event in group:
+                    read.append(event)
+            except ExcludedError as error:
+                read.error = error
 
         self.start(reader())
         return read
+
+
+def _say_killed(name: str) -> str:
+    return f"{name} was killed: nothing runs in it any more, and restart makes another"
+
+
+def _check_handle(verb: str, group: object) -> None:
+    """Refuse what is no handle, such as the name of a group."""
+    if not isinstance(group, Group):
+        message = f"{verb} takes a handle on a group, as join returns it, not {group!r:.100}"
+        raise UsageError(message)
 
 
 class Cluster:
@@ -242,6 +272,7 @@ class Cluster:
 
     def advance(self, seconds: float) -> None:
         """Let so much virtual time pass."""
+        check_seconds("seconds", seconds, is_zero_fine=True)
         self.loop.run_while(lambda: True, self.loop.now_us + round(seconds * 1e6))
 
     def run(self, work: Coroutine[Any, Any, T], within_s: float = WITHIN_S) -> T:
@@ -250,11 +281,21 @@ class Cluster:
 
     def wait_for(self, task: "asyncio.Task[T]", within_s: float = WITHIN_S) -> T:
         """Let time pass until a task has ended; return its result."""
+        if not isinstance(task, asyncio.Future):
+            message = f"wait_for takes a task, as start returns it, not {task!r:.100}"
+            raise UsageError(message)
+        for process in (*self._former, *self._processes.values()):
+            if not (process.is_alive or task.done()) and task in process.owner.tasks:
+                raise UsageError(_say_killed(process.name))
         self.wait_until(task.done, within_s)
         return task.result()
 
     def wait_until(self, condition: Callable[[], object], within_s: float = WITHIN_S) -> None:
         """Let time pass until ``condition`` holds; raise TimeoutError if it does not in time."""
+        check_seconds("within_s", within_s, is_zero_fine=True)
+        if not callable(condition):
+            message = f"a condition is a function, such as `lambda: ...`, not {condition!r:.100}"
+            raise UsageError(message)
         deadline_us = self.loop.now_us + round(within_s * 1e6)
         self.loop.run_while(lambda: not condition(), deadline_us)
         if not condition():
@@ -302,6 +343,9 @@ class Cluster:
 
     def partition(self, *sides: set[str]) -> None:
         """Let nothing pass between processes of different sides, until :meth:`heal`."""
+        for side in sides:
+            if isinstance(side, str):
+                refuse("a side", f"a set of names, such as {{{side!r}}}", side)
         for side in sides:
             for other in sides:
                 if side is not other:

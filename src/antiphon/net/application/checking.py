@@ -72,6 +72,12 @@ def check_seconds(name: str, value: object, *, is_zero_fine: bool = False) -> No
         refuse(name, f"a number of seconds, {least}", value)
 
 
+def check_others(k: object) -> None:
+    """Refuse what is no number of other members."""
+    if isinstance(k, bool) or not isinstance(k, int) or k < 1:
+        refuse("k", "a number of other members, from 1", k)
+
+
 def check_words(**words: object) -> None:
     """Refuse what is no text where one of several words is expected; which, others know."""
     for name, value in words.items():

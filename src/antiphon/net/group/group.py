@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Self
 from antiphon.core.errors import ExcludedError, UsageError
 from antiphon.core.runs import Order
 from antiphon.net.application.buffers import Payload
-from antiphon.net.application.checking import check_handler
+from antiphon.net.application.checking import check_handler, check_others
 from antiphon.net.group.calling import Handler
 from antiphon.net.group.collecting import Collector, checked
 from antiphon.net.group.local_group import LocalGroup
@@ -123,7 +123,11 @@ class Group:
         return self._local.is_caught_up
 
     def k_stable(self, k: int) -> int:
-        """Return how many own messages in this view at least ``k`` other members have received."""
+        """Return how many own messages in this view at least ``k`` other members have received.
+
+        0 where the view has fewer than ``k`` others: it may have shrunk.
+        """
+        check_others(k)
         self._check_entered()
         member = self._local.member
         return member.stability.k_stable(k) if member is not None else 0

@@ -25,7 +25,7 @@ from antiphon.core.errors import (
 from antiphon.core.frames import encode_hello
 from antiphon.core.ids import GroupName, ProcessId, ViewNumber
 from antiphon.core.views import View
-from antiphon.membership.entrance import Found, GiveUp, Inquire, Knock, Search
+from antiphon.membership.entrance import HOW_TO_FOUND, Found, GiveUp, Inquire, Knock, Search
 from antiphon.net.application.config import Ways
 from antiphon.net.driver.driver import Driver
 from antiphon.net.process.founding import FoundingByPlaces, Waiting
@@ -58,6 +58,7 @@ class Bootstrap:
         self._driver: Driver | None = None  # of the incarnation that asks to join
         self._asked_over: PeerLink | None = None
         self._asking: dict[asyncio.Task[None], None] = {}
+        self._hangs_up: dict[str, bool] = {}  # whether somebody is at a place that is silent
 
     async def enter(self, ways: Ways) -> None:
         """Enter by the way that was chosen."""
@@ -168,18 +169,29 @@ class Bootstrap:
         said = self._search.say() if self._search is not None else ""
         if said:
             return f"after {self._connect_s:g} s {said}"
-        places = " or ".join(seeds)
+        after = f"after {self._connect_s:g} s no member answers"
+        if not any(self._hangs_up.get(place) for place in seeds):
+            return f"{after} at {' or '.join(seeds)}: give the address of a running member"
         return (
-            f"after {self._connect_s:g} s no member answers at {places}: "
-            "give the address of a running member"
+            f"{after}: {self._say_silent(seeds)}: give the address of a process that is in a "
+            f"group, or found this one: {HOW_TO_FOUND}"
         )
+
+    def _say_silent(self, places: list[str]) -> str:
+        """Tell places where somebody listens, and says nothing, from those where nobody is."""
+        said = []
+        if hanging_up := [place for place in places if self._hangs_up.get(place)]:
+            said = [f"who listens at {' and '.join(hanging_up)} is in no group (it hangs up)"]
+        if silent := [place for place in places if place not in hanging_up]:
+            said.append(f"nobody answers at {' or '.join(silent)}")
+        return ", and ".join(said)
 
     def _say_awaited(self, search: Search) -> str:
         if self._driver is not None and self._driver.view_number:
             return ""  # taken in: the rest is up to the group
         if (contact := search.contact) is not None:
             return f"{contact} at {contact.address} has not taken it in yet"
-        return search.say() or f"nobody answers at {' or '.join(search.places)}"
+        return search.say() or self._say_silent(search.places)
 
     async def _enter(self, places: list[str], last_number: int) -> None:
         """Do what the search says until this process is in a view."""
@@ -283,7 +295,8 @@ class Bootstrap:
         driver = self._driver
         try:
             answer = await probe(self._transport, place, hello, ASK_S)
-        except (OSError, HungUpError):
+        except (OSError, HungUpError) as error:
+            self._hangs_up[place] = isinstance(error, HungUpError)
             search.miss(place, self._now_us(), self._draw_fraction())
         except PeerError as error:
             why = f"{place} is no member of group {self._config.group}: {error}"

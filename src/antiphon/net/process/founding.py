@@ -18,7 +18,7 @@ from antiphon.membership.bootstrap import AskPlace, Founding
 from antiphon.net.application.config import Config
 from antiphon.net.driver.driver import Driver
 from antiphon.net.process.owner import BootstrapOwner
-from antiphon.net.session.probe import probe
+from antiphon.net.session.probe import HungUpError, probe
 from antiphon.net.stream.notifier import Notifier
 
 LOOK_S = 0.05
@@ -76,6 +76,7 @@ class FoundingByPlaces:
         self._waiting = Waiting(config, "found")
         self._refusal = ""
         self._asking: dict[asyncio.Task[None], None] = {}
+        self._running: dict[str, str] = {}  # who runs at a place, and does not found the group
 
     async def found(self) -> bool:
         """Found the group, and begin in its first view; False if it runs, or runs without us."""
@@ -128,9 +129,13 @@ class FoundingByPlaces:
         hello = encode_hello(driver.domain, handshake)
         try:
             answer = await probe(self._transport, place, hello, _ASK_S)
-        except (OSError, PeerError):
+        except (OSError, PeerError) as error:
+            self._running.pop(place, None)
+            if isinstance(error, HungUpError):  # it is in no group
+                self._running[place] = place
             machine.miss(place, self._now_us(), self._draw_fraction())
         else:
+            self._running[place] = f"{place} ({answer.handshake.process.name})"
             if isinstance(answer.said, Elsewhere):  # it has not come to this group yet
                 machine.miss(place, self._now_us(), self._draw_fraction())
             elif answer.domain != driver.domain:
@@ -146,8 +151,16 @@ class FoundingByPlaces:
 
     def _say_missing(self) -> str:
         missing, size = self._machine.missing, len(self._machine.places)
-        there = f"{size - len(missing)} of {size} places are there"
-        return f"{there}, and nobody answers at {', '.join(missing)}" if missing else ""
+        if not missing:
+            return ""
+        said = [f"{size - len(missing)} of {size} places are there"]
+        if running := [self._running[place] for place in missing if place in self._running]:
+            said.append(
+                f"at {' and '.join(running)} a process runs that does not found it, with found=True"
+            )
+        if silent := [place for place in missing if place not in self._running]:
+            said.append(f"nobody answers at {', '.join(silent)}")
+        return f"{', '.join(said[:-1])}, and {said[-1]}"
 
     def _say_unfounded(self) -> str:
         said = self._say_missing() or "they could not agree on it in time: try again"

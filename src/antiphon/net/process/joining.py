@@ -1,6 +1,7 @@
 """Joining a group in one call, and running a program on the fastest event loop at hand."""
 
 import asyncio
+import sys
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
@@ -17,6 +18,9 @@ from antiphon.net.transport.interface import check_needs
 from antiphon.stack.settings import Limits, Settings
 
 T = TypeVar("T")
+
+INTERRUPTED = 130
+"""The exit status that shells know: 128 and the number of the signal."""
 
 
 def join(
@@ -123,11 +127,26 @@ def make_node(
 
 
 def run(main: Coroutine[Any, Any, T]) -> T:
-    """Run ``main``, a coroutine, like :func:`asyncio.run`; on uvloop where it is installed."""
+    """Run ``main``, a coroutine, like :func:`asyncio.run`; on uvloop where it is installed.
+
+    Ctrl-C cancels ``main``, so that it leaves its groups; then the program ends, without a
+    traceback and with status 130, unless it catches the ``KeyboardInterrupt`` that this raises.
+    Pressed again, it does not wait for the others. Whatever else ``main`` raises is raised here.
+    """
     # Whatever ``main`` raises must not appear to come of a missing uvloop: so the search for it
     # is over, its exception handled, before anything runs.
-    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-        return runner.run(main)
+    factory = _loop_factory()
+    try:
+        with asyncio.Runner(loop_factory=factory) as runner:
+            return runner.run(main)
+    except KeyboardInterrupt:
+        if hasattr(sys, "ps1"):
+            raise  # an interactive Python is not to end
+    raise Interrupted(INTERRUPTED)  # here, so that it carries no traceback of the loop along
+
+
+class Interrupted(SystemExit, KeyboardInterrupt):
+    """Ctrl-C, for which Python prints nothing when it ends; caught as ``KeyboardInterrupt``."""
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:

@@ -18,6 +18,8 @@ from antiphon.net.stream.notifier import Notifier
 from antiphon.net.transport.address import Address
 from antiphon.net.transport.environment import Environment
 
+_SEVERAL = "; a program in several groups at one address is an antiphon.Process"
+
 
 class LocalProcess:
     """A process, incarnation after incarnation."""
@@ -64,7 +66,8 @@ class LocalProcess:
     async def open(self) -> None:
         """Listen."""
         self.is_open = True
-        bound = await self.listener.open(self._at, self.name)
+        advice = _SEVERAL if self.is_alone else ""
+        bound = await self.listener.open(self._at, self.name, advice)
         self.address = self._advertised or bound
 
     async def close(self) -> None:

@@ -31,6 +31,9 @@ from antiphon.net.transport.address import Address
 from antiphon.stack.effects import LeaveGroup
 from antiphon.trace.schema import LEFT
 
+HOW_TO_JOIN_AGAIN = "leave its handle (the `async with` block), then join again"
+"""What an application is to do whose process was excluded."""
+
 _log = logging.getLogger("antiphon")
 
 
@@ -106,7 +109,7 @@ class Node:
     @property
     def advice(self) -> str:
         """What an excluded process is to do."""
-        return "it comes back by itself" if self.config.rejoin else "join again"
+        return "it comes back by itself" if self.config.rejoin else HOW_TO_JOIN_AGAIN
 
     # Incarnations.
 

@@ -76,10 +76,19 @@ def _begin(local_group: LocalGroup, who: str, environment: Environment) -> None:
     local_group.give(TakeOverRequested(step))
     _log.warning(
         "%s has taken group %s over, by order of %s: it goes on alone in %s, without %s, whom it "
-        "missed in %s; %d runs that it held back are lost or delivered, %d transactions were open",
+        "missed in %s; %s; transactions that were open: %d",
         local_group.name, endpoint.latest.group, who, say_number(endpoint.latest.number),
-        ", ".join(before.missing), say_number(before.number), before.held, before.undecided,
+        ", ".join(before.missing), say_number(before.number), _say_held(before.held),
+        before.undecided,
     )  # fmt: skip
+
+
+def _say_held(count: int) -> str:
+    """Say what becomes of runs of messages that were held back when a process took over."""
+    if not count:
+        return "it held nothing back"
+    runs = "run" if count == 1 else "runs"
+    return f"of {count} {runs} of messages that it held back, what lacks an earlier message is lost"
 
 
 def _situation(local_group: LocalGroup) -> Situation:

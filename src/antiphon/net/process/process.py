@@ -11,10 +11,10 @@ from one of its groups is out of all.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Never, Self
 
 from antiphon.core.errors import UsageError
 from antiphon.core.ids import check_name
@@ -31,7 +31,7 @@ from antiphon.net.application.config import Config, Ways, configure, found_ways
 from antiphon.net.application.state import State
 from antiphon.net.group.group import Group
 from antiphon.net.process.local_process import LocalProcess
-from antiphon.net.process.node import Node
+from antiphon.net.process.node import HOW_TO_JOIN_AGAIN, Node
 from antiphon.net.transport.address import check_insecure, parse_address
 from antiphon.net.transport.environment import current_environment
 from antiphon.net.transport.interface import check_needs
@@ -134,6 +134,7 @@ class Process:
         token: str = "follow",  # noqa: S107 - no secret
         connect_s: float = 10.0,
         drain_s: float = 5.0,
+        **misplaced: Never,
     ) -> Group:
         """Return a handle on a group, for ``async with``: entering joins, leaving leaves.
 
@@ -149,6 +150,7 @@ class Process:
         :func:`antiphon.join`. A process that has left a group can join it again, under the next
         number: as ``alice~2``.
         """
+        _refuse_misplaced(misplaced)
         check_words(flush=flush, token=token)
         check_names(group=group)
         check_name(group, "group name")
@@ -203,6 +205,10 @@ class Process:
         self._forget_ended()
         if group in self._nodes:
             message = f"{self.me} has joined group {group} already: use the handle that it has"
+            if self._nodes[group].local_group.error is not None:
+                message = (
+                    f"{self.me} is out of group {group}, but has not left it: {HOW_TO_JOIN_AGAIN}"
+                )
             raise UsageError(message)
         domains = {node.config.causality_domain: other for other, node in self._nodes.items()}
         if domain in domains:
@@ -215,3 +221,27 @@ class Process:
 
     def _forget_ended(self) -> None:
         self._nodes = {name: node for name, node in self._nodes.items() if not node.has_ended}
+
+
+_OF_THE_PROCESS = ("me", "at", "advertise", "timing", "trace", "rejoin", "insecure")
+
+
+def _refuse_misplaced(names: Iterable[str]) -> None:
+    """Refuse options that ``antiphon.join`` has, and ``Process.join`` has not: say where to."""
+    for name in names:
+        if name == "members":
+            message = (
+                "members is for antiphon.join: here, found the group by seeds=[], or by found=True "
+                "with the addresses of all founders as seeds"
+            )
+            raise UsageError(message)
+        if name not in _OF_THE_PROCESS:
+            message = f"Process.join() got an unexpected keyword argument {name!r}"
+            raise TypeError(message)
+    if given := list(names):
+        are = "are" if len(given) > 1 else "is"
+        message = (
+            f"{' and '.join(given)} {are} given once, for all groups: antiphon.Process(..., "
+            f"{', '.join(f'{name}=...' for name in given)})"
+        )
+        raise UsageError(message)

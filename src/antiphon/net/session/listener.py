@@ -109,14 +109,17 @@ class Listener:
         self.host: Host | None = None
         """Whom the visitors come to see."""
 
-    async def open(self, address: Address, name: str) -> Address:
-        """Listen; return where, for a port of 0 is any that is free."""
+    async def open(self, address: Address, name: str, advice: str = "") -> Address:
+        """Listen; return where, for a port of 0 is any that is free.
+
+        ``advice`` is what else ``name`` might do if the address is in use.
+        """
         try:
             self._server = await self._environment.transport.listen(address, self._accept)
         except OSError as error:
             is_in_use = error.errno == errno.EADDRINUSE
             what = "is in use" if is_in_use else f"cannot be used ({error})"
-            message = f"{address} {what}: give {name} another address"
+            message = f"{address} {what}: give {name} another address{advice if is_in_use else ''}"
             raise UsageError(message) from None
         return self._server.address
 
