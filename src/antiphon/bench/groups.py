@@ -1,7 +1,8 @@
 """What many groups cost that the same processes share: idle, at a death, and to join one more.
 
 Law: four processes on loopback, all of them in every group; times are of the machine's monotonic
-clock, read by the processes themselves when their application reads the view.
+clock, read by the processes themselves when their application reads the view. Beside them five
+processes in one group, idle.
 """
 
 import subprocess
@@ -17,13 +18,16 @@ from antiphon.core.errors import AntiphonError
 from antiphon.net.transport.ports import free_ports
 
 PROCESS_COUNT = 4
+_LONE_COUNT = 5
 _LAST = 10
 """Joins at the end of which the median is taken: one alone is noise."""
 
 
 def measure_groups(group_count: int, rest_s: float) -> list[Figure]:
     """Measure processes that share so many groups."""
-    idle, took_ms = _share(group_count, rest_s)
+    idle, took_ms = _share(PROCESS_COUNT, group_count, rest_s)
+    lone, _ = _share(_LONE_COUNT, 1, rest_s)
+    lone_cpu = [round(100 * line.cpu, 2) for line in lone]
     joins = _join(group_count)
     last_ms = sorted(joins[-_LAST:])[_LAST // 2]
     what = f"{PROCESS_COUNT} processes that share {group_count} groups, idle, the costliest"
@@ -36,6 +40,10 @@ def measure_groups(group_count: int, rest_s: float) -> list[Figure]:
             detail={"each": connections},
         ),
         make_figure(f"{what}: % of a core", max(cpu), 2.0, at_most=True, detail={"each": cpu}),
+        make_figure(
+            f"{_LONE_COUNT} processes in one group, idle, the costliest: % of a core",
+            max(lone_cpu), 0.3, at_most=True, detail={"each": lone_cpu},
+        ),
         make_figure(f"{what}: MB", max(memory), 60.0, at_most=True, detail={"each": memory}),
         make_figure(
             f"ms from kill -9 to the last of {group_count} views at all others", max(took_ms),
@@ -49,9 +57,9 @@ def measure_groups(group_count: int, rest_s: float) -> list[Figure]:
     ]  # fmt: skip
 
 
-def _share(group_count: int, rest_s: float) -> tuple[list[Line], list[float]]:
+def _share(process_count: int, group_count: int, rest_s: float) -> tuple[list[Line], list[float]]:
     """Return what each process costs when idle, and how long each took to know of a death."""
-    addresses = tuple(f"127.0.0.1:{port}" for port in free_ports(PROCESS_COUNT))
+    addresses = tuple(f"127.0.0.1:{port}" for port in free_ports(process_count))
     specs = [
         GroupsSpec(f"p{number}", at, addresses, group_count, rest_s=rest_s)
         for number, at in enumerate(addresses)
