@@ -316,9 +316,9 @@ def test_the_smallest_examples_are_shown_first() -> None:
 
 def test_more_than_it_is_made_for_is_refused() -> None:
     """One row can stand for a million messages: better a sentence than no memory."""
-    with pytest.raises(UsageError, match="judge more on Spark"):
+    with pytest.raises(UsageError, match="judge more with `antiphon verify` without"):
         judge([multicast("A", 1, MULTICASTS_MAX + 1)])
-    with pytest.raises(UsageError, match="judge more on Spark"):
+    with pytest.raises(UsageError, match="judge more with `antiphon verify` without"):
         judge([deliver("B", "A", 1, RUN_COUNT_MAX)] * 3)
 
 

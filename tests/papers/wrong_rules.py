@@ -317,7 +317,7 @@ def nobody_is_ever_suspected(self: FailureDetector, now_us: int) -> list[Process
 
 
 @_wrong(View, "last_incarnation_of", "Uniform 2.1")
-def former_lives_are_taken_in(self: View, name: str) -> int:
+def former_incarnations_are_taken_in(self: View, name: str) -> int:
     """The group does not remember who was in it before."""
     return 0
 

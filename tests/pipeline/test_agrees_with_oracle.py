@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 import pytest
+from tests.pipeline.shares import share_of
 from tests.pipeline.trace_generator import random_trace
 
 from antiphon.oracle import judge
@@ -80,6 +81,7 @@ def test_random_traces_have_the_oracles_verdicts(
     executor: "Executor", tmp_path: Path, grain: Grain, seeds: range
 ) -> None:
     """Status, counts, reasons and explanations are the oracle's, for every seed."""
+    seeds = share_of(seeds, executor)
     traces = write_traces(tmp_path / "traces", seeds)
     found = verify_all(executor, [tmp_path / "traces"], grain=grain)
     assert sorted(found) == sorted(traces)

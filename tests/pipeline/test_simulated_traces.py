@@ -11,6 +11,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 import msgspec
+from tests.pipeline.shares import share_of
 
 from antiphon.core.runs import Order
 from antiphon.oracle import judge
@@ -130,8 +131,8 @@ def test_pipeline_and_oracle_agree_on_simulated_traces(
 ) -> None:
     """Every status, count, reason and explanation is the same; all kinds of verdict occur."""
     lines: list[list[bytes]] = [[] for _ in range(FILE_COUNT)]
-    traces = {}
-    for seed in SEEDS:
+    traces, seeds = {}, share_of(SEEDS, executor)
+    for seed in seeds:
         file, placed = lines[seed % FILE_COUNT], []
         for row in trace_of(seed):
             file.append(msgspec.json.encode(row))
@@ -149,5 +150,5 @@ def test_pipeline_and_oracle_agree_on_simulated_traces(
         seen.update((item.property, item.status) for item in expected.properties)
     for which in Property:
         is_rare = which in SELDOM_ASKED
-        assert seen[which, Status.HOLDS] > len(SEEDS) // (100 if is_rare else 10), (which, seen)
-        assert seen[which, Status.VIOLATED] > (0 if is_rare else len(SEEDS) // 100), (which, seen)
+        assert seen[which, Status.HOLDS] > len(seeds) // (100 if is_rare else 10), (which, seen)
+        assert seen[which, Status.VIOLATED] > (0 if is_rare else len(seeds) // 100), (which, seen)

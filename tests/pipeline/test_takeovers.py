@@ -6,6 +6,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 import msgspec
+from tests.pipeline.shares import share_of
 from tests.pipeline.test_simulated_traces import spoil
 
 from antiphon.core.views import lineage_of
@@ -43,7 +44,8 @@ def test_pipeline_and_oracle_agree_on_takeovers(executor: "Executor", tmp_path: 
     file, traces = [], {}
     place = str(tmp_path / "rows.ndjson")
     lineages: Counter[int] = Counter()
-    for seed in SEEDS:
+    seeds = share_of(SEEDS, executor)
+    for seed in seeds:
         placed = []
         for row in trace_of(seed):
             file.append(msgspec.json.encode(row))
@@ -55,4 +57,4 @@ def test_pipeline_and_oracle_agree_on_takeovers(executor: "Executor", tmp_path: 
     for run, placed in traces.items():
         expected = judge(placed, run)
         assert msgspec.structs.replace(expected, engine=executor.name) == found[run], run
-    assert sum(count for lineage, count in lineages.items() if lineage > 1) > len(SEEDS) // 4
+    assert sum(count for lineage, count in lineages.items() if lineage > 1) > len(seeds) // 4
