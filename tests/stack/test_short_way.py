@@ -39,6 +39,8 @@ from antiphon.stack.receiver import Receiver
 from antiphon.stack.send_queue import How
 from antiphon.stack.settings import Limits, Settings
 
+pytestmark = pytest.mark.long
+
 A, B, C, D, E = (ProcessId(name, address=f"at {name}") for name in "abcde")
 FOUNDING = View(GroupName("g"), ViewNumber(1), (A, B, C, D))
 G = GroupNumber(1)

@@ -7,6 +7,8 @@ import pytest
 
 from antiphon.testing import Cluster
 
+pytestmark = pytest.mark.long
+
 TRIO = ("alice", "bob", "carol")
 
 

@@ -13,6 +13,8 @@ import pytest
 from antiphon import Group, Message, Order, Timing, View
 from antiphon.testing import Cluster
 
+pytestmark = pytest.mark.long
+
 TIMING = Timing(heartbeat_us=5_000, timeout_us=2_000_000)
 NAMES = ("anna", "ben", "cleo")
 KEYS = "abc"
