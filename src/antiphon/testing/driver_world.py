@@ -73,7 +73,7 @@ class DriverWorld:
         self._members = {process.name: process.address for process in founders}
         for process in founders:
             at_us = scenario.starts_us.get(process.name, 0)
-            start = partial(self._start, process, members=self._members)
+            start = partial(self._found, process)
             self._faults.later(at_us, start) if at_us else start()
         for step in scenario.steps:
             self._advance_to(step.at_us)
@@ -152,6 +152,10 @@ class DriverWorld:
             process = self.cluster.restart(name)
             if seeds := self._seeds(name):
                 self._start(process, seeds=seeds)
+
+    def _found(self, process: Process) -> None:
+        if process.is_alive:  # it may have been killed before it came to that
+            self._start(process, members=self._members)
 
     def _found_again(self, step: Step) -> None:
         (name,) = step.who
