@@ -25,12 +25,17 @@ _SILENCES = 3
 _ROUNDS = 48
 _VOTES = 3
 _LEAVING = 21
+_STALLS = 4
 _SLOW_CLOCK = 1.25
 """What a clock that runs slow makes of a time, and some."""
 
 
-def bound_us(timing: Timing, channels: Channels, drivers: list[Driver]) -> int:
-    """Return how long it may take until the group goes on, or is quiescent."""
+def bound_us(timing: Timing, channels: Channels, drivers: list[Driver], stall_us: int = 0) -> int:
+    """Return how long it may take until the group goes on, or is quiescent.
+
+    ``stall_us``: where members are given up because they stall so long, they are restored one
+    after the other.
+    """
     patience_us = max(
         (driver.machine.membership.patience_us for driver in drivers if driver.is_up),
         default=timing.timeout_us,
@@ -39,7 +44,8 @@ def bound_us(timing: Timing, channels: Channels, drivers: list[Driver]) -> int:
     waits_us = _SILENCES * patience_us + _VOTES * timing.timeout_us + ways_us
     if any(driver.is_up and driver.is_leaving for driver in drivers):
         waits_us = max(waits_us, _LEAVING * timing.timeout_us)
-    return channels.under_way_us + int(_SLOW_CLOCK * waits_us)
+    stalls_us = _STALLS * (2 * stall_us + 6 * timing.timeout_us) if stall_us else 0
+    return channels.under_way_us + int(_SLOW_CLOCK * waits_us) + stalls_us
 
 
 class Progress:

@@ -147,6 +147,9 @@ CLOCKS = ("same", "apart")
 STATES = ("kept", "none")
 STARTS = ("founded", "apart")
 
+STALL_BEATS = 4
+"""Heartbeats, and some round trips, after which who takes nothing is given up, with little room."""
+
 FOUNDERS_MAX = 1_000
 MESSAGES_MAX = 10_000
 TIME_US_MAX = 10**10
@@ -278,3 +281,11 @@ def _parse_step(words: list[str]) -> Step:
         message = f"times and amounts are from 0 to {TIME_US_MAX}"
         raise ValueError(message)
     return Step(int(time_us), cast("Verb", verb), tuple(rest), amount)
+
+
+def borne_stall_us(scenario: Scenario) -> int:
+    """Return how long stalls are borne where there is little room: a few round trips at least."""
+    far_us = [step.amount for step in scenario.steps if step.verb == "far"]
+    way_us = max([scenario.distance_us, *far_us]) + 8 * scenario.delay_us
+    timing = TIMINGS[scenario.timing]
+    return max(STALL_BEATS * timing.heartbeat_us + 6 * way_us, 3 * timing.timeout_us)

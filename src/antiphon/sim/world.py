@@ -37,7 +37,7 @@ from antiphon.sim.quiescence import (
     leads_in,
     why_not_quiescent,
 )
-from antiphon.sim.scenario import LIMITS, TIMINGS, Scenario, Step
+from antiphon.sim.scenario import LIMITS, TIMINGS, Scenario, Step, borne_stall_us
 from antiphon.sim.scheduler import Scheduler
 from antiphon.sim.surroundings import WAYS, Surroundings
 from antiphon.stack.endpoint import Endpoint
@@ -59,8 +59,6 @@ _SAYINGS = {
     "uniform-total": How(Order.TOTAL, uniform=True),
 }
 _TALK = ("multicast", "send", "begin", "call", "answer", *_SAYINGS)
-_STALLS = 4
-"""Heartbeats, and round trips, after which who takes nothing is given up, with little room."""
 
 _ROOM = 2
 """Messages and letters in flight with which a channel is full, where there is little room."""
@@ -99,7 +97,7 @@ class World:
         self._timing = TIMINGS[scenario.timing]
         timing = self._timing
         if scenario.limits == "tight":
-            timing = replace(timing, stall_us=_stall_us(scenario))
+            timing = replace(timing, stall_us=borne_stall_us(scenario))
         self._settings = Settings(
             flush=scenario.flush, timing=timing, token=scenario.token,
             limits=LIMITS[scenario.limits],
@@ -232,10 +230,12 @@ class World:
             self._late = self._late or self._progress.look(list(self.drivers.values()), self.now_us)
 
     def _settle(self) -> None:
-        """Go on until nothing has changed for a while, or for as long as that may take."""
-        end_us = self.now_us + bound_us(self._timing, self.channels, list(self.drivers.values()))
-        if self._around.is_tight:  # who gave each other up are restored one after the other
-            end_us += 4 * (2 * self._settings.timing.stall_us + 6 * self._timing.timeout_us)
+        """Go on until nothing has changed for a while, or for as long as that may take.
+
+        Applications that answer answers say more: then it may take as long once more. A world
+        allows so many messages in all, so that this ends.
+        """
+        end_us, messages_left = self._settled_us(), self._around.messages_left
         beat_us = self._timing.heartbeat_us
         quiet_us = _QUIET_BEATS * beat_us + 2 * self.channels.distance_us_max
         restless_us = self.now_us
@@ -243,6 +243,14 @@ class World:
             self.run_until(self.now_us + beat_us)
             if self._why_not_quiescent():
                 restless_us = self.now_us
+            if self._around.messages_left < messages_left:
+                end_us, messages_left = self._settled_us(), self._around.messages_left
+
+    def _settled_us(self) -> int:
+        """Return when the group must be quiescent, if nothing more is done or said."""
+        drivers = list(self.drivers.values())
+        stall_us = self._settings.timing.stall_us if self._around.is_tight else 0
+        return self.now_us + bound_us(self._timing, self.channels, drivers, stall_us)
 
     def _calm(self) -> None:
         """End all faults."""
@@ -475,14 +483,6 @@ def _see(what: tuple[Driver, ProcessId]) -> None:
     """Let a process notice that another is dead."""
     driver, dead = what
     driver.happen(PeerLost(dead))
-
-
-def _stall_us(scenario: Scenario) -> int:
-    """Return how long stalls are borne where there is little room: a few round trips at least."""
-    far_us = [step.amount for step in scenario.steps if step.verb == "far"]
-    way_us = max([scenario.distance_us, *far_us]) + 8 * scenario.delay_us
-    timing = TIMINGS[scenario.timing]
-    return max(_STALLS * timing.heartbeat_us + 6 * way_us, 3 * timing.timeout_us)
 
 
 def _do_to_bootstrap(bootstrap: Bootstrap, step: Step) -> None:
