@@ -35,8 +35,7 @@ NAMESAKES = {
     # The two judges': they share no code.
     "Act", "Finding", "Outcome", "Past", "Scope", "Survey", "Trace",
     # Different things: to be renamed.
-    "Clock", "Cluster", "Config", "Ending", "Link", "Message", "Reply", "Report", "Search",
-    "Standing", "Step", "Surroundings", "Tally", "_Author", "_Place",
+    "Ending", "Link", "Message", "Report",
 }  # fmt: skip
 """Names that classes of several modules bear."""
 

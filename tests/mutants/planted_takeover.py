@@ -8,7 +8,7 @@ from tests.mutants.registry import plant
 from antiphon.core.ids import ProcessId
 from antiphon.core.views import View, lineage_of
 from antiphon.membership.changes import Changes
-from antiphon.membership.ending import Ending
+from antiphon.membership.ending import Departure
 from antiphon.membership.probing import Probing
 
 _RIGHT_VIEW = Changes.takeover_view
@@ -22,8 +22,8 @@ def every_lineage_is_the_next_one(
     return _RIGHT_VIEW(self, latest, 1, others)
 
 
-@plant(Ending, "hear_out", "take-over: the majority lives")
-def old_lineage_contradicts_the_new_one(self: Ending, number: int) -> None:
+@plant(Departure, "hear_out", "take-over: the majority lives")
+def old_lineage_contradicts_the_new_one(self: Departure, number: int) -> None:
     """Whoever says that this process is out is believed, whatever its lineage."""
     latest = self._agreement.latest
     is_other = latest is not None and lineage_of(number) != latest.lineage
@@ -38,12 +38,12 @@ def those_left_behind_are_forgotten(
     """Nobody looks whether they live."""
 
 
-@plant(Ending, "hear_question", "take-over: the majority lives")
-def question_of_a_later_lineage_is_not_heeded(_self: Ending, _view_number: int) -> None:
+@plant(Departure, "hear_question", "take-over: the majority lives")
+def question_of_a_later_lineage_is_not_heeded(_self: Departure, _view_number: int) -> None:
     """Who goes on in the old lineage is asked, answers, and goes on."""
 
 
-@plant(Ending, "end_without", "take-over: the majority lives")
-def who_learns_that_it_is_out_tells_nobody(self: Ending, number: int) -> None:
+@plant(Departure, "end_without", "take-over: the majority lives")
+def who_learns_that_it_is_out_tells_nobody(self: Departure, number: int) -> None:
     """Whom the one that took over does not know goes on in the old lineage."""
     self.end(f"the group goes on without this process since view {number}")

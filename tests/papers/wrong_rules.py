@@ -18,7 +18,7 @@ from antiphon.membership.all_to_all_flush import AllToAllFlush
 from antiphon.membership.changes import Changes
 from antiphon.membership.coordination import Coordination
 from antiphon.membership.coordinator_flush import CoordinatorFlush
-from antiphon.membership.ending import Ending
+from antiphon.membership.ending import Departure
 from antiphon.membership.failure_detector import FailureDetector
 from antiphon.membership.view_atomic_flush import ViewAtomicFlush
 from antiphon.ordering.delay_queue import Lack
@@ -322,11 +322,11 @@ def former_incarnations_are_taken_in(self: View, name: str) -> int:
     return 0
 
 
-def _pay_no_heed(self: Ending, number: int) -> None:
+def _pay_no_heed(self: Departure, number: int) -> None:
     """Do not mind that one is out."""
 
 
-@_wrong(Coordination, "announce", "003-8", ((Ending, "hear_out", _pay_no_heed),))
+@_wrong(Coordination, "announce", "003-8", ((Departure, "hear_out", _pay_no_heed),))
 def excluded_process_is_not_told(self: Coordination, view: View) -> None:
     """Only those that are in the new view hear of it."""
     self._out.send_each(list(view.members), Decide((view,)))

@@ -25,7 +25,7 @@ _WAIT_S = 30.0
 _decoder = msgspec.json.Decoder(ViewSeen | Sample)
 
 
-class Cluster:
+class MemberProcesses:
     """Members as processes, and everything they print."""
 
     def __init__(self, *, is_loaded: bool, rejoin: bool = False) -> None:
@@ -112,9 +112,9 @@ class Cluster:
 
 
 @contextmanager
-def cluster(*, is_loaded: bool, rejoin: bool = False) -> Iterator[Cluster]:
+def cluster(*, is_loaded: bool, rejoin: bool = False) -> Iterator[MemberProcesses]:
     """Five members, for a while."""
-    members = Cluster(is_loaded=is_loaded, rejoin=rejoin)
+    members = MemberProcesses(is_loaded=is_loaded, rejoin=rejoin)
     try:
         yield members
     finally:

@@ -13,7 +13,7 @@ import statistics
 import sys
 import time
 
-from antiphon.bench.changes import MEMBER_COUNT, Cluster, cluster
+from antiphon.bench.changes import MEMBER_COUNT, MemberProcesses, cluster
 from antiphon.bench.changes_member import ViewSeen
 
 SLEEP_S = 4.0
@@ -48,11 +48,11 @@ def come_back_s(stopped: int, turn: int, patience_s: float) -> float | None:
     return None
 
 
-def _last_views(members: Cluster) -> list[ViewSeen]:
+def _last_views(members: MemberProcesses) -> list[ViewSeen]:
     return list({view.name: view for view in members.views}.values())
 
 
-def _are_together(members: Cluster) -> bool:
+def _are_together(members: MemberProcesses) -> bool:
     last = _last_views(members)
     alike = {(view.number, tuple(view.members), view.primary) for view in last}
     names = sorted(name.partition("~")[0] for name in last[0].members)

@@ -13,7 +13,7 @@ from functools import partial
 import msgspec
 
 from antiphon.bench.raw_mesh import RawMesh
-from antiphon.bench.spec import Report, Spec
+from antiphon.bench.spec import MemberReport, Spec
 from antiphon.core.runs import Order
 from antiphon.net.group.group import Group
 from antiphon.net.process.joining import join, run
@@ -71,10 +71,12 @@ class Counter:
         self.begin_ns = time.monotonic_ns()
         self._begin_cpu_s = time.process_time()
 
-    def report(self, name: str) -> Report:
+    def report(self, name: str) -> MemberReport:
         """Say what was seen."""
         senders, cpu_s = len(self.per_sender), time.process_time() - self._begin_cpu_s
-        return Report(name, self.count, self.byte_count, senders, self.begin_ns, self.end_ns, cpu_s)
+        return MemberReport(
+            name, self.count, self.byte_count, senders, self.begin_ns, self.end_ns, cpu_s
+        )
 
 
 async def _say_and_wait(line: str) -> None:

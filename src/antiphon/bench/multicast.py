@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from antiphon.bench.spec import MEMBER_COUNT, Report, Spec
+from antiphon.bench.spec import MEMBER_COUNT, MemberReport, Spec
 from antiphon.core.errors import AntiphonError
 from antiphon.net.transport.ports import free_ports
 
@@ -31,7 +31,7 @@ def measure(spec: Spec) -> Rate:
     """Run the members and return how fast they were."""
     spec = msgspec.structs.replace(spec, ports=free_ports(MEMBER_COUNT))
     said = run_members("antiphon.bench.member", msgspec.json.encode(spec).decode(), spec.names)
-    return _rate(spec, [msgspec.json.decode(line, type=Report) for line in said])
+    return _rate(spec, [msgspec.json.decode(line, type=MemberReport) for line in said])
 
 
 def run_members(module: str, spec: str, names: Iterable[str]) -> list[str]:
@@ -74,7 +74,7 @@ def _read_line(member: subprocess.Popen[str]) -> str:
     return line
 
 
-def _rate(spec: Spec, reports: list[Report]) -> Rate:
+def _rate(spec: Spec, reports: list[MemberReport]) -> Rate:
     receivers = [report for report in reports if spec.expected_from_others(report.name)]
     for report in receivers:
         expected = spec.expected_from_others(report.name)

@@ -50,7 +50,7 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True):
         return self.message_count * len([other for other in self.sender_names if other != name])
 
 
-class Report(msgspec.Struct, frozen=True):
+class MemberReport(msgspec.Struct, frozen=True):
     """What one member saw. Times are of the machine's monotonic clock, shared by all processes."""
 
     name: str

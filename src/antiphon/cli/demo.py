@@ -16,7 +16,7 @@ from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from antiphon.cli.demo_member import Config, Standing
+from antiphon.cli.demo_member import DemoMember, DemoStanding
 from antiphon.cli.engines import Engine, judge, ready_engine, verify_command
 from antiphon.cli.interrupt import deaf_children
 from antiphon.cli.screen import output, print_json, progress_output, verdict_screen
@@ -134,7 +134,8 @@ def _sing(
     ports = free_ports(len(_SINGERS))
     members = {name: f"127.0.0.1:{port}" for name, port in zip(_SINGERS, ports, strict=True)}
     configs = [
-        Config(name, members, share, seconds, delay_ms / 1000, str(out), seed) for name in _SINGERS
+        DemoMember(name, members, share, seconds, delay_ms / 1000, str(out), seed)
+        for name in _SINGERS
     ]
     with _Choir(configs) as choir:
         choir.start()
@@ -145,8 +146,8 @@ def _sing(
 class _Choir:
     """The processes, and what they last said."""
 
-    def __init__(self, configs: list[Config]) -> None:
-        self.standings = {config.me: Standing(config.me) for config in configs}
+    def __init__(self, configs: list[DemoMember]) -> None:
+        self.standings = {config.me: DemoStanding(config.me) for config in configs}
         self.victim = ""
         """Who has been killed."""
         self.killed_ns = 0
@@ -231,7 +232,7 @@ class _Choir:
 
     def _take(self, name: str, line: str) -> None:
         try:
-            self.standings[name] = msgspec.json.decode(line, type=Standing)
+            self.standings[name] = msgspec.json.decode(line, type=DemoStanding)
         except msgspec.DecodeError:
             if name != self.victim:  # which may have died in the middle of a line
                 raise
@@ -239,11 +240,11 @@ class _Choir:
             raise AntiphonError(self.standings[name].error)
 
 
-def _encode(config: Config) -> str:
+def _encode(config: DemoMember) -> str:
     return msgspec.json.encode(config).decode()
 
 
-def _table(standings: dict[str, Standing], victim: str) -> RenderableType:
+def _table(standings: dict[str, DemoStanding], victim: str) -> RenderableType:
     table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0))
     table.add_column("process")
     for column in ("multicast", "of these answers", "delivered", "held back in all", "now"):
@@ -259,7 +260,7 @@ def _table(standings: dict[str, Standing], victim: str) -> RenderableType:
     return table
 
 
-def _view(standing: Standing) -> str:
+def _view(standing: DemoStanding) -> str:
     return f"{standing.view}: {len(standing.members)} members" if standing.view else ""
 
 
@@ -275,7 +276,7 @@ def _obituary(choir: _Choir) -> str:
     )
 
 
-def _story(standings: dict[str, Standing]) -> str:
+def _story(standings: dict[str, DemoStanding]) -> str:
     said = sum(standing.multicast for standing in standings.values())
     heard = sum(standing.delivered for standing in standings.values())
     held = sum(standing.held_in_all for standing in standings.values())

@@ -29,7 +29,7 @@ _UNIFORM = 0.1
 """How many calls ask for total order, and how many for uniform delivery."""
 
 
-class Config(msgspec.Struct, frozen=True):
+class DemoMember(msgspec.Struct, frozen=True):
     """What a member is told."""
 
     me: str
@@ -45,7 +45,7 @@ class Config(msgspec.Struct, frozen=True):
     seed: int
 
 
-class Standing(msgspec.Struct, frozen=True):
+class DemoStanding(msgspec.Struct, frozen=True):
     """How a member stands."""
 
     me: str
@@ -66,7 +66,7 @@ class Standing(msgspec.Struct, frozen=True):
 class Singer:
     """The application of one member: calls, and answers to the calls of others."""
 
-    def __init__(self, config: Config, node: Node) -> None:
+    def __init__(self, config: DemoMember, node: Node) -> None:
         """Prepare to sing."""
         self._config = config
         self._node = node
@@ -130,7 +130,7 @@ class Singer:
         local, config = self._node.local_group, self._config
         said = config.message_count - self._left
         _say(
-            Standing(
+            DemoStanding(
                 config.me, said, self._answers, self._delivered,
                 local.held_runs, local.held_count, self._view.number, self._view.members,
                 self._view.failed, self._view_ns,
@@ -138,12 +138,12 @@ class Singer:
         )  # fmt: skip
 
 
-def _say(standing: Standing) -> None:
+def _say(standing: DemoStanding) -> None:
     sys.stdout.write(msgspec.json.encode(standing).decode() + "\n")
     sys.stdout.flush()
 
 
-async def _main(config: Config) -> None:
+async def _main(config: DemoMember) -> None:
     node = make_node(
         "choir",
         config.me,
@@ -160,9 +160,9 @@ async def _main(config: Config) -> None:
 def main() -> None:
     """Be a member of the demo."""
     logging.getLogger("antiphon").setLevel(logging.ERROR)  # the parent tells who is missing
-    config = msgspec.json.decode(sys.argv[1], type=Config)
+    config = msgspec.json.decode(sys.argv[1], type=DemoMember)
     try:
         run(_main(config))
     except AntiphonError as error:
-        _say(Standing(config.me, error=str(error)))
+        _say(DemoStanding(config.me, error=str(error)))
         sys.exit(2)

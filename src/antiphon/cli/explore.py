@@ -13,7 +13,7 @@ from antiphon.cli.engines import verify_command
 from antiphon.cli.group_search import explore_groups
 from antiphon.cli.pairs_screen import print_pairs
 from antiphon.cli.screen import output, progress_bar, say_worlds
-from antiphon.cli.search import Search
+from antiphon.cli.search import SeedSearch
 from antiphon.core.errors import UsageError
 from antiphon.sim.coverage import Pair, kinds_of, pair_named, pairs_of
 from antiphon.sim.exploration import Finding, survey
@@ -96,7 +96,7 @@ def _explore(
 ) -> None:
     """Live through the worlds of one group each."""
     chosen = _parse_seeds(seeds)
-    search = Search(flush, jobs or os.cpu_count() or 1, failures)
+    search = SeedSearch(flush, jobs or os.cpu_count() or 1, failures)
     search.run(chosen, _parse_aim(aim, flush))
     if not aim and len(chosen) >= _AIM_SEEDS_MIN:
         _aim_at_the_rest(search, chosen)
@@ -125,7 +125,7 @@ def _check(flush: str, jobs: int, failures: int) -> None:
         raise UsageError(message)
 
 
-def _aim_at_the_rest(search: Search, seeds: range) -> None:
+def _aim_at_the_rest(search: SeedSearch, seeds: range) -> None:
     """Add worlds aimed at the pairs that were never reached, up to a tenth of what was run."""
     never = [pair for pair in pairs_of(search.flush) if not search.reached[pair]]
     count = min(_AIMED_MAX, len(seeds) // 10 // len(never)) if never else 0

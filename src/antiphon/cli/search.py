@@ -16,7 +16,7 @@ _CHUNK = 50
 _Chunk = tuple[list[Finding], Counter[Pair]]
 
 
-class Search:
+class SeedSearch:
     """Worlds run so far, and what was found in them."""
 
     def __init__(self, flush: str, jobs: int, failures: int) -> None:

@@ -68,7 +68,7 @@ class AskPlace:
     question: FoundingQuestion
 
 
-class _Place:
+class _ListedPlace:
     """What is known of one place."""
 
     __slots__ = ("due_us", "is_asked", "pause_us", "process")
@@ -92,7 +92,7 @@ class Founding:
         self.places = sorted(set(places))
         assert me.place in self.places, "it founds with others, of whom it is one"
         self._timing = timing
-        self._known = {place: _Place(now_us) for place in self.places if place != me.place}
+        self._known = {place: _ListedPlace(now_us) for place in self.places if place != me.place}
         self._began_us = now_us
         self._quorate_us: int | None = None
         # As one that votes.
@@ -205,7 +205,7 @@ class Founding:
         self._settle(at, now_us, dice)
         self.is_running = True
 
-    def _settle(self, at: str, now_us: int, dice: float) -> _Place | None:
+    def _settle(self, at: str, now_us: int, dice: float) -> _ListedPlace | None:
         place = self._known.get(at)
         if place is not None:
             place.is_asked = False

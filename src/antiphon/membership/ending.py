@@ -12,7 +12,7 @@ from antiphon.membership.effects import LeaveGroup, Outbox
 from antiphon.membership.transition import Transition
 
 
-class Ending:
+class Departure:
     """How one process's part in one group ends."""
 
     __slots__ = ("_agreement", "_out", "_transition", "is_over")

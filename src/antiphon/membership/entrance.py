@@ -88,7 +88,7 @@ _NAMED_MAX = 5
 """Processes named in a sentence."""
 
 
-class _Place:
+class _AskedPlace:
     """What is known of one place."""
 
     __slots__ = ("asked_us", "due_us", "found", "pause_us", "who_elsewhere", "why_foreign")
@@ -123,7 +123,7 @@ class Search:
         self._group = group
         self._timing = timing
         self._here = here
-        self._places: dict[str, _Place] = {}
+        self._places: dict[str, _AskedPlace] = {}
         self._number = last_number
         self._is_living = False
         self._contact: ProcessId | None = None
@@ -225,7 +225,7 @@ class Search:
         for place in places:
             is_new = place not in self._places and place != self._here
             if is_new and len(self._places) < PLACES_MAX:
-                self._places[place] = _Place(now_us, self._pause_us)
+                self._places[place] = _AskedPlace(now_us, self._pause_us)
 
     def hear(self, at: str, found: Found, now_us: int, dice: float) -> None:
         """Somebody has answered at a place; ``dice`` is a number from 0 to below 1."""
@@ -253,9 +253,9 @@ class Search:
         place.found, place.why_foreign, place.who_elsewhere = None, "", who
         self.learn(places, now_us)
 
-    def _settle(self, at: str, now_us: int, dice: float) -> _Place:
+    def _settle(self, at: str, now_us: int, dice: float) -> _AskedPlace:
         self.learn([at], now_us)
-        place = self._places.get(at) or _Place(now_us, self._pause_us)
+        place = self._places.get(at) or _AskedPlace(now_us, self._pause_us)
         place.asked_us, place.who_elsewhere = None, ""
         place.due_us = now_us + int(place.pause_us * (0.5 + dice))
         place.pause_us = min(2 * place.pause_us, self._pause_us_max)

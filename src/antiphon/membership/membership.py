@@ -8,7 +8,7 @@
     Probing           is it out, if it is blocked?
     JoinRequests      who may join?
     Roster            who is gone, and how far are the others?
-    Ending            is this process out?               -> LeaveGroup
+    Departure            is this process out?               -> LeaveGroup
 
 Law: views are installed in the order agreed on, one by one. A process that learns that it failed
 in the eyes of the others, or that the group goes on under a later lineage (``takeover``), stops at
@@ -44,7 +44,7 @@ from antiphon.membership.effects import (
     Outbox,
     SuspectProcess,
 )
-from antiphon.membership.ending import Ending
+from antiphon.membership.ending import Departure
 from antiphon.membership.failure_detector import BLOCKED, DEAF, FailureDetector, Timing
 from antiphon.membership.flush_inbox import FlushInbox
 from antiphon.membership.join_requests import JoinRequests
@@ -97,7 +97,7 @@ class Membership:
             outbox, timing, self._agreement, self._changes, self._detector, transition,
             self.roster.view_of,
         )  # fmt: skip
-        self.ending = Ending(outbox, transition, self._agreement)
+        self.ending = Departure(outbox, transition, self._agreement)
         """How this process's part in the group ends."""
         self.takeover = Takeover(
             outbox.me, transition, self._agreement, self._changes, self.coordination, self._probing,

@@ -24,7 +24,7 @@ from antiphon.stack.inputs import JoinRequested
 INCARNATIONS_MAX = 4
 
 
-class Surroundings(Protocol):
+class WayIn(Protocol):
     """What the world does for those on their way in."""
 
     scheduler: Scheduler
@@ -45,7 +45,7 @@ class Bootstrap:
     """One process on its way in."""
 
     def __init__(
-        self, around: Surroundings, name: str, places: list[str], timing: Timing, seed: int
+        self, around: WayIn, name: str, places: list[str], timing: Timing, seed: int
     ) -> None:
         """Begin to look for the way in."""
         self._around = around

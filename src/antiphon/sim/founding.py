@@ -34,7 +34,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class FoundingReply:
     """What came of it."""
 
     place: str
@@ -42,7 +42,7 @@ class Reply:
     is_member: bool = False
 
 
-class Surroundings(Protocol):
+class FoundersWorld(Protocol):
     """What the world does for its founders."""
 
     scheduler: Scheduler
@@ -62,7 +62,7 @@ class Founder:
     """One process that founds."""
 
     def __init__(
-        self, around: Surroundings, name: str, places: list[str], timing: Timing, seed: int
+        self, around: FoundersWorld, name: str, places: list[str], timing: Timing, seed: int
     ) -> None:
         """Start."""
         self._around = around
@@ -82,7 +82,7 @@ class Founder:
         self._later(0, self._look)
         return said
 
-    def hear(self, reply: Reply) -> None:
+    def hear(self, reply: FoundingReply) -> None:
         """An answer has come, or nobody answers."""
         if self.is_paused:
             self._later(_LATER_US, lambda: self.hear(reply))
@@ -124,7 +124,7 @@ class Founder:
 class Founders:
     """All that found the group of a world."""
 
-    def __init__(self, around: Surroundings, names: list[str], timing: Timing, seed: int) -> None:
+    def __init__(self, around: FoundersWorld, names: list[str], timing: Timing, seed: int) -> None:
         """Let them start, one after the other or together."""
         self._around = around
         self.names = names
@@ -187,10 +187,10 @@ class Founders:
         voting = [name for name, founder in self.started.items() if not founder.is_dead]
         return waiting if is_majority(len(voting), len(self.names)) else []
 
-    def arrive(self, place: str, item: Question | Reply) -> None:
+    def arrive(self, place: str, item: Question | FoundingReply) -> None:
         """Answer a question, or hand an answer over."""
         founder = self.started.get(place)
-        if isinstance(item, Reply):
+        if isinstance(item, FoundingReply):
             if founder is not None:
                 founder.hear(item)
             return
@@ -202,9 +202,9 @@ class Founders:
             scheduler = self._around.scheduler
             scheduler.at(scheduler.now_us + _LATER_US, lambda _: self.arrive(place, item), None)
             return
-        reply = Reply(place)
+        reply = FoundingReply(place)
         if founder is not None and not founder.is_dead:
-            reply = Reply(place, founder.answer(item.asked))
+            reply = FoundingReply(place, founder.answer(item.asked))
         elif driver is not None and driver.is_up and driver.view is not None:
-            reply = Reply(place, is_member=True)
+            reply = FoundingReply(place, is_member=True)
         self._around.channels.post(post_box(place), post_box(item.asker), reply)

@@ -45,7 +45,7 @@ Item = RunsReceived | ControlReceived
 """What travels: what it is to whom it arrives at. All copies of a multicast are one object."""
 
 
-class Clock(Protocol):
+class TimeSource(Protocol):
     """What tells the time."""
 
     @property
@@ -99,7 +99,7 @@ class LeanDriver:
         self,
         endpoint: Endpoint,
         indexes: dict[ProcessId, int],
-        clock: Clock,
+        clock: TimeSource,
         carrier: Carrier,
         rows: Rows | None,
     ) -> None:

@@ -22,14 +22,14 @@ _FAULTS = 0.16
 
 def examine_groups(seed: int) -> str:
     """Live through the world of ``seed``; say what went wrong, if anything did."""
-    author = _Author(seed)
+    author = _GroupAuthor(seed)
     try:
         return author.live()
     except (AntiphonError, AssertionError, KeyError, ValueError) as error:
         return f"at {author.world.now_us} us: {type(error).__name__}: {error}"
 
 
-class _Author:
+class _GroupAuthor:
     """Does random things to groups that overlap."""
 
     def __init__(self, seed: int) -> None:

@@ -48,10 +48,10 @@ def wide_scenario(seed: int, flush: str, aim: Pair | None = None) -> Scenario:
     random = Random(f"{seed}/theme")
     if aim is None and random.random() < _THEMATIC:
         return vary(random, seed, flush)
-    return _Author(seed, flush, aim).write()
+    return _WideAuthor(seed, flush, aim).write()
 
 
-class _Author:
+class _WideAuthor:
     """Writes one scenario."""
 
     def __init__(self, seed: int, flush: str, aim: Pair | None) -> None:

@@ -25,9 +25,8 @@ from antiphon.sim.channels import Channels
 from antiphon.sim.clock import Clock, clock_apart
 from antiphon.sim.coverage import DONE, Pair, pairs_in
 from antiphon.sim.driver import GROUP, MADE_OUT, Driver
-from antiphon.sim.founding import Founders
+from antiphon.sim.founding import Founders, FoundingReply
 from antiphon.sim.founding import Question as FoundingQuestion
-from antiphon.sim.founding import Reply as FoundingReply
 from antiphon.sim.probes import ProbeReply, Probes
 from antiphon.sim.progress import Progress, bound_us
 from antiphon.sim.quiescence import (
@@ -235,7 +234,13 @@ class World:
         Applications that answer answers say more: then it may take as long once more. A world
         allows so many messages in all, so that this ends.
         """
-        end_us, messages_left = self._settled_us(), self._around.messages_left
+        stall_us = self._settings.timing.stall_us if self._around.is_tight else 0
+
+        def settled_us() -> int:
+            drivers = list(self.drivers.values())
+            return self.now_us + bound_us(self._timing, self.channels, drivers, stall_us)
+
+        end_us, messages_left = settled_us(), self._around.messages_left
         beat_us = self._timing.heartbeat_us
         quiet_us = _QUIET_BEATS * beat_us + 2 * self.channels.distance_us_max
         restless_us = self.now_us
@@ -244,13 +249,7 @@ class World:
             if self._why_not_quiescent():
                 restless_us = self.now_us
             if self._around.messages_left < messages_left:
-                end_us, messages_left = self._settled_us(), self._around.messages_left
-
-    def _settled_us(self) -> int:
-        """Return when the group must be quiescent, if nothing more is done or said."""
-        drivers = list(self.drivers.values())
-        stall_us = self._settings.timing.stall_us if self._around.is_tight else 0
-        return self.now_us + bound_us(self._timing, self.channels, drivers, stall_us)
+                end_us, messages_left = settled_us(), self._around.messages_left
 
     def _calm(self) -> None:
         """End all faults."""

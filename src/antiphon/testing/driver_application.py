@@ -24,7 +24,7 @@ _WORD_BYTES = 64
 _REFUSALS = 6
 
 
-class Tally:
+class ReadCounts:
     """The state: how many messages of each incarnation have been read."""
 
     def __init__(self) -> None:
@@ -76,7 +76,7 @@ class Application:
     def __init__(self, name: str) -> None:
         """Join nothing yet."""
         self.name = name
-        self.tally = Tally()
+        self.tally = ReadCounts()
         self.group: Group | None = None
         self.committer: Committer | None = None
         """Takes part in transactions, if the world has any."""

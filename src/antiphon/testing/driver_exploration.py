@@ -12,7 +12,7 @@ from antiphon.core.errors import AntiphonError
 from antiphon.membership.failure_detector import Timing
 from antiphon.oracle import judge
 from antiphon.testing.cluster import Cluster
-from antiphon.testing.driver_scenario import DriverScenario, Step, random_driver_scenario
+from antiphon.testing.driver_scenario import DriverScenario, DriverStep, random_driver_scenario
 from antiphon.testing.driver_world import DriverWorld
 from antiphon.testing.groups_scenario import GroupsScenario, random_groups_scenario
 from antiphon.testing.groups_world import GroupsWorld
@@ -72,7 +72,7 @@ class AnyScenario(Protocol):
         """How soon silence is suspicious."""
 
     @property
-    def steps(self) -> list[Step]:
+    def steps(self) -> list[DriverStep]:
         """What is done, in order."""
 
 

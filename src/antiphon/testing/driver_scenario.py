@@ -30,7 +30,7 @@ DELAYS_US = ((50, 500), (50, 500), (200, 20_000), (1_000, 60_000))
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class DriverStep:
     """Something that is done to a world at a time."""
 
     at_us: int
@@ -62,7 +62,7 @@ class DriverScenario:
     rejoin: bool
     calm_us: int
     """From when on nothing breaks any more."""
-    steps: list[Step] = field(default_factory=list)
+    steps: list[DriverStep] = field(default_factory=list)
     starts_us: dict[str, int] = field(default_factory=dict)
     """When founders start that do not all start at once."""
 
@@ -92,7 +92,7 @@ class Draft:
         self.calm_us = random.choice((1_500_000, 2_500_000, 4_000_000))
         self.orders = ORDERS if flush == "view-atomic" else ORDERS[:3]
         self.with_commit = flush == "view-atomic" and random.random() < 0.3
-        self.steps: list[Step] = []
+        self.steps: list[DriverStep] = []
 
     def time_us(self) -> int:
         """Draw when something happens."""
@@ -102,7 +102,9 @@ class Draft:
         self, verb: str, *who: str, value: int = 0, order: str = "", at_us: int | None = None
     ) -> None:
         """Let something be done."""
-        self.steps.append(Step(self.time_us() if at_us is None else at_us, verb, who, value, order))
+        self.steps.append(
+            DriverStep(self.time_us() if at_us is None else at_us, verb, who, value, order)
+        )
 
     def pair(self) -> tuple[str, ...]:
         """Draw two that run; nobody, if there are not as many."""

@@ -21,7 +21,7 @@ from antiphon.net.group.committing import Committer
 from antiphon.net.group.group import Group
 from antiphon.testing.cluster import Cluster, Process
 from antiphon.testing.driver_application import Application, Voter
-from antiphon.testing.driver_scenario import DriverScenario, Step
+from antiphon.testing.driver_scenario import DriverScenario, DriverStep
 from antiphon.testing.faults import Faults
 from antiphon.trace.schema import Event
 
@@ -56,7 +56,7 @@ class DriverWorld:
         self.applications: dict[str, Application] = {}
         self._members: dict[str, str] = {}
         self._places: dict[str, set[str]] = {}  # where each has been told of somebody
-        self.verbs: dict[str, Callable[[Step], None]] = {
+        self.verbs: dict[str, Callable[[DriverStep], None]] = {
             "multicast": self._multicast, "call": self._call, "letter": self._letter,
             "transaction": self._transact,
             "stop reading": self._stop_reading, "restart": self._restart, "join": self._join,
@@ -114,28 +114,28 @@ class DriverWorld:
 
     # What is said.
 
-    def _multicast(self, step: Step) -> None:
+    def _multicast(self, step: DriverStep) -> None:
         name, size = step.who
         if (application := self._running(name)) is not None:
             payloads = [bytes(int(size))] * step.value
             self.cluster[name].start(application.multicast(payloads, step.order))
 
-    def _call(self, step: Step) -> None:
+    def _call(self, step: DriverStep) -> None:
         (name,) = step.who
         if (application := self._running(name)) is not None:
             self.cluster[name].start(application.call(step.value / 1e6))
 
-    def _transact(self, step: Step) -> None:
+    def _transact(self, step: DriverStep) -> None:
         if (application := self._running(step.who[0])) is not None:
             self.cluster[step.who[0]].start(application.transact())
 
-    def _letter(self, step: Step) -> None:
+    def _letter(self, step: DriverStep) -> None:
         name, to = step.who
         application, other = self._running(name), self._running(to)
         if application is not None and other is not None and other.group is not None:
             self.cluster[name].start(application.letter(other.group.me, step.value))
 
-    def _stop_reading(self, step: Step) -> None:
+    def _stop_reading(self, step: DriverStep) -> None:
         if (application := self._running(step.who[0])) is not None:
             application.is_reading.clear()
             self._faults.later(step.value, application.is_reading.set)
@@ -146,7 +146,7 @@ class DriverWorld:
         names = dict.fromkeys((*self.scenario.founders, *self.applications))
         return [self.cluster[name].address for name in names if name != me]
 
-    def _restart(self, step: Step) -> None:
+    def _restart(self, step: DriverStep) -> None:
         (name,) = step.who
         if not self.cluster[name].is_alive:
             process = self.cluster.restart(name)
@@ -157,17 +157,17 @@ class DriverWorld:
         if process.is_alive:  # it may have been killed before it came to that
             self._start(process, members=self._members)
 
-    def _found_again(self, step: Step) -> None:
+    def _found_again(self, step: DriverStep) -> None:
         (name,) = step.who
         if not self.cluster[name].is_alive:
             self._start(self.cluster.restart(name), members=self._members)
 
-    def _join(self, step: Step) -> None:
+    def _join(self, step: DriverStep) -> None:
         (name,) = step.who
         seeds = self._seeds(name)
         self._start(self.cluster.process(name), seeds=seeds)
 
-    def _leave(self, step: Step) -> None:
+    def _leave(self, step: DriverStep) -> None:
         if (application := self._running(step.who[0])) is not None:
             application.is_leaving.set()
 

@@ -1,13 +1,13 @@
 """Faults of a world: what breaks when a scenario says so, and when it is whole again.
 
-Law: a fault is done to the cluster alone; what lasts ends by itself, after ``Step.value``.
+Law: a fault is done to the cluster alone; what lasts ends by itself, after ``DriverStep.value``.
 """
 
 from collections.abc import Callable
 from functools import partial
 
 from antiphon.testing.cluster import Cluster
-from antiphon.testing.driver_scenario import Step
+from antiphon.testing.driver_scenario import DriverStep
 
 
 class Faults:
@@ -16,7 +16,7 @@ class Faults:
     def __init__(self, cluster: Cluster) -> None:
         """Nothing is broken."""
         self._cluster = cluster
-        self.verbs: dict[str, Callable[[Step], None]] = {
+        self.verbs: dict[str, Callable[[DriverStep], None]] = {
             "cut": self._break, "half open": self._break, "half open silently": self._break,
             "stall": self._break, "close path": self._close, "close both paths": self._close,
             "partition": self._partition, "refuse": self._refuse, "pause": self._pause,
@@ -28,7 +28,7 @@ class Faults:
         loop = self._cluster.loop
         loop.call_at_us(loop.now_us + delay_us, work)
 
-    def _break(self, step: Step) -> None:
+    def _break(self, step: DriverStep) -> None:
         one, other = step.who
         network = self._cluster.network
         if step.verb == "cut":
@@ -39,7 +39,7 @@ class Faults:
         else:
             self._cluster.half_open(one, other, silently=step.verb.endswith("silently"))
 
-    def _close(self, step: Step) -> None:
+    def _close(self, step: DriverStep) -> None:
         one, other = step.who
         pairs = [(one, other), (other, one)][: 2 if "both" in step.verb else 1]
         for source, target in pairs:
@@ -50,22 +50,22 @@ class Faults:
         network.close_path(source, target)
         self.later(length_us, partial(network.open_path, source, target))
 
-    def _partition(self, step: Step) -> None:
+    def _partition(self, step: DriverStep) -> None:
         others = [name for name in self._cluster.names if name not in step.who]
         for one in step.who:
             for other in others:
                 self._close_path(one, other, step.value)
                 self._close_path(other, one, step.value)
 
-    def _refuse(self, step: Step) -> None:
+    def _refuse(self, step: DriverStep) -> None:
         (name,) = step.who
         self._cluster.refuse(name)
         self.later(step.value, partial(self._cluster.refuse, name, is_refusing=False))
 
-    def _pause(self, step: Step) -> None:
+    def _pause(self, step: DriverStep) -> None:
         (name,) = step.who
         self._cluster.pause(name)
         self.later(step.value, partial(self._cluster.resume, name))
 
-    def _kill(self, step: Step) -> None:
+    def _kill(self, step: DriverStep) -> None:
         self._cluster.kill(step.who[0], silently=step.verb == "kill silently")

@@ -14,7 +14,7 @@ from antiphon.testing.driver_scenario import (
     NAMES,
     ORDERS,
     Draft,
-    Step,
+    DriverStep,
     break_connections,
     break_processes,
     draw_timing,
@@ -42,7 +42,7 @@ class GroupsScenario:
     """From when on nothing breaks any more."""
     drain_s: float
     """How long an application waits to be let go; then its process leaves in the background."""
-    steps: list[Step] = field(default_factory=list)
+    steps: list[DriverStep] = field(default_factory=list)
 
     def __str__(self) -> str:
         """Line by line."""

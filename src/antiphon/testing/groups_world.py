@@ -13,7 +13,7 @@ wait for the state of those whose applications have left; the others are.
 from collections.abc import Callable
 
 from antiphon.testing.cluster import Cluster
-from antiphon.testing.driver_scenario import Step
+from antiphon.testing.driver_scenario import DriverStep
 from antiphon.testing.faults import Faults
 from antiphon.testing.groups_programs import Programs
 from antiphon.testing.groups_rest import Rest
@@ -33,7 +33,7 @@ class GroupsWorld:
         self._faults = Faults(self.cluster)
         self.programs = Programs(scenario, self.cluster)
         self._rows: list[Event] | None = None
-        self.verbs: dict[str, Callable[[Step], None]] = {
+        self.verbs: dict[str, Callable[[DriverStep], None]] = {
             "found": self._found, "multicast": self._multicast, "call": self._call,
             "letter": self._letter, "transaction": self._transact,
             "stop reading": self._stop_reading, "restart": self._restart, "join": self._join,
@@ -79,29 +79,29 @@ class GroupsWorld:
 
     # What is said.
 
-    def _found(self, step: Step) -> None:
+    def _found(self, step: DriverStep) -> None:
         group, *names = step.who
         places = [self.cluster[name].address for name in names]
         for name in names:
             self.programs.enter(name, group, places, found=True)
 
-    def _multicast(self, step: Step) -> None:
+    def _multicast(self, step: DriverStep) -> None:
         group, name, size = step.who
         if (application := self.programs.application(group, name)) is not None:
             payloads = [bytes(int(size))] * step.value
             self.cluster[name].start(application.multicast(payloads, step.order))
 
-    def _call(self, step: Step) -> None:
+    def _call(self, step: DriverStep) -> None:
         group, name = step.who
         if (application := self.programs.application(group, name)) is not None:
             self.cluster[name].start(application.call(step.value / 1e6))
 
-    def _transact(self, step: Step) -> None:
+    def _transact(self, step: DriverStep) -> None:
         group, name = step.who
         if (application := self.programs.application(group, name)) is not None:
             self.cluster[name].start(application.transact())
 
-    def _letter(self, step: Step) -> None:
+    def _letter(self, step: DriverStep) -> None:
         group, name, to = step.who
         application, other = (
             self.programs.application(group, name),
@@ -110,7 +110,7 @@ class GroupsWorld:
         if application is not None and other is not None and other.group is not None:
             self.cluster[name].start(application.letter(other.group.me, step.value))
 
-    def _stop_reading(self, step: Step) -> None:
+    def _stop_reading(self, step: DriverStep) -> None:
         group, name = step.who
         if (application := self.programs.application(group, name)) is not None:
             application.is_reading.clear()
@@ -118,7 +118,7 @@ class GroupsWorld:
 
     # Who comes and goes.
 
-    def _restart(self, step: Step) -> None:
+    def _restart(self, step: DriverStep) -> None:
         (name,) = step.who
         if not self.cluster[name].is_alive:
             before = self.programs.of[name]
@@ -127,15 +127,15 @@ class GroupsWorld:
             for group in before.applications:
                 self.programs.enter(name, group)
 
-    def _join(self, step: Step) -> None:
+    def _join(self, step: DriverStep) -> None:
         group, name = step.who
         self.programs.enter(name, group)
 
-    def _leave(self, step: Step) -> None:
+    def _leave(self, step: DriverStep) -> None:
         group, name = step.who
         if (application := self.programs.application(group, name)) is not None:
             application.is_leaving.set()
 
-    def _end(self, step: Step) -> None:
+    def _end(self, step: DriverStep) -> None:
         if (program := self.programs.find(step.who[0])) is not None:
             program.is_ending.set()
