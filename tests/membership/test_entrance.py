@@ -227,3 +227,28 @@ def test_members_are_found_through_whoever_is_heard() -> None:
     many = tuple(f"x:{number}" for number in range(2 * PLACES_MAX))
     search.hear("b:1", member(B, blocked=True, places=many), 1_000, HALF)
     assert len(search.places) == PLACES_MAX
+
+
+def test_who_has_failed_elsewhere_is_given_the_time_to_hear_of_it() -> None:
+    """It is asked again and again, and knocked at when it is another start, or has had its time."""
+    doomed = ProcessId("a", 0, 5, "a:1")
+    for has_returned in (True, False):
+        search = Search("choir", ["a:1"], TIMING, 0, has_failed=lambda who: who.bare() == doomed)
+        assert asked(search.look(0, HALF)) == ["a:1"]
+        search.hear("a:1", member(doomed.numbered(1)), 1_000, HALF)
+        effects = run(search, search.patience_us, 1_000)
+        assert set(asked(effects)) == {"a:1"}
+        assert len(asked(effects)) == len(effects)
+        returned = ProcessId("a", 2, 6, "a:1") if has_returned else doomed.numbered(1)
+        heard_us = 100_000 if has_returned else search.patience_us + 1_000
+        search.hear("a:1", member(returned), heard_us, HALF)
+        assert search.look(heard_us, HALF) == [Knock(returned, 2)]
+
+
+def test_another_member_is_asked_rather_than_who_has_failed_elsewhere() -> None:
+    """Be its view the lower one."""
+    search = Search("choir", ["a:1", "b:1"], TIMING, 0, has_failed=lambda who: who == A)
+    search.look(0, HALF)
+    search.hear("a:1", member(A, 9), 1_000, HALF)
+    search.hear("b:1", member(B, 3), 1_000, HALF)
+    assert search.look(1_000, HALF) == [Knock(B, 2)]

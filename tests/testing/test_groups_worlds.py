@@ -56,6 +56,7 @@ REGRESSIONS = {
     1307: "a call that waits for room is refused when its application leaves meanwhile",
     16: "a session that sleeps is woken by who is about to sleep, too, and forgotten by one",
     19: "the same, and the one that forgot takes part in a view with the other",
+    9056: "two that exclude each other at once, in different groups, both learn of it",
 }
 
 

@@ -15,12 +15,17 @@ the process in; likewise one that has done so already, and may be blocked withou
 tried in vain comes after those that were not. An answer names places of members, so whoever knew
 only the dead finds the living through anybody who is heard.
 
+One that is known to have failed in another group, and does not know it yet, is about to be out of
+all groups: who is taken in by it alone may be left with nobody to go on with. It is given the time
+to hear of it, and to come back, before it is asked.
+
 Incarnations are numbered upwards: a number is never used again by the process that had it.
 
 Time is told, and so are dice: pauses are doubled up to a bound and spread, so that several that
 come back together do not do so in step. Patience follows from the group's timing.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import final
 
@@ -114,12 +119,16 @@ class Search:
         *,
         last_number: int = 0,
         here: str = "",
+        has_failed: Callable[[ProcessId], bool] | None = None,
     ) -> None:
         """Look for the group of this name at these places.
 
         The process has had ``last_number`` incarnations, as far as it knows; it is not asked
-        itself, at the place where it listens (``here``).
+        itself, at the place where it listens (``here``). ``has_failed`` tells of others whether
+        they have failed in another group.
         """
+        self._has_failed = has_failed
+        self._doomed: dict[ProcessId, int] = {}  # who has, and when it was first heard here
         self._group = group
         self._timing = timing
         self._here = here
@@ -233,9 +242,15 @@ class Search:
         place.found, place.why_foreign = found, ""
         if found.standing is not None:
             self.learn(list(found.standing.places), now_us)
-        if found.can_help:
+        if found.can_help and not self._is_doomed(found.process, now_us):
             place.due_us = now_us + self._answer_us  # it has said what there is to say
             self._good_us = now_us if self._good_us is None else self._good_us
+
+    def _is_doomed(self, process: ProcessId, now_us: int) -> bool:
+        """Whether somebody has failed in another group, and may not have heard of it yet."""
+        if self._has_failed is None or not self._has_failed(process):
+            return False
+        return now_us - self._doomed.setdefault(process.bare(), now_us) < self.patience_us
 
     def miss(self, at: str, now_us: int, dice: float) -> None:
         """Nobody has answered at a place: it is down, silent, or hangs up."""
@@ -325,7 +340,9 @@ class Search:
         if not is_complete and now_us - self._good_us < self._gather_us:
             return
         good = [place.found for place in self._places.values() if place.found is not None]
-        good = [found for found in good if found.can_help]
+        good = [
+            found for found in good if found.can_help and not self._is_doomed(found.process, now_us)
+        ]
         self._good_us = None
         if not good:
             return

@@ -15,7 +15,7 @@ in the eyes of the others, or that the group goes on under a later lineage (``ta
 once; it can come back as a new incarnation.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from antiphon.core.control import (
     Accept,
@@ -75,8 +75,13 @@ class Membership:
         copies: Copies,
         now_us: int,
         pulses: Pulses | None = None,
+        *,
+        former: Mapping[ProcessId, int] | None = None,
     ) -> None:
-        """Begin in the current view, agreed on beforehand, or outside; ``pulses`` may be shared."""
+        """Begin in the current view, agreed on beforehand, or outside; ``pulses`` may be shared.
+
+        ``former`` members failed, each in the view given, as earlier incarnations knew.
+        """
         self._out = outbox
         self._me = outbox.me
         self._timing = timing
@@ -89,7 +94,7 @@ class Membership:
         self._copies = copies
         self.flush = make_flush(outbox, transition, copies)
         """The flush, for runs that arrive while it goes on."""
-        self.roster = Roster(transition)
+        self.roster = Roster(transition, former or {})
         """Who is gone, and how far the others are."""
         self._flush_inbox = FlushInbox(self.flush, transition, self.roster)
         self._join_requests = JoinRequests(outbox, self._agreement, self._changes, self._detector)

@@ -1,8 +1,11 @@
 """What a process knows of the others beside the views: who is gone, who left, how far each is.
 
 Law: who failed in a view agreed on is not listened to any more about views before that (003-3,
-000-17 b). Former members are remembered, the latest ones, so that they can be told when they speak.
+000-17 b). Former members are remembered, the latest ones, so that they can be told when they speak;
+also those of whom only earlier incarnations of this process knew (``exclusions``), when they ask.
 """
+
+from collections.abc import Mapping
 
 from antiphon.core.ids import ProcessId
 from antiphon.core.views import NUMBER_MAX, View
@@ -15,11 +18,12 @@ GONE_MAX = 1024
 class Roster:
     """Former members, and the view that each process is known to have installed."""
 
-    __slots__ = ("_in_view", "_transition", "gone", "left")
+    __slots__ = ("_former", "_in_view", "_transition", "gone", "left")
 
-    def __init__(self, transition: Transition) -> None:
-        """Nobody is gone."""
+    def __init__(self, transition: Transition, former: Mapping[ProcessId, int]) -> None:
+        """Nobody is gone but, to earlier incarnations' knowledge, ``former`` members."""
         self._transition = transition
+        self._former = former
         self.gone: dict[ProcessId, int] = {}
         """Who failed, and in which view."""
         self.left: dict[ProcessId, int] = {}
@@ -34,8 +38,17 @@ class Roster:
 
     def excluded_in(self, process: ProcessId) -> int:
         """Return the view in which ``process`` failed, installed here or not; 0: in none."""
-        views = [view.number for view in self._transition.pending if process in view.failed]
-        return self.gone.get(process) or (views[0] if views else 0)
+        return self.excluded().get(process, 0)
+
+    def excluded(self) -> dict[ProcessId, int]:
+        """Return who failed in a view agreed on, and in which: in the first, if in several."""
+        newest = self._transition.newest
+        members = newest.members if newest is not None else ()
+        # Who took the group over is a member again, whatever was agreed on before.
+        known = {who: number for who, number in self._former.items() if who not in members}
+        for view in reversed(self._transition.pending):
+            known |= dict.fromkeys(view.failed, view.number)
+        return known | self.gone
 
     def is_forgotten(self, peer: ProcessId) -> bool:
         """Whether a process left, is waited for no longer, and has failed in no view."""

@@ -22,7 +22,7 @@ One exception to ``step``: ``receive``, the short way of a plain run. It does wh
 for less; where it cannot, it does nothing and says so.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar
 
 from antiphon.core.control import Alive, Beat, StateChunk, StateTaken
@@ -111,11 +111,13 @@ class Endpoint(Questions):
         with_state: bool = False,
         commit: CommitOptions | None = None,
         pulses: Pulses | None = None,
+        former: Mapping[ProcessId, int] | None = None,
     ) -> None:
         """Begin in ``view``, agreed on beforehand by all its members, or outside.
 
         ``queue`` is that of the incarnation before, if there was one. Endpoints of one process
         share its ``pulses``, and the process beats for them all; one without beats for itself.
+        ``former`` is what the incarnation before had to say of who is ``excluded``.
         """
         if view is not None and me not in view.members:
             message = f"{me} is no member of group {view.group}: add it to the members"
@@ -123,7 +125,7 @@ class Endpoint(Questions):
         self.me = me
         self._beats = pulses is None
         self._agenda = Agenda(now_us)
-        self.member = member = Member(me, view, settings, now_us, pulses)
+        self.member = member = Member(me, view, settings, now_us, pulses, former)
         self._receiver = member.receiver
         self.queue = queue if queue is not None else SendQueue(settings.limits.queued_bytes)
         self.flow = FlowControl(me, settings.limits, lambda: member.ordering.held_bytes)

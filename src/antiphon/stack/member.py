@@ -16,7 +16,7 @@ the token holder's last list; nor while a letter is not acknowledged.
 A run is taken (``receiver``) from a process that has not failed in a view agreed on since.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from antiphon.core.control import Alive, AnyMessage, Beat, Confirm, LetterAsked, LetterTaken
 from antiphon.core.errors import PeerError, UsageError
@@ -52,10 +52,11 @@ class Member:
         settings: Settings,
         now_us: int,
         pulses: Pulses | None = None,
+        former: Mapping[ProcessId, int] | None = None,
     ) -> None:
         """Begin in ``view``, agreed on beforehand by all its members, or outside.
 
-        ``pulses`` are shared by the groups of a process.
+        ``pulses`` are shared by the groups of a process; ``former`` members have failed before.
         """
         self.me = me
         self._out = Outbox(me)
@@ -72,7 +73,7 @@ class Member:
         """Whether this process is in a view that nobody is leaving, and that is not blocked."""
         self.membership = Membership(
             self._out, transition, settings.timing, FLUSHES[settings.flush], self.receiver, now_us,
-            pulses,
+            pulses, former=former,
         )  # fmt: skip
         self.announcer = Announcer(self.membership, self.receiver, now_us)
         if view is not None:

@@ -15,6 +15,7 @@ What is of a group exists once per group. Each group is a causality domain of it
 Failure is of a process. Whoever learns a view in which x failed takes x for dead in all groups, and
 each excludes it in its own time; who learns that it failed in one group stops in all, and can come
 back only as another incarnation, in all. Leaving is of a group, and so is being in a minority.
+Incarnations of a process hand on who failed in which group (``exclusions``), and tell who asks.
 
 An idle group costs nothing: receipts are said when there is news, and at a heartbeat only groups
 are looked at in which something is under way, unless somebody is silent for long.
@@ -36,6 +37,7 @@ from antiphon.core.control import Beat
 from antiphon.core.errors import UsageError
 from antiphon.core.ids import GroupNumber, ProcessId
 from antiphon.core.views import View
+from antiphon.membership.exclusions import Exclusions
 from antiphon.membership.failure_detector import Timing
 from antiphon.membership.pulses import Pulses
 from antiphon.stack.effects import (
@@ -88,13 +90,17 @@ _BARE_MAX = 4096
 class Process:
     """One incarnation of a process."""
 
-    def __init__(self, me: ProcessId, timing: Timing, now_us: int) -> None:
-        """Begin in no group."""
+    def __init__(
+        self, me: ProcessId, timing: Timing, now_us: int, exclusions: Exclusions | None = None
+    ) -> None:
+        """Begin in no group; ``exclusions`` are those of the incarnations before."""
         self.me = me.bare()
         """The process itself."""
         self._timing = timing
         self._pulses = Pulses(now_us)
+        self._exclusions = exclusions if exclusions is not None else Exclusions()
         self._endpoints: dict[GroupNumber, Endpoint] = {}
+        self._domains: dict[GroupNumber, int] = {}
         self._expected: dict[GroupNumber, dict[ProcessId, tuple[ProcessId, ...]]] = {}
         self._known_as: dict[ProcessId, dict[ProcessId, None]] = {}
         """Each process, as its groups know it: mostly one and the same id."""
@@ -147,9 +153,11 @@ class Process:
         queue: SendQueue | None = None,
         with_state: bool = False,
         commit: CommitOptions | None = None,
+        domain: int | None = None,
     ) -> list[InGroup | Effect]:
         """Begin in one more group, as ``me``: in ``view``, founded beforehand, or outside.
 
+        ``domain`` is what tells the group from others in all incarnations, where there are several.
         The effects are those of the group, as :meth:`step_in` returns them.
         """
         if group in self._endpoints:
@@ -164,7 +172,10 @@ class Process:
         endpoint = self._endpoints[group] = Endpoint(
             me, view, settings, now_us, queue=queue, with_state=with_state, commit=commit,
             pulses=self._pulses,
+            former=self._exclusions.of(domain) if domain is not None else None,
         )  # fmt: skip
+        if domain is not None:
+            self._domains[group] = domain
         return self._see_to(group, endpoint.start())
 
     def close(self, group: GroupNumber) -> list[InGroup | Effect]:
@@ -172,6 +183,8 @@ class Process:
         endpoint = self._endpoints.pop(group, None)
         if endpoint is not None:
             self._forget(group, endpoint)
+            if (domain := self._domains.pop(group, None)) is not None:
+                self._exclusions.note(domain, endpoint.excluded)
         return self._take()
 
     def _forget(self, group: GroupNumber, endpoint: Endpoint) -> None:

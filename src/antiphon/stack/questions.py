@@ -74,6 +74,11 @@ class Questions:
         return self.member.membership.answer(asker, view_number, has_channel=has_channel)
 
     @property
+    def excluded(self) -> dict[ProcessId, int]:
+        """Who failed in the group, and in which view: for later incarnations to know."""
+        return self.member.membership.roster.excluded()
+
+    @property
     def accepted(self) -> View | None:
         """The view that this process has accepted last, if any: it may become the next one."""
         return self.member.membership.accepted

@@ -188,7 +188,7 @@ class Driver:
         machine = self.incarnation.machine
         effects = machine.open(
             self.number, self.process, view, identity.settings, self.now_us(), queue=self._queue,
-            with_state=identity.with_state, commit=self._commit,
+            with_state=identity.with_state, commit=self._commit, domain=self.domain,
         )  # fmt: skip
         self.endpoint = machine.endpoint(self.number)
         self.incarnation.do_all(self.number, effects)

@@ -73,7 +73,7 @@ class Incarnation:
         self.process, self.start = process.bare(), start
         self.environment, self.now_us = environment, environment.now_us
         self.delay_s_max = delay_s_max
-        self.machine = Process(process, owner.timing, self.now_us())
+        self.machine = Process(process, owner.timing, self.now_us(), owner.exclusions)
         self.mesh = Mesh(self)
         self.timers = Timers(self.now_us, self._fire)
         self._lateness = Lateness(self.process.name, owner.timing)

@@ -13,6 +13,7 @@ from antiphon.core.handshake import Handshake
 from antiphon.core.ids import GroupNumber, ProcessId
 from antiphon.core.runs import Run
 from antiphon.core.views import View
+from antiphon.membership.exclusions import Exclusions
 from antiphon.membership.failure_detector import Timing
 from antiphon.net.driver.timers import Timers
 from antiphon.net.session.identity import Identity
@@ -32,6 +33,8 @@ class IncarnationOwner(Protocol):
 
     timing: Timing
     """How often it says that it lives, and how soon silence is suspicious."""
+    exclusions: Exclusions
+    """Who failed in its groups, as its incarnations knew."""
     is_alone: bool
     """Whether it is in one group for good, and says so to who asks for another."""
 

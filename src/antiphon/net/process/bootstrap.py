@@ -199,8 +199,9 @@ class Bootstrap:
         here = str(node.address)
         timing = self._config.settings.timing
         search = Search(
-            self._config.group, places, timing, self._now_us(), last_number=last_number, here=here
-        )
+            self._config.group, places, timing, self._now_us(), last_number=last_number, here=here,
+            has_failed=node.has_failed_elsewhere,
+        )  # fmt: skip
         self._search = search
         try:
             while True:

@@ -11,6 +11,7 @@ from contextlib import suppress
 
 from antiphon.core.errors import AntiphonError, UsageError
 from antiphon.core.ids import ProcessId
+from antiphon.membership.exclusions import Exclusions
 from antiphon.membership.failure_detector import Timing
 from antiphon.net.driver.incarnation import Incarnation
 from antiphon.net.session.listener import Listener
@@ -49,6 +50,8 @@ class LocalProcess:
         self.notifier = Notifier()
         """For everybody who waits for something of this process."""
         self.listener = Listener(environment, insecure=insecure)
+        self.exclusions = Exclusions()
+        """Who failed in its groups, as its incarnations knew."""
         self.incarnation: Incarnation | None = None
         """The current one, if any group needs it."""
         self._former: Incarnation | None = None

@@ -15,6 +15,7 @@ from contextlib import suppress
 
 from antiphon.core.control import FoundingAnswer, FoundingQuestion, Situation, decode_message
 from antiphon.core.errors import AntiphonError, ExcludedError, StateError, UsageError
+from antiphon.core.ids import ProcessId
 from antiphon.core.views import View as AgreedView
 from antiphon.membership.bootstrap import Founding
 from antiphon.net.application.config import Config
@@ -195,6 +196,10 @@ class Node:
         )  # fmt: skip
         local_group.begin_incarnation(self._driver)
         return self._driver
+
+    def has_failed_elsewhere(self, process: ProcessId) -> bool:
+        """Whether another process failed in another group, as earlier incarnations knew."""
+        return self.process.exclusions.has_failed_elsewhere(process, self.identity().domain)
 
     def identity(self) -> Identity:
         """Return who this process is before it has a number in the group."""

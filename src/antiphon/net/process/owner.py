@@ -2,6 +2,7 @@
 
 from typing import Protocol
 
+from antiphon.core.ids import ProcessId
 from antiphon.core.views import View
 from antiphon.membership.bootstrap import Founding
 from antiphon.net.application.config import Config
@@ -28,6 +29,9 @@ class BootstrapOwner(Protocol):
     @property
     def address(self) -> Address:
         """Where the others find it."""
+
+    def has_failed_elsewhere(self, process: ProcessId) -> bool:
+        """Whether another process failed in another group, as earlier incarnations knew."""
 
     def identity(self) -> Identity:
         """Return who this process is before it has a number in the group."""

@@ -33,6 +33,9 @@ CONFIRM_S = 3.0
 PAST_MAX, PAST_GUESTS_MAX = 1024, 64
 """Former peers whose secrets are remembered, to answer them so that they can believe it."""
 
+FORMER_MAX = 8
+"""Sessions with one of them that are: of so many incarnations of this process, the latest."""
+
 
 class Former(NamedTuple):
     """What was shared with a process that is no peer any more."""
@@ -40,6 +43,10 @@ class Former(NamedTuple):
     secret: bytes
     hearer: ProcessId
     """Which incarnation of this process the other one knew."""
+
+
+Past = dict[ProcessId, tuple[Former, ...]]
+"""For former peers, what each incarnation of this process shared with them, the latest last."""
 
 
 class CredentialsOwner(Protocol):
@@ -66,8 +73,8 @@ class Credentials:
         """Know nobody."""
         self._owner = owner
         self._environment = environment
-        self._past: dict[ProcessId, Former] = {}
-        self._past_guests: dict[ProcessId, Former] = {}
+        self._past: Past = {}
+        self._past_guests: Past = {}
 
     # Who dials.
 
@@ -147,15 +154,13 @@ class Credentials:
 
     def shown(self, handshake: Handshake, peer: Peer | None) -> bytes:
         """Return the secret of which a handshake has a proof; empty if there is none."""
-        me = self._owner.process
+        me, who = self._owner.process, handshake.process.bare()
+        known: list[Former] = []
         if peer is not None:
             known = [Former(peer.secret, me), Former(peer.offered, me)]
-        elif not handshake.is_asking:
-            return b""  # there is no session to go on with, which it had better know
-        else:
-            past = self._past, self._past_guests
-            who = handshake.process.bare()
-            known = [former[who] for former in past if who in former]
+        if handshake.is_asking:  # else there is no other session to go on with, as it has to know
+            # It may ask for an earlier incarnation of this process, and know this one as well.
+            known += [*self._past.get(who, ()), *self._past_guests.get(who, ())]
         purpose = ASK if handshake.is_asking else DIAL
         for secret, hearer in known:
             if is_proven(secret, purpose, handshake, hearer):
@@ -165,7 +170,7 @@ class Credentials:
     def secret_of(self, process: ProcessId) -> bytes:
         """Return the secret shared with a former peer; empty if there is none."""
         former = self._past.get(process)
-        return former.secret if former is not None else b""
+        return former[-1].secret if former else b""
 
     def remember(self, peer: Peer) -> None:
         """Keep the secret of a peer that is forgotten otherwise; guests only displace guests."""
@@ -174,7 +179,9 @@ class Credentials:
         past, count = self._past, PAST_MAX
         if peer.is_guest:
             past, count = self._past_guests, PAST_GUESTS_MAX
-        past[peer.process] = Former(peer.secret, self._owner.process)
+        me = self._owner.process
+        others = [former for former in past.get(peer.process, ()) if former.hearer != me]
+        past[peer.process] = (*others[1 - FORMER_MAX :], Former(peer.secret, me))
         while len(past) > count:
             del past[next(iter(past))]
 
@@ -182,7 +189,7 @@ class Credentials:
         """Be able to tell whom an earlier incarnation of this process knew that it is out."""
         self._past = former.take_past()
 
-    def take_past(self) -> "dict[ProcessId, Former]":
+    def take_past(self) -> "Past":
         """Hand over what was shared with former peers: another incarnation begins."""
         taken, self._past = self._past, {}
         return taken
