@@ -29,7 +29,7 @@ from typing import cast
 from antiphon.core.control import AnyMessage, decode_message, encode_message
 from antiphon.core.errors import PeerError
 from antiphon.core.handshake import Handshake, decode_handshake, encode_handshake
-from antiphon.core.records import PAYLOAD_BYTES_MAX, append_record_head, decode_runs
+from antiphon.core.records import PAYLOAD_BYTES_MAX, append_record_head, decode_runs, decode_runs_of
 from antiphon.core.runs import Letter, Run
 from antiphon.core.varint import append_varint, read_varint
 
@@ -195,14 +195,14 @@ def decode_frame(data: bytes) -> Frame:
     if version != VERSION:
         message = f"a frame has version {version}, this process speaks version {VERSION}"
         raise PeerError(message)
-    process, offset = read_varint(data, _PREFIX.size)
     if kind == _RUNS:
-        runs, offset = decode_runs(data, offset)
+        process, runs, offset = decode_runs_of(data, _PREFIX.size)
         frame: Frame = Runs(domain, process, runs)
     elif kind == _LETTER:
-        runs, offset = decode_runs(data, offset, Letter)
+        process, runs, offset = decode_runs_of(data, _PREFIX.size, Letter)
         frame = Post(domain, process, _only_letter(runs))
     else:
+        process, offset = read_varint(data, _PREFIX.size)
         frame, offset = _decode_other(kind, domain, process, data, offset)
     if offset != len(data):
         message = f"a frame has {len(data) - offset} bytes more than its header announces"

@@ -115,6 +115,20 @@ def _append_extras(numbers: list[int], run: Run) -> int:
     return flags
 
 
+def decode_runs_of(data: Octets, offset: int, make: type[Run] = Run) -> tuple[int, list[Run], int]:
+    """Return the number at ``offset``, the records behind it, and the offset behind them."""
+    try:  # all in one go: nearly every frame has one record
+        (number, record_count, *head), behind = read_varints(data, offset, 8)
+    except PeerError:
+        record_count = 0
+    if record_count == 1:
+        run, behind = _decode_rest(data, behind, head, MESSAGES_MAX, make)
+        return number, [run], behind
+    number, offset = read_varint(data, offset)
+    runs, offset = decode_runs(data, offset, make)
+    return number, runs, offset
+
+
 def decode_runs(data: Octets, offset: int, make: type[Run] = Run) -> tuple[list[Run], int]:
     """Return the records that begin at ``offset``, and the offset behind them."""
     record_count, offset = read_varint(data, offset)
@@ -137,21 +151,30 @@ def decode_runs(data: Octets, offset: int, make: type[Run] = Run) -> tuple[list[
 def _decode_record(
     data: Octets, offset: int, previous: Run | None, allowed: int, make: type[Run]
 ) -> tuple[Run, int]:
-    if previous is None:  # all in one go: nearly every frame of a small message has one record
-        (flags, group, view, sender, first, count), offset = read_varints(data, offset, 6)
+    if previous is None:
+        head, offset = read_varints(data, offset, 6)
+        return _decode_rest(data, offset, head, allowed, make)
+    flags, offset = read_varint(data, offset)
+    if flags & _CONTINUES:
+        count, offset = read_varint(data, offset)
+        place = previous.group, previous.view, previous.sender, previous.last + 1
+        head = [flags & ~_CONTINUES, *place, count]
     else:
-        flags, offset = read_varint(data, offset)
-        if flags & _CONTINUES:
-            group, view, sender = previous.group, previous.view, previous.sender
-            first = previous.last + 1
-            count, offset = read_varint(data, offset)
-        else:
-            (group, view, sender, first, count), offset = read_varints(data, offset, 5)
+        head, offset = read_varints(data, offset, 5)
+        head.insert(0, flags)
+    return _decode_rest(data, offset, head, allowed, make)
+
+
+def _decode_rest(
+    data: Octets, offset: int, head: list[int], allowed: int, make: type[Run]
+) -> tuple[Run, int]:
+    """Return a record whose first six numbers have been read, and the offset behind it."""
+    flags, group, view, sender, first, count = head
     order = flags & 0x03
     if flags > _FLAGS_MAX or order > _ORDER_MAX or (flags & _EQUAL_LENGTHS and flags & 0x60):
         message = f"a record has flags {flags:#x} that this version does not know"
         raise PeerError(message)
-    if previous is None and flags & _CONTINUES:
+    if flags & _CONTINUES:
         message = "the first record of a frame continues nothing"
         raise PeerError(message)
     if not 0 < count <= allowed or not 0 < first <= NUMBER_MAX or sender >= MEMBERS_MAX:

@@ -33,6 +33,9 @@ def append_varints(out: bytearray, values: Iterable[int]) -> None:
     for value in values:
         if 0 <= value < 0x80:
             out.append(value)
+        elif 0x80 <= value < 0x4000:  # most others
+            out.append(value & 0x7F | 0x80)
+            out.append(value >> 7)
         else:
             append_varint(out, value)
 
@@ -68,6 +71,9 @@ def read_varints(data: Octets, offset: int, count: int) -> tuple[list[int], int]
             value = data[offset]
             if value < 0x80:
                 offset += 1
+            elif 0 < (high := data[offset + 1]) < 0x80:  # most others
+                value = value & 0x7F | high << 7
+                offset += 2
             else:
                 value, offset = read_varint(data, offset)
             values.append(value)

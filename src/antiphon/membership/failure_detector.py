@@ -98,6 +98,8 @@ class FailureDetector:
         """Watch nobody yet; ``pulses`` are shared by all groups of a process."""
         self._timing = timing
         self._pulses = pulses if pulses is not None else Pulses(now_us)
+        self.hear = self._pulses.hear
+        """Something came from a process."""
         self._peers: dict[ProcessId, Pulse] = {}
         self._is_begun = False
         self.heartbeat_us = timing.heartbeat_us
@@ -127,10 +129,6 @@ class FailureDetector:
             if process in self.suspected or process in pulses.condemned
         }
         assert self._ailing.keys() <= self._peers.keys(), "who is not watched is not noted"
-
-    def hear(self, process: ProcessId, now_us: int) -> None:
-        """Something came from ``process``."""
-        self._pulses.hear(process, now_us)
 
     def note(self, process: ProcessId, ailment: str, now_us: int, *, is_so: bool) -> None:
         """A process says that it does not hear this one, or is blocked; or is so no longer."""

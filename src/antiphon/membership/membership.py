@@ -90,6 +90,8 @@ class Membership:
         self._agreement = Agreement(outbox, view)
         self._changes = Changes(outbox.me)
         self._detector = FailureDetector(timing, now_us, pulses)
+        self.hear = self._detector.hear
+        """Something came from a process: it lives."""
         self._probing = Probing(outbox, timing, self._detector)
         self._copies = copies
         self.flush = make_flush(outbox, transition, copies)
@@ -169,10 +171,6 @@ class Membership:
         return list(self._detector.suspected)
 
     # What happens.
-
-    def hear(self, peer: ProcessId, now_us: int) -> None:
-        """Something came from ``peer``: it lives."""
-        self._detector.hear(peer, now_us)
 
     def hear_alive(self, peer: ProcessId, alive: Alive, now_us: int) -> None:
         """``peer`` says which view it is in, and which it knows last: catch up, or tell it."""

@@ -21,7 +21,7 @@ from antiphon.core.views import NUMBER_MAX, View
 class Transition:
     """The current view, and the later ones that are agreed on but not installed."""
 
-    __slots__ = ("_everybody", "current", "lingering", "pending")
+    __slots__ = ("current", "known", "lingering", "pending")
 
     def __init__(self, current: View | None) -> None:
         """Start in a view, or in none."""
@@ -29,7 +29,8 @@ class Transition:
         self.pending: list[View] = []
         self.lingering: dict[ProcessId, int] = {}
         """Who left in a view installed here, and has not said that it is through."""
-        self._everybody: dict[ProcessId, None] | None = None
+        self.known: dict[ProcessId, None] | None = None
+        """What :meth:`everybody` returned last; None if that has changed since."""
 
     def learn(self, view: View) -> None:
         """A newer view has been agreed on."""
@@ -37,7 +38,7 @@ class Transition:
         self.pending.append(view)
         for process in view.failed:
             self.lingering.pop(process, None)
-        self._everybody = None
+        self.known = None
 
     def enter(self) -> View:
         """The first pending view becomes the current one."""
@@ -46,12 +47,12 @@ class Transition:
         self.current = view
         failed = self.failed_until(NUMBER_MAX)
         self.lingering |= {who: view.number for who in view.left if who not in failed}
-        self._everybody = None
+        self.known = None
         return view
 
     def forget(self, leaver: ProcessId) -> bool:
         """A leaver is through; tell whether that is news."""
-        self._everybody = None
+        self.known = None
         return self.lingering.pop(leaver, None) is not None
 
     @property
@@ -97,7 +98,7 @@ class Transition:
 
     def everybody(self) -> dict[ProcessId, None]:
         """Return who is in any of these views, or leaves one of them, and has not failed."""
-        if self._everybody is None:
+        if self.known is None:
             current = self.current.members if self.current is not None else ()
             known = dict.fromkeys((*current, *self.lingering))
             for view in self.pending:
@@ -105,8 +106,8 @@ class Transition:
             for view in self.pending:
                 for process in view.failed:
                     known.pop(process, None)
-            self._everybody = known
-        return self._everybody
+            self.known = known
+        return self.known
 
 
 class Copies(Protocol):

@@ -126,7 +126,7 @@ class Endpoint(Questions):
         self._beats = pulses is None
         self._agenda = Agenda(now_us)
         self.member = member = Member(me, view, settings, now_us, pulses, former)
-        self._receiver = member.receiver
+        self._receiver, self._transition = member.receiver, member.membership.transition
         self.queue = queue if queue is not None else SendQueue(settings.limits.queued_bytes)
         self.flow = FlowControl(me, settings.limits, lambda: member.ordering.held_bytes)
         timing = self._timing = settings.timing
@@ -245,6 +245,12 @@ class Endpoint(Questions):
     def _take_runs(self, received: RunsReceived) -> None:
         peer, now_us = received.peer, self._agenda.now_us
         for run in received.runs:
+            # A request, nearly always: the short way, but for what a tool makes of it.
+            is_for_tool = run.port != PORT_APPLICATION and not received.is_relayed
+            if is_for_tool and self._receiver.receive_plain(peer, run):
+                self.member.membership.hear(peer, now_us)
+                self._deliver(DeliverRuns([run]))
+                continue
             self._agenda.work.extend(
                 self.member.take_run(peer, run, now_us, relayed=received.is_relayed)
             )
@@ -353,29 +359,37 @@ class Endpoint(Questions):
 
     def _finish(self) -> list[Effect]:
         """Do what is to be done inside, send what may go out now; return the rest."""
-        self._do_work()
+        agenda, sender = self._agenda, self._sender
+        work = agenda.work
+        if work:
+            self._do_work()
         if not self.is_over:
             waiting = self.queue.waiting
-            while waiting and self._sender.send_next():
+            while waiting and sender.send_next():
                 self._do_work()
             if waiting:
-                self._agenda.work.extend(self.member.request_acknowledgement())
+                work.extend(self.member.request_acknowledgement())
                 self._do_work()
         if not self.is_over:
-            self._expect_peers()
-            self._sender.acknowledge_soon()
-            commit, agenda = self.ports.commit, self._agenda
+            if self._transition.known is not self._known:
+                self._expect_peers()
+            sender.acknowledge_soon()
+            commit = self.ports.commit
             if commit is not None and commit.open_count and not agenda.is_set(VOTES):
                 agenda.set_timer(VOTES, agenda.now_us + self._vote_tick_us)
-            self._sender.admit()
-        return self._agenda.take()
+            sender.admit()
+        return agenda.take()
 
     def _do_work(self) -> None:
         work = self._agenda.work
-        if work and not self.is_over:
+        if work and not self.is_over and self._transition.known is not self._known:
             self._expect_peers()
         while work:
-            self._do(work.popleft())
+            effect = work.popleft()
+            if type(effect) is DeliverRuns:
+                self._deliver(effect)
+            else:
+                self._do(effect)
 
     def _beat(self, said: list[Effect]) -> None:
         """Be heard by everybody, unless they are told something else just now."""
@@ -387,7 +401,7 @@ class Endpoint(Questions):
 
     def _expect_peers(self) -> None:
         """Say whom channels are needed with, if that has changed."""
-        everybody = self.member.membership.transition.everybody()
+        everybody = self._transition.everybody()
         if everybody is not self._known:  # the same object as long as it says the same
             self._known = everybody
             if everybody:
@@ -395,9 +409,6 @@ class Endpoint(Questions):
 
     def _do(self, effect: Effect) -> None:
         match effect:
-            case DeliverRuns():
-                self._deliver(effect)
-                return
             case SendRun(alive=Alive() as alive):
                 effect.alive = self.flow.say(alive)
             case SendControl(message=Alive() as alive):
@@ -419,11 +430,11 @@ class Endpoint(Questions):
     def _deliver(self, delivery: DeliverRuns) -> None:
         """Let the tools see what is for them, in its place among all else."""
         runs, done = delivery.runs, self._agenda.done
-        for run in runs:  # nearly always one, and for the application
-            if run.port not in _APPLICATION:
-                break
-        else:
+        if len(runs) == 1:  # nearly always
+            (run,) = runs
             done.append(delivery)
+            if run.port not in _APPLICATION:
+                done += self.ports.deliver(self.sender_of(run), run, self._agenda.now_us)
             return
         part: list[Run] = []
         for run in runs:

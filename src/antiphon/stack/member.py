@@ -99,11 +99,6 @@ class Member:
         return self.is_open and is_other and (awaited is None or awaited == to)
 
     @property
-    def has_acknowledged(self) -> bool:
-        """Whether nobody waits for this process, now or later."""
-        return not (self.letters.unacknowledged or self.ordering.is_due(GROUP))
-
-    @property
     def is_due(self) -> bool:
         """Whether others wait for a sets-order list or a confirmation: :meth:`acknowledge`."""
         return self.ordering.is_due(GROUP) and self.membership.may_multicast
@@ -182,7 +177,7 @@ class Member:
 
     def write_letter(self, to: ProcessId, payload: bytes, port: int) -> Letter:
         """Do the same, without wrapping it up: the letter is to be sent at once."""
-        assert self.may_send(to), "the caller has looked"
+        assert self.is_open, "the caller has looked"
         self.letters.send(to)
         return self.ordering.write_letter(GROUP, payload, port)
 
@@ -281,7 +276,9 @@ class Member:
         if relayed:
             membership.flush.take_copies(peer, [run])
         fresh = self.receiver.take_run(peer, run, relayed=relayed)
-        if fresh is not None and membership.transition.pending:
+        if not membership.transition.pending:
+            return self._out.take()  # a run alone changes nothing about views
+        if fresh is not None:
             membership.flush.take_runs([fresh])
         return self._settled(now_us)
 
@@ -320,7 +317,7 @@ class Member:
             return []
         self.receiver.take_letter(peer, letter)
         self.letters.receive(peer, is_reply=letter.port == PORT_CALLS)
-        return self._settled(now_us)
+        return self._out.take()  # a letter changes nothing about views
 
     # Views.
 

@@ -72,7 +72,8 @@ class Receiver:
     @property
     def kept_bytes(self) -> int:
         """Payload bytes of copies kept, of this view and earlier ones."""
-        return self.stability.kept_bytes + self._past.kept_bytes
+        past = self._past
+        return self.stability.kept_bytes + (past.kept_bytes if past.views else 0)
 
     @property
     def is_confirmation_due(self) -> bool:

@@ -108,11 +108,11 @@ class SendQueue:
         if self.read != self.incarnation and _port(item) == PORT_APPLICATION:
             self.drop(item)
             return
-        last = self.waiting[-1] if self.waiting else None
-        if _go_together(last, item):
-            self.waiting[-1] = _joined(last, item)
+        waiting = self.waiting
+        if waiting and _go_together(last := waiting[-1], item):
+            waiting[-1] = _joined(last, item)
         else:
-            self.waiting.append(item)
+            waiting.append(item)
         self._count(item, 1)
 
     def drop(self, item: Item) -> None:
@@ -138,8 +138,10 @@ class SendQueue:
         return item
 
     def _count(self, item: Item, sign: int) -> None:
+        if isinstance(item, WaitingLetter) and item.port != PORT_APPLICATION:
+            return  # a reply, bounded by who asked
         self._byte_count += sign * _weight(item)
-        if isinstance(item, WaitingLetter) and item.port == PORT_APPLICATION:
+        if isinstance(item, WaitingLetter):
             self._letter_count += sign
         assert self._byte_count >= 0, "no more is taken out than was put in"
         assert self._letter_count >= 0, "no more letters are taken out than were put in"
@@ -185,17 +187,17 @@ class SendQueue:
 
 
 def _weight(item: Item) -> int:
-    """Return about how many bytes something takes in memory; a reply is bounded by who asked."""
+    """Return about how many bytes something takes in memory."""
     if isinstance(item, WaitingRun):
         return MESSAGE_BYTES * len(item.payloads) + item.byte_count
-    return MESSAGE_BYTES + len(item.payload) if item.port == PORT_APPLICATION else 0
+    return MESSAGE_BYTES + len(item.payload)
 
 
 def _port(item: Item) -> int:
     return item.how.port if isinstance(item, WaitingRun) else item.port
 
 
-def _go_together(one: Item | None, other: Item) -> bool:
+def _go_together(one: Item, other: Item) -> bool:
     """Tell whether two runs of the application may leave as one."""
     return (
         isinstance(one, WaitingRun)
@@ -207,7 +209,7 @@ def _go_together(one: Item | None, other: Item) -> bool:
     )
 
 
-def _joined(one: Item | None, other: Item) -> WaitingRun:
+def _joined(one: Item, other: Item) -> WaitingRun:
     assert isinstance(one, WaitingRun), "the caller has looked"
     assert isinstance(other, WaitingRun), "the caller has looked"
     one.payloads.extend(other.payloads)

@@ -18,6 +18,7 @@ from antiphon.stack.effects import AdmitSenders, GiveUpProcess, SendLetter
 from antiphon.stack.flow_control import FlowControl
 from antiphon.stack.inputs import ACKNOWLEDGE, LetterRequested, MulticastRequested
 from antiphon.stack.member import Member
+from antiphon.stack.receiver import GROUP
 from antiphon.stack.send_queue import Item, SendQueue, WaitingLetter, WaitingRun
 from antiphon.stack.stalls import Awaited, Stalls
 
@@ -28,13 +29,13 @@ ACKNOWLEDGE_US = 5_000
 class Sender:
     """Sends for one process in one group."""
 
-    __slots__ = ("_admits", "_agenda", "_flow", "_member", "_stalls", "queue")
+    __slots__ = ("_admits", "_agenda", "_flow", "_member", "_receiver", "_stalls", "queue")
 
     def __init__(
         self, member: Member, queue: SendQueue, flow: FlowControl, agenda: Agenda, stall_us: int
     ) -> None:
         """Nobody is admitted yet."""
-        self._member = member
+        self._member, self._receiver = member, member.receiver
         self.queue = queue
         self._flow = flow
         self._agenda = agenda
@@ -117,13 +118,13 @@ class Sender:
 
     def admit(self) -> None:
         """Tell the application whether it may hand over more, if that has changed."""
-        member = self._member
+        receiver, queue = self._receiver, self.queue
         may = (
-            member.is_open
-            and not self.queue.is_full
-            and self._flow.has_room(member.kept_bytes, member.members)
+            self._member.is_open
+            and not queue.is_full
+            and self._flow.has_room(receiver.kept_bytes, receiver.members)
         )
-        admits = may, may and self.queue.takes_letters
+        admits = may, may and queue.takes_letters
         if admits != self._admits:
             self._admits = admits
             self._agenda.done.append(AdmitSenders(*admits))
@@ -168,9 +169,13 @@ class Sender:
     def acknowledge_soon(self) -> None:
         """See to it that what others wait for is said, at once or a little later."""
         member, agenda = self._member, self._agenda
-        if member.has_acknowledged:
+        letters = member.letters
+        is_order_due = member.ordering.is_due(GROUP)
+        if not (is_order_due or letters.unacknowledged):
             return
-        letters, withhold = member.letters, self._flow.is_behind
+        if not (is_order_due or letters.is_due) and agenda.is_set(ACKNOWLEDGE):
+            return  # nobody waits, and it will be said as soon as it would be now
+        withhold = self._flow.is_behind
         if member.is_due or letters.may_acknowledge(withhold=withhold):
             agenda.set_timer(ACKNOWLEDGE, agenda.now_us)
         elif letters.unacknowledged and (not withhold or any(letters.unacknowledged.values())):

@@ -180,19 +180,25 @@ class Incarnation:
 
     def give(self, group: GroupNumber | None, happened: Input) -> None:
         """Give an input, of a group or of the process, after those that wait; do what comes."""
-        self._inputs.append((group, happened))
-        if not self._is_working:
+        inputs = self._inputs
+        if inputs or self._is_working:
+            inputs.append((group, happened))
+        else:
+            self._step(group, happened)
+        if inputs and not self._is_working:
             self._work()
 
+    def _step(self, group: GroupNumber | None, happened: Input) -> None:
+        if group is not None:
+            self._do(group, self.machine.step_in(group, happened, self.now_us()))
+        else:
+            assert isinstance(happened, OfProcess), "the rest is of a group"
+            self._do(None, self.machine.step(happened, self.now_us()))
+
     def _work(self) -> None:
-        inputs, machine = self._inputs, self.machine
+        inputs = self._inputs
         while inputs:
-            group, happened = inputs.popleft()
-            if group is None:
-                assert isinstance(happened, OfProcess), "the rest is of a group"
-                self._do(None, machine.step(happened, self.now_us()))
-            else:
-                self._do(group, machine.step_in(group, happened, self.now_us()))
+            self._step(*inputs.popleft())
 
     def do_all(self, group: GroupNumber, effects: Sequence[InGroup | Effect]) -> None:
         """Do effects of a group in order; what is given meanwhile waits until they are done."""
@@ -256,7 +262,7 @@ class Incarnation:
 
     def on_read(self, peer: Peer) -> None:
         """A peer has been heard."""
-        if self.is_over:
+        if self.is_closed or self.machine.is_over:
             return
         heard_us = self.now_us()
         if heard_us - peer.heard_us >= HEAR_US:

@@ -140,10 +140,10 @@ class Reception:
         member = peer.ids.get(frame.process) or peer.member(frame.process)
         if isinstance(frame, Runs):
             self._take_runs(endpoint, member, frame.runs, is_relayed=False)
+        elif isinstance(frame, Post):
+            self._process.give(owner.number, LetterReceived(member, frame.letter))
         elif isinstance(frame, Relay):
             self._take_runs(endpoint, member, frame.runs, is_relayed=True)
-        elif isinstance(frame, Post):
-            owner.give(LetterReceived(member, frame.letter))
         elif not self._is_passed_over(frame):
             owner.give(ControlReceived(member, frame.message))
         if self._fault is not None:
@@ -198,11 +198,14 @@ class Reception:
     def _take_run(self, endpoint: Endpoint, peer: ProcessId, run: Run, *, is_relayed: bool) -> None:
         """Take a run the long way."""
         owner = self._owner
-        is_current = endpoint.view is not None and run.view == endpoint.view.number
         received = RunsReceived(peer, (run,), is_relayed)
+        if owner.recorder is None:
+            self._process.give(owner.number, received)
+            return
+        is_current = endpoint.view is not None and run.view == endpoint.view.number
         effects = self._process.machine.step_in(owner.number, received, self._now_us())
         is_refused = any(isinstance(effect, RejectPeer) for effect in effects)
-        if owner.recorder is not None and is_current and not is_refused:
+        if is_current and not is_refused:
             owner.recorder.run("receive", run, endpoint.queue_depth)
         self._process.do_all(owner.number, effects)
 

@@ -81,6 +81,7 @@ class Mesh:
     def __init__(self, owner: MeshOwner) -> None:
         """Start with nobody."""
         self._owner = owner
+        self.on_read = owner.on_read
         self._closing: dict[PeerLink, None] = {}
         self.credentials = Credentials(owner, owner.environment)
         self.lobby = Lobby(self)
@@ -241,10 +242,6 @@ class Mesh:
         peer.session.acknowledge(ack.count)
         if peer.is_said_full:
             self.note_room(peer)
-
-    def on_read(self, peer: Peer) -> None:
-        """Pass it on."""
-        self._owner.on_read(peer)
 
     def acknowledge(self, peer: Peer) -> None:
         """Tell a peer what has arrived, if it does not know."""

@@ -123,7 +123,10 @@ class FrameBuffer:
             start = behind
         if self._lent:
             self._take_back()
-        self._keep(start, end, needed)
+        if start == end and not self._is_lent and len(buffer) == self._size:
+            self._start = self._end = 0  # nearly always: all that came was whole frames
+        else:
+            self._keep(start, end, needed)
 
     def _may_lend(self) -> bool:
         return len(self._lent) < LENT_BUFFERS_MAX

@@ -81,7 +81,7 @@ class Link(asyncio.BufferedProtocol, Generic[Peer]):
         self.is_writable = True
         self.is_at_fault = False
         """Whether the peer sent what no correct process sends."""
-        loop = asyncio.get_running_loop()
+        self._loop = loop = asyncio.get_running_loop()
         self.settled: asyncio.Future[None] = loop.create_future()
         """Done when the handshake has been answered, or never will be."""
         self.lost: asyncio.Future[str] = loop.create_future()
@@ -195,11 +195,12 @@ class Link(asyncio.BufferedProtocol, Generic[Peer]):
         else:
             self._transport.write(stream_bytes)
             self._has_written = True
-            asyncio.get_running_loop().call_soon(self._end_turn)
+            self._loop.call_soon(self._end_turn)
 
     def _end_turn(self) -> None:
         self._has_written = False
-        self._write_gathered()
+        if self._gathered:
+            self._write_gathered()
 
     def _write_gathered(self) -> None:
         gathered, self._gathered, self._gathered_bytes = self._gathered, [], 0
