@@ -393,11 +393,14 @@ class Endpoint(Questions):
 
     def _beat(self, said: list[Effect]) -> None:
         """Be heard by everybody, unless they are told something else just now."""
-        membership = self.member.membership
-        others = tuple(who for who in membership.transition.everybody() if who != self.me)
+        others = self._others()
         is_told = any(_is_alive(effect, others) for effect in said)
-        if others and not is_told and not membership.is_over:
+        if others and not is_told and not self.member.membership.is_over:
             self._agenda.work.append(SendControl(others, _BEAT))
+
+    def _others(self) -> tuple[ProcessId, ...]:
+        """Return all whom this process tells how it stands."""
+        return tuple(who for who in self._transition.everybody() if who != self.me)
 
     def _expect_peers(self) -> None:
         """Say whom channels are needed with, if that has changed."""
@@ -411,7 +414,7 @@ class Endpoint(Questions):
         match effect:
             case SendRun(alive=Alive() as alive):
                 effect.alive = self.flow.say(alive)
-            case SendControl(message=Alive() as alive):
+            case SendControl(to, Alive() as alive) if to == self._others():
                 effect.message = self.flow.say(alive)
             case InstallView(view):
                 self._install(view)

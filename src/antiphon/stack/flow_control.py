@@ -4,8 +4,9 @@ Rule. A member tells the others what it has received (``Alive``), and a sender w
 is not confirmed by everybody, or a channel takes no more. A process whose application reads too
 slowly, or which holds back too much, withholds its confirmations, and so stops the senders, without
 its ever ceasing to take what arrives: heartbeats, views and flushes pass by at any time. What was
-withheld is said later. While somebody waits here to send, nothing is withheld: two processes that
-both wait to send would otherwise wait for each other for ever.
+withheld is said later, to all others at once: said to one of them alone, as to a leaver, it would
+be lost to the rest. While somebody waits here to send, nothing is withheld: two processes that both
+wait to send would otherwise wait for each other for ever.
 
 Invariant. Payload bytes that may not have reached everybody stay below the limit and one
 run per sender that was admitted; what a slow application has not read stays below what its
@@ -65,7 +66,7 @@ class FlowControl:
         self._is_lagging = is_behind
 
     def say(self, alive: Alive) -> Alive:
-        """Return what to say instead of ``alive``."""
+        """Return what to say to all others instead of ``alive``."""
         withhold = self.is_behind
         if alive.number != self._number or not (withhold or self._withheld):
             return alive
