@@ -8,13 +8,19 @@ import typer
 
 from antiphon.cli.engines import Engine, judge
 from antiphon.cli.screen import output, print_json, verdict_screen
+from antiphon.logs.stdin import log_at
 from antiphon.trace.run_folder import RunFolder
 from antiphon.trace.verdict import Verdict
 
 
 def verify(
-    path: Annotated[
-        Path, typer.Argument(help="A run folder, or newline-delimited JSON: a file or a folder.")
+    paths: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="LOG...",
+            help="A run folder, or files or folders of newline-delimited JSON (also .gz); - is "
+            "standard input. Several are judged as one log.",
+        ),
     ],
     engine: Annotated[
         Engine,
@@ -45,8 +51,10 @@ def verify(
     Exit status: 0 nothing is violated (what is unknown is not), 1 something is, 2 the trace cannot
     be read.
     """
-    verdict = judge(path, engine, cores)
-    save_verdict(path, verdict)
+    with log_at(paths) as log:
+        verdict = judge(log, engine, cores)
+    if len(paths) == 1:
+        save_verdict(paths[0], verdict)
     if as_json:
         print_json(msgspec.json.format(msgspec.json.encode(verdict)))
     else:

@@ -17,12 +17,12 @@ import pyarrow as pa
 
 from antiphon.core.errors import TraceError
 from antiphon.pipeline.ingest.reading import LINES, READ_TYPES, Report, Strand, read_source
-from antiphon.pipeline.ingest.sources import Source, deal, find_sources
+from antiphon.pipeline.ingest.sources import Source, deal, find_sources, sources_of
 from antiphon.pipeline.tables.chunks import column, numbers, unpacked
 from antiphon.pipeline.tables.table import Executor, Table
 from antiphon.trace.continuity import Truncation, check_spans
 
-__all__ = ["Source", "Trace", "find_sources", "ingest", "named"]
+__all__ = ["Source", "Trace", "find_sources", "ingest", "named", "sources_of"]
 
 _NAMED = {
     "run": "string",
@@ -69,7 +69,7 @@ def ingest(executor: Executor, sources: Sequence[Source]) -> Iterator[Trace]:
             packs=kept.having("rows", "segment"),
             ballots=kept.having("ballots", "segment"),
             reports=reports,
-            files=[str(source.segment.path) for source in sources],
+            files=[source.segment.file for source in sources],
         )
 
 
@@ -131,7 +131,7 @@ def _check(sources: Sequence[Source], reports: list[Report]) -> None:
         if report.error:
             raise TraceError(report.error)
     if not any(report.records for report in reports):
-        message = f"{sources[0].segment.path}:1: the trace is empty: no process wrote any row"
+        message = f"{sources[0].segment.file}:1: the trace is empty: no process wrote any row"
         raise TraceError(message)
     for report in reports:
         for span in report.spans:

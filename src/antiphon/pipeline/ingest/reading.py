@@ -28,12 +28,12 @@ import numpy as np
 import pyarrow as pa
 
 from antiphon.core.errors import TraceError
+from antiphon.logs.reading import read_log_segment
 from antiphon.pipeline.ingest.ballots import Ballots, Pile
 from antiphon.pipeline.ingest.position import STRIDE, row_position
 from antiphon.pipeline.ingest.sources import Source
 from antiphon.pipeline.tables.chunks import column
 from antiphon.trace.continuity import Span, Tally, Truncation
-from antiphon.trace.reader import read_segment
 from antiphon.trace.schema import LEFT, QUIESCENT, Event
 
 ROWS_PER_PACK = 16_384
@@ -200,10 +200,9 @@ class _File:
 
         Arrays of machine integers, not tuples: Python's garbage collector has nothing to do.
         """
-        path, process, _, last = self._source.segment
         pack = [array("q") for _ in LINES]
         strands, firsts, counts, positions, afters, lines = pack
-        for line, event in read_segment(path, last=last, process=process, tally=self._tally):
+        for line, event in read_log_segment(self._source.segment, self._tally):
             record = self._records.get((event.run, event.process)) or self._begin_record(event)
             record.last, record.last_line = event, line
             record.part.row_count += 1

@@ -1,0 +1,5 @@
+"""Other people's logs, brought into the trace's one table, and ours written as others read them.
+
+reading    the rows of a log, whatever holds them
+stdin      standard input, kept in a file so that it can be read as often as need be
+"""
