@@ -18,8 +18,8 @@ def verify(
         list[Path],
         typer.Argument(
             metavar="LOG...",
-            help="A run folder, or files or folders of newline-delimited JSON (also .gz); - is "
-            "standard input. Several are judged as one log.",
+            help="A run folder, or files or folders of newline-delimited JSON, CSV (also .gz) or "
+            "Parquet; - is standard input. Several are judged as one log.",
         ),
     ],
     engine: Annotated[

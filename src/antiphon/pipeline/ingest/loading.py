@@ -16,6 +16,7 @@ import msgspec
 import pyarrow as pa
 
 from antiphon.core.errors import TraceError
+from antiphon.pipeline.ingest.columns import reader_of
 from antiphon.pipeline.ingest.reading import LINES, READ_TYPES, Report, Strand, read_source
 from antiphon.pipeline.ingest.sources import Source, deal, find_sources, sources_of
 from antiphon.pipeline.tables.chunks import column, numbers, unpacked
@@ -113,7 +114,7 @@ def _read(
     for batch in batches:
         for hand in numbers(batch, "id"):
             for source in hands[hand]:
-                yield from read_source(source)
+                yield from read_source(source, reader_of(source))
 
 
 def _collect_reports(kept: Table) -> list[Report]:
