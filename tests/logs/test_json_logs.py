@@ -10,7 +10,7 @@ from tests.logs.chat import ENGINES, ROWS, lines, places, same_from_both
 
 from antiphon.cli.engines import Engine, judge
 from antiphon.core.errors import TraceError, UsageError
-from antiphon.logs.stdin import log_at
+from antiphon.logs.opening import log_at
 from antiphon.trace.log import Log
 from antiphon.trace.segments import segments
 

@@ -7,8 +7,10 @@ import msgspec
 import typer
 
 from antiphon.cli.engines import Engine, judge
+from antiphon.cli.log_options import ColumnsOption
 from antiphon.cli.screen import output, print_json, verdict_screen
-from antiphon.logs.stdin import log_at
+from antiphon.logs.mapping import column_map
+from antiphon.logs.opening import opened_log
 from antiphon.trace.run_folder import RunFolder
 from antiphon.trace.verdict import Verdict
 
@@ -33,6 +35,7 @@ def verify(
     cores: Annotated[
         int | None, typer.Option(help="Cores to use; all of this machine's if left out.")
     ] = None,
+    columns: ColumnsOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Check a trace: fifo, causal and total order, uniform delivery, agreement, views, commit.
@@ -51,7 +54,7 @@ def verify(
     Exit status: 0 nothing is violated (what is unknown is not), 1 something is, 2 the trace cannot
     be read.
     """
-    with log_at(paths) as log:
+    with opened_log(paths, column_map(columns or [])) as log:
         verdict = judge(log, engine, cores)
     if len(paths) == 1:
         save_verdict(paths[0], verdict)

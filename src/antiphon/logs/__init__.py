@@ -2,7 +2,11 @@
 
 reading    the rows of a log, whatever holds them
 making     a row from a record
+mapping    what a user says about columns
+ids        messages that have ids, and no numbers
+preview    how its first lines are understood
+writing    its rows, as a file of our own
+opening    a log, ready to be judged
 tables     records of CSV, and of somebody's JSON
 parquet    records of Parquet
-stdin      standard input, kept in a file so that it can be read as often as need be
 """

@@ -100,8 +100,8 @@ class RowMaker:
         try:
             event = msgspec.convert(fields, Event)
         except msgspec.ValidationError as error:
-            self._complain_of_columns(line, record)
             self._complain_of_kind(line, fields.get("kind"))
+            self._complain_of_columns(line, record)
             problem = f"not a row as in docs/trace-format.md: {error}"
             raise refusal(self._file, line, problem) from error
         if problem_of(event) is not None and not event.id:

@@ -7,7 +7,7 @@ in the same words, and name the same lines. A file's name tells its format, or e
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from antiphon.logs.making import RowMaker
+from antiphon.logs.making import Record, RowMaker
 from antiphon.logs.parquet import opened, parquet_records
 from antiphon.logs.tables import csv_records, json_records
 from antiphon.trace.continuity import Tally
@@ -38,15 +38,20 @@ def read_log_segment(segment: Segment, tally: Tally) -> Iterator[tuple[int, Even
 def made_rows(segment: Segment) -> Iterator[tuple[int, Event]]:
     """Yield the rows of one file that is not of our own JSON, not checked yet."""
     maker = RowMaker(segment.columns, segment.file)
+    return maker.made(records_of(segment, maker))
+
+
+def records_of(segment: Segment, maker: RowMaker) -> Iterator[tuple[int, Record]]:
+    """Yield what one file holds, with line numbers, before it is made into rows."""
     match segment.format:
         case Format.JSON:
-            yield from maker.made(json_records(segment))
+            yield from json_records(segment)
         case Format.CSV:
-            yield from maker.made(csv_records(segment, maker))
+            yield from csv_records(segment, maker)
         case Format.PARQUET:
             with opened(segment.path, segment.file) as parquet:
                 maker.require(parquet.schema_arrow.names)
-                yield from maker.made(parquet_records(parquet))
+                yield from parquet_records(parquet)
 
 
 def _checked(

@@ -34,6 +34,8 @@ class Log:
     stand_ins: dict[Path, str] = field(default_factory=dict)
     """Files of ours that stand for others: what those are called."""
     columns: ColumnMap | None = None
+    title: str = ""
+    """What its verdict is about, if not its paths."""
 
     @classmethod
     def of(cls, where: "Path | Log") -> Self:
@@ -46,6 +48,8 @@ class Log:
     @property
     def name(self) -> str:
         """What its verdict is about."""
+        if self.title:
+            return self.title
         names = [self.name_of(path) for path in self.paths]
         if len(names) <= _NAMES_MAX:
             return " + ".join(names)

@@ -1,6 +1,7 @@
-"""Standard input, kept in a file so that it can be read as often as need be, by any process.
+"""A log, ready to be judged: what a user named, and how its columns are to be read.
 
-Law: the file is gone when the work is done; evidence names standard input, not the file.
+Law: standard input is kept in a file, so that it can be read as often as need be, by any process;
+evidence names standard input, not that file. What is kept on disk meanwhile is gone afterwards.
 """
 
 import shutil
@@ -8,10 +9,12 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from antiphon.core.errors import UsageError
-from antiphon.trace.log import STANDARD_INPUT, Log
+from antiphon.logs.ids import numbered
+from antiphon.trace.log import STANDARD_INPUT, ColumnMap, Log
 
 _DASH = Path("-")
 
@@ -30,6 +33,13 @@ def log_at(paths: Sequence[Path]) -> Iterator[Log]:
         _keep(kept)
         taken = tuple(kept if path == _DASH else path for path in paths)
         yield Log(taken, {kept: STANDARD_INPUT})
+
+
+@contextmanager
+def opened_log(paths: Sequence[Path], columns: ColumnMap | None) -> Iterator[Log]:
+    """Give the log that these paths make up, its messages numbered."""
+    with log_at(paths) as log, numbered(replace(log, columns=columns)) as ready:
+        yield ready
 
 
 def _keep(file: Path) -> None:
