@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import msgspec
 import typer
@@ -10,14 +10,18 @@ from rich.table import Table
 from rich.text import Text
 
 from antiphon.cli.engines import Engine, judge
-from antiphon.cli.log_options import ColumnsOption
+from antiphon.cli.log_options import ColumnsOption, RegexOption
 from antiphon.cli.screen import output, print_json, verdict_screen
+from antiphon.core.errors import UsageError
+from antiphon.logs.clocks.judging import judge_clocks
+from antiphon.logs.clocks.parsing import holds_clocks, read_clocks
 from antiphon.logs.ids import numbered
 from antiphon.logs.mapping import column_map
 from antiphon.logs.opening import log_at
 from antiphon.logs.preview import Preview, preview
 from antiphon.logs.reading import read_log
 from antiphon.logs.writing import check_target, write_log
+from antiphon.trace.log import Log
 
 _ALWAYS = ("process", "kind", "sender", "first")
 _NEVER = ("clock",)
@@ -31,6 +35,7 @@ def import_log(
         ),
     ],
     columns: ColumnsOption = None,
+    regex: RegexOption = None,
     to: Annotated[
         Path | None,
         typer.Option(help="Write the rows in our format: .ndjson, .ndjson.gz or .parquet."),
@@ -53,6 +58,8 @@ def import_log(
         check_target(to)
     with log_at(paths) as named:
         log = replace(named, columns=column_map(columns or []))
+        if regex is not None or holds_clocks(log):
+            _import_clocks(log, regex, rows, to, as_json=as_json)
         with numbered(log) as ready:
             shown = preview(log, ready, rows)
             if not as_json:
@@ -74,6 +81,31 @@ def import_log(
         print_json(msgspec.json.format(msgspec.json.encode(document)))
     else:
         output.print(verdict_screen(verdict))
+    raise typer.Exit(1 if verdict.is_violated else 0)
+
+
+def _import_clocks(
+    log: Log, regex: str | None, rows: int, to: Path | None, *, as_json: bool
+) -> NoReturn:
+    """Show and judge a log of clocks."""
+    if to is not None:
+        message = f"{to}: a log of clocks names no messages, and cannot be written in our format"
+        raise UsageError(message)
+    shown = read_clocks(log, regex).events[:rows]
+    verdict = judge_clocks(log, regex)
+    if as_json:
+        print_json(msgspec.json.format(msgspec.json.encode({"rows": shown, "verdict": verdict})))
+        raise typer.Exit(1 if verdict.is_violated else 0)
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for name in ("", "host", "clock", "event"):
+        table.add_column(name, overflow="fold")
+    for event in shown:
+        clock = " ".join(f"{host}:{entry}" for host, entry in event.clock.items())
+        place = f"{Path(event.file).name}:{event.line}"
+        table.add_row(*map(Text, (place, event.host, clock, event.text)))
+    output.print(table)
+    output.print()
+    output.print(verdict_screen(verdict))
     raise typer.Exit(1 if verdict.is_violated else 0)
 
 

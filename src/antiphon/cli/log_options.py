@@ -14,3 +14,13 @@ ColumnsOption = Annotated[
         "numbers messages that have ids. docs/any-log.md",
     ),
 ]
+
+RegexOption = Annotated[
+    str | None,
+    typer.Option(
+        "--regex",
+        metavar="EXPRESSION",
+        help="For logs of clocks (ShiViz, GoVector): how to find events, with the groups host, "
+        "clock and event. The usual ones are known.",
+    ),
+]

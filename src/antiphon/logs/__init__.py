@@ -7,6 +7,7 @@ ids        messages that have ids, and no numbers
 preview    how its first lines are understood
 writing    its rows, as a file of our own
 opening    a log, ready to be judged
+clocks     logs that hold clocks and no messages
 tables     records of CSV, and of somebody's JSON
 parquet    records of Parquet
 """

@@ -22,8 +22,6 @@ class ColumnMap:
     """From our name to theirs; dots lead into objects."""
     values: dict[str, dict[str, str]] = field(default_factory=dict)
     """By our name: from their value to ours."""
-    pattern: str = ""
-    """A regular expression whose groups are the columns; empty: the file has columns itself."""
 
 
 @dataclass(frozen=True, slots=True)
