@@ -45,6 +45,7 @@ settings.load_profile(
 LONG = (
     "cli/",
     "conformance/",
+    "logs/test_any_log_page.py",
     "membership/test_crash_points.py",
     "mutants/",
     "papers/test_claims_can_fail.py",

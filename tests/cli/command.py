@@ -7,13 +7,20 @@ from pathlib import Path
 
 
 def antiphon(
-    *words: str, folder: Path | None = None, environment: dict[str, str] | None = None
+    *words: str,
+    folder: Path | None = None,
+    environment: dict[str, str] | None = None,
+    text: str | None = None,
 ) -> "subprocess.CompletedProcess[str]":
-    """Run ``antiphon`` with these words; colours off, a wide terminal, no traceback allowed."""
+    """Run ``antiphon`` with these words; colours off, a wide terminal, no traceback allowed.
+
+    ``text`` is what standard input holds.
+    """
     done = subprocess.run(
         [sys.executable, "-m", "antiphon", *words],
         cwd=folder,
         env={**os.environ, "COLUMNS": "200", "NO_COLOR": "1", **(environment or {})},
+        input=text,
         capture_output=True,
         text=True,
         timeout=300,

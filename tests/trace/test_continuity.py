@@ -31,7 +31,7 @@ def test_spans_that_cover_all_rows_pass_and_a_missing_one_does_not(
 
 def test_a_span_twice_is_refused() -> None:
     """The same rows in two files are one too many."""
-    with pytest.raises(TraceError, match="b:9: the rows of 'p' go on with 0 where 5 was expected"):
+    with pytest.raises(TraceError, match="b:9: rows 0 to 4 of 'p' are in a, too: leave one"):
         check_spans([span(0, 4, "a"), span(0, 4, "b")])
 
 

@@ -30,7 +30,7 @@ def application(words: Sequence[str]) -> typer.Typer:
     )
     made.callback()(_options)
     for name in [words[0]] if words and words[0] in _LOADERS else _LOADERS:
-        made.command()(interruptible(_LOADERS[name]()))
+        made.command(name)(interruptible(_LOADERS[name]()))
     return made
 
 
@@ -58,6 +58,12 @@ def _verify() -> Callable[..., None]:
     return verify
 
 
+def _import() -> Callable[..., None]:
+    from antiphon.cli.importing import import_log
+
+    return import_log
+
+
 def _report() -> Callable[..., None]:
     from antiphon.cli.report import report
 
@@ -81,6 +87,7 @@ _LOADERS = {
     "simulate": _simulate,
     "explore": _explore,
     "verify": _verify,
+    "import": _import,
     "report": _report,
     "takeover": _takeover,
     "bench": _bench,

@@ -7,14 +7,24 @@ import msgspec
 import typer
 
 from antiphon.cli.engines import Engine, judge
+from antiphon.cli.log_options import ColumnsOption, RegexOption
 from antiphon.cli.screen import output, print_json, verdict_screen
+from antiphon.logs.clocks.judging import judge_clocks
+from antiphon.logs.clocks.parsing import holds_clocks
+from antiphon.logs.mapping import column_map
+from antiphon.logs.opening import opened_log
 from antiphon.trace.run_folder import RunFolder
 from antiphon.trace.verdict import Verdict
 
 
 def verify(
-    path: Annotated[
-        Path, typer.Argument(help="A run folder, or newline-delimited JSON: a file or a folder.")
+    paths: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="LOG...",
+            help="A run folder, or files or folders of newline-delimited JSON, CSV (also .gz) or "
+            "Parquet; - is standard input. Several are judged as one log.",
+        ),
     ],
     engine: Annotated[
         Engine,
@@ -27,6 +37,8 @@ def verify(
     cores: Annotated[
         int | None, typer.Option(help="Cores to use; all of this machine's if left out.")
     ] = None,
+    columns: ColumnsOption = None,
+    regex: RegexOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Check a trace: fifo, causal and total order, uniform delivery, agreement, views, commit.
@@ -39,14 +51,22 @@ def verify(
     trusted: the verdict rests on who sent, delivered and decided what, in which local order. The
     log must be complete, and of messages that go to all members of a group.
 
+    Logs of vector clocks without messages (ShiViz, GoVector) are judged by their clocks: can they
+    be those of happened-before?
+
     The format, and what each property means exactly: docs/trace-format.md and docs/properties.md
-    where Antiphon's source is.
+    where Antiphon's source is; other formats: docs/any-log.md.
 
     Exit status: 0 nothing is violated (what is unknown is not), 1 something is, 2 the trace cannot
     be read.
     """
-    verdict = judge(path, engine, cores)
-    save_verdict(path, verdict)
+    with opened_log(paths, column_map(columns or [])) as log:
+        if regex is not None or holds_clocks(log):
+            verdict = judge_clocks(log, regex)
+        else:
+            verdict = judge(log, engine, cores)
+    if len(paths) == 1:
+        save_verdict(paths[0], verdict)
     if as_json:
         print_json(msgspec.json.format(msgspec.json.encode(verdict)))
     else:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from antiphon.pipeline.survey.grain import Grain
+from antiphon.trace.log import Log
 from antiphon.trace.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -26,17 +27,21 @@ _GRAIN = Grain()
 
 
 def verify(
-    executor: "Executor", path: Path, *, on_step: OnStep | None = None, grain: Grain = _GRAIN
+    executor: "Executor",
+    where: Path | Log,
+    *,
+    on_step: OnStep | None = None,
+    grain: Grain = _GRAIN,
 ) -> Verdict:
-    """Return the verdict on the trace at ``path``: a run folder, a folder of files, or a file.
+    """Return the verdict on one log: a run folder, a folder of files, a file, or several of them.
 
     Should it hold rows of several runs, these are told apart, but share the verdict.
     """
     from antiphon.pipeline.conclude import case_of_all
-    from antiphon.pipeline.ingest.loading import find_sources, ingest
+    from antiphon.pipeline.ingest.loading import ingest, sources_of
     from antiphon.pipeline.judging import judge
 
-    sources = find_sources([path])
+    sources = sources_of(where)
     name = sources[0].run
     steps = _Steps(on_step)
     steps.begin("ingest")

@@ -7,6 +7,7 @@ millions of rows.
 from collections.abc import Callable
 from pathlib import Path
 
+from antiphon.logs.reading import read_log
 from antiphon.report.diagram import diagram_of
 from antiphon.report.matching import Origins
 from antiphon.report.measures import measures_of
@@ -14,7 +15,6 @@ from antiphon.report.moments import moments_of, witnesses_of
 from antiphon.report.page import PageContent, page_of
 from antiphon.report.record import read_record
 from antiphon.report.selection import EVENTS_MAX
-from antiphon.trace.reader import read_rows
 from antiphon.trace.run_folder import RunRecord
 from antiphon.trace.verdict import Verdict
 
@@ -30,7 +30,7 @@ def make_page(
     events_max: int = EVENTS_MAX,
 ) -> str:
     """Return the page of the trace at ``path``, on which ``verdict`` was given."""
-    rows = read_record(read_rows(path), verdict.run, lambda count: on_step("reading", count))
+    rows = read_record(read_log(path), verdict.run, lambda count: on_step("reading", count))
     on_step("measuring", rows.row_count)
     origins = Origins(rows)
     measures = measures_of(rows, origins)

@@ -76,7 +76,7 @@ def check_spans(spans: Iterable[Span]) -> None:
     """Complain if a process's rows are not numbered without gaps across all files."""
     ordered = sorted(spans, key=lambda span: (span.run, span.process, span.first, span.file))
     for _, of_process in groupby(ordered, key=lambda span: (span.run, span.process)):
-        expected = 0
+        expected, before = 0, ""
         for place, span in enumerate(of_process):
             if place and expected < 0:
                 message = (
@@ -84,13 +84,20 @@ def check_spans(spans: Iterable[Span]) -> None:
                     f"another file already: {_REMEDY}"
                 )
                 raise TraceError(message)
-            if span.first >= 0 and span.first != expected:
+            if 0 <= span.first < expected:
+                message = (
+                    f"{span.file}:{span.line}: rows {span.first} to {min(span.last, expected - 1)} "
+                    f"of {span.process!r} are in {before}, too: leave one of the two files out"
+                )
+                raise TraceError(message)
+            if span.first > expected:
                 message = (
                     f"{span.file}:{span.line}: the rows of {span.process!r} go on with {span.first}"
                     f" where {expected} was expected: {_GAP_FREE}"
                 )
                 raise TraceError(message)
             expected = span.last + 1 if span.first >= 0 else -1
+            before = span.file
 
 
 _GAP_FREE = (

@@ -12,7 +12,14 @@ from dataclasses import dataclass
 from typing import Generic, NamedTuple, TypeVar
 
 from antiphon.trace import words
-from antiphon.trace.verdict import Link, MessageId, Property, Violation
+from antiphon.trace.verdict import (
+    ClockProperty,
+    Link,
+    MessageId,
+    Property,
+    Violation,
+    as_property,
+)
 
 Place = TypeVar("Place")
 """How an engine says where an event is recorded."""
@@ -75,7 +82,7 @@ Steps = list[tuple[Place, str]]
 class Explanation(Generic[Place]):
     """A violation whose events have yet to be found in the files."""
 
-    property: Property
+    property: Property | ClockProperty
     process: str
     message: MessageId | None
     earlier: MessageId | None
@@ -85,7 +92,7 @@ class Explanation(Generic[Place]):
     def written(self, run: str, link: Callable[[Place, str], Link]) -> Violation:
         """Return the violation, with the lines that record its events."""
         return Violation(
-            property=self.property,
+            property=as_property(self.property),
             process=self.process,
             message=self.message,
             earlier=self.earlier,

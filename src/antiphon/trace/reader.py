@@ -6,92 +6,152 @@ is what a kill leaves. Nothing is skipped in silence but blank lines. Memory: a 
 of lines, and one span per process. Cost: about a microsecond and a half per row.
 """
 
-from collections.abc import Iterable, Iterator
+import gzip
+import zlib
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import IO, cast
 
 import msgspec
 
 from antiphon.core.errors import TraceError
 from antiphon.trace.continuity import Span, Tally, Truncation, check_spans, step_problem
+from antiphon.trace.log import Log
 from antiphon.trace.rules import LINE_BYTES_MAX, problem_of
 from antiphon.trace.schema import Event
-from antiphon.trace.segments import segments
+from antiphon.trace.segments import Segment, segments
 
 Row = tuple[Event, str, int]
 """A row, its file and its line."""
 
 _DECODER = msgspec.json.Decoder(Event)
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_GZIP_MARK = b"\x1f\x8b"
 _MESSAGE_CHARACTERS_MAX = 200
+
+
+ReadSegment = Callable[[Segment, Tally], Iterator[tuple[int, Event]]]
+"""Yields the rows of a file, checked, with their lines."""
 
 
 class Trace:
     """A whole trace: iterate for its rows; afterwards ``tally`` says what was found."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, where: Path | Log, read: ReadSegment) -> None:
         """Find the files; nothing is read yet."""
-        self.path = path
-        self.segments = segments(path)
+        self.segments = segments(where)
         self.tally = Tally()
+        self._read = read
 
     def __iter__(self) -> Iterator[Row]:
         """Yield every row, file by file, in the order of the lines."""
         tally = self.tally = Tally()
         for segment in self.segments:
-            file = str(segment.path)
-            for line, event in read_segment(
-                segment.path, last=segment.last, process=segment.process, tally=tally
-            ):
+            file = segment.file
+            for line, event in self._read(segment, tally):
                 yield event, file, line
         if not tally.row_count:
-            message = f"{self.segments[0].path}:1: the trace is empty: no process wrote any row"
+            message = f"{self.segments[0].file}:1: the trace is empty: no process wrote any row"
             raise TraceError(message)
         check_spans(tally.spans)
 
 
-def read_rows(path: Path) -> Trace:
-    """Return the rows of the trace at ``path``: a run folder, events folder, folder or file."""
-    return Trace(path)
+def read_rows(where: Path | Log) -> Trace:
+    """Return the rows of a trace of JSON lines: a run folder, events folder, folder or file."""
+    return Trace(where, read_json_segment)
+
+
+def read_json_segment(segment: Segment, tally: Tally) -> Iterator[tuple[int, Event]]:
+    """Yield the rows of a file of JSON lines."""
+    return read_segment(
+        segment.path,
+        last=segment.last,
+        process=segment.process,
+        tally=tally,
+        shown=segment.shown,
+    )
 
 
 def read_segment(
-    path: Path, *, last: bool, process: str | None = None, tally: Tally | None = None
+    path: Path,
+    *,
+    last: bool,
+    process: str | None = None,
+    tally: Tally | None = None,
+    shown: str = "",
 ) -> Iterator[tuple[int, Event]]:
     """Yield the rows of one file with their line numbers.
 
     ``last``: the file ends a journal, so an unfinished last line is dropped and reported in
     ``tally.truncated``; otherwise such a line counts if it is a row. ``process``: whose journal
     it is, if it is one. ``tally`` takes a span per process for ``continuity.check_spans``.
+    ``shown``: what to call the file, if not by its path.
     """
     tally = Tally() if tally is None else tally
-    file, row_count, line_count, truncated = str(path), 0, 0, None
+    decoded = DecodedLines(path, shown or str(path), is_journal_end=last)
+    yield from checked_rows(decoded, decoded.file, process, tally)
+    truncated = decoded.truncated
+    if not decoded.row_count and truncated is None:
+        truncated = _nothing(decoded, last=last)
+    if truncated is not None:
+        tally.truncated.append(truncated)
+
+
+def checked_rows(
+    rows: Iterable[tuple[int, Event]], file: str, process: str | None, tally: Tally
+) -> Iterator[tuple[int, Event]]:
+    """Yield the rows of one file, each seen to be one, and to come next at its process."""
     spans: dict[tuple[str, str], Span] = {}
-    for lines, is_cut in _blocks(path):
-        if last and is_cut:
-            truncated = Truncation(file, line_count + 1, len(lines[0]))
-            break
-        for line, event in _decode(file, line_count + 1, lines):
-            span = spans.get((event.run, event.process))
-            problem = problem_of(event)
-            if span is not None and event.index == span.last + 1 > 0:
-                span.last = event.index
-            elif problem is None:
-                problem = _begin_span(spans, process, Span.of(event, file, line))
-            if problem is not None:
-                raise _refusal(file, line, problem)
-            row_count += 1
-            yield line, event
-        line_count += len(lines)
-    if not row_count and truncated is None:
-        truncated = _nothing(file, line_count + 1, last=last)
-    tally.add(row_count, spans.values(), truncated)
+    row_count = 0
+    for line, event in rows:
+        span = spans.get((event.run, event.process))
+        problem = problem_of(event)
+        if span is not None and event.index == span.last + 1 > 0:
+            span.last = event.index
+        elif problem is None:
+            problem = _begin_span(spans, process, Span.of(event, file, line))
+        if problem is not None:
+            raise refusal(file, line, problem)
+        row_count += 1
+        yield line, event
+    tally.add(row_count, spans.values(), None)
 
 
-def _nothing(file: str, line: int, *, last: bool) -> Truncation:
+class DecodedLines:
+    """The rows of a file of JSON lines with their line numbers, not checked yet."""
+
+    def __init__(self, path: Path, file: str, *, is_journal_end: bool) -> None:
+        """Take a file; nothing is read yet."""
+        self.file = file
+        self.row_count = self.line_count = 0
+        self.truncated: Truncation | None = None
+        self._path, self._is_journal_end = path, is_journal_end
+
+    def __iter__(self) -> Iterator[tuple[int, Event]]:
+        """Yield them."""
+        for lines, is_cut in line_blocks(self._path, self.file):
+            if self._is_journal_end and is_cut:
+                self.truncated = Truncation(self.file, self.line_count + 1, len(lines[0]))
+                break
+            for line, event in _decode(self.file, self.line_count + 1, lines):
+                self.row_count += 1
+                yield line, event
+            self.line_count += len(lines)
+
+
+def _nothing(decoded: DecodedLines, *, last: bool) -> Truncation | None:
     """Take an empty file for a journal killed before its first row, if it can be one."""
-    if not last:
-        raise _refusal(file, 1, "the file has no rows: expected one JSON object per line")
-    return Truncation(file, line, 0)
+    if last:
+        return Truncation(decoded.file, decoded.line_count + 1, 0)
+    if not may_be_empty(decoded.file):
+        problem = "the file has no rows: expected one JSON object per line"
+        raise refusal(decoded.file, 1, problem)
+    return None
+
+
+def may_be_empty(file: str) -> bool:
+    """Whether a file is one of many that a cluster wrote: some of them have no rows."""
+    return Path(file).name.startswith("part-")
 
 
 def _begin_span(
@@ -104,14 +164,16 @@ def _begin_span(
     return None if span is begun else step_problem(span, begun.first)
 
 
-def _blocks(path: Path) -> Iterator[tuple[list[bytes], bool]]:
+def line_blocks(path: Path, shown: str) -> Iterator[tuple[list[bytes], bool]]:
     """Yield the lines of a file in batches; one without an end comes last, alone, and so marked.
 
-    A block is as long as a line may be, so only the line it completes can be longer.
+    A block is as long as a line may be, so only the line it completes can be longer. A file that
+    is compressed by gzip, whatever its name, is read as what it was before. ``shown``: what to call
+    the file.
     """
     rest, line_count = b"", 0
     try:
-        with path.open("rb", buffering=0) as file:
+        with _opened(path) as file:
             while block := file.read(LINE_BYTES_MAX):
                 if not line_count and not rest:
                     block = block.removeprefix(_BYTE_ORDER_MARK)
@@ -119,14 +181,26 @@ def _blocks(path: Path) -> Iterator[tuple[list[bytes], bool]]:
                 rest = lines.pop()
                 if len(lines[0] if lines else rest) > LINE_BYTES_MAX:
                     problem = f"the line is longer than {LINE_BYTES_MAX} bytes: this is no trace"
-                    raise _refusal(str(path), line_count + 1, problem)
+                    raise refusal(shown, line_count + 1, problem)
                 line_count += len(lines)
                 yield lines, False
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        problem = "the compressed file is cut or damaged from here on: copy it here again"
+        raise refusal(shown, line_count + 1, problem) from error
     except OSError as error:
         problem = f"cannot be read ({error.strerror}): check the path and its permissions"
-        raise _refusal(str(path), line_count + 1, problem) from error
+        raise refusal(shown, line_count + 1, problem) from error
     if rest:
         yield [rest], True
+
+
+def _opened(path: Path) -> IO[bytes]:
+    """Open a file, compressed or not."""
+    with path.open("rb", buffering=0) as file:
+        is_compressed = file.read(len(_GZIP_MARK)) == _GZIP_MARK
+    if is_compressed:
+        return cast("IO[bytes]", gzip.open(path, "rb"))
+    return path.open("rb", buffering=0)
 
 
 def _decode(file: str, line: int, lines: list[bytes]) -> Iterable[tuple[int, Event]]:
@@ -157,10 +231,10 @@ def _decode_line(file: str, line: int, raw: bytes) -> Event:
         problem = "not UTF-8 text: expected one JSON object per line"
     except msgspec.DecodeError as error:
         problem = f"not JSON: expected one JSON object per line ({error})"
-    raise _refusal(file, line, problem)
+    raise refusal(file, line, problem)
 
 
-def _refusal(file: str, line: int, problem: str) -> TraceError:
+def refusal(file: str, line: int, problem: str) -> TraceError:
     """Return an error of one sentence, however much of the line the problem quotes."""
     if len(problem) > _MESSAGE_CHARACTERS_MAX:
         problem = f"{problem[:_MESSAGE_CHARACTERS_MAX]}..."

@@ -48,7 +48,8 @@ def _explained(event: Event) -> str:
     if kind == "view":
         return "a view row needs `members`, a list of different process names"
     if not event.first:
-        return f"a {kind} row needs `first`, {_NUMBERS.get(kind, _FIRST)}, from 1"
+        hint = _NUMBERED if event.id and kind not in _NUMBERS else ""
+        return f"a {kind} row needs `first`, {_NUMBERS.get(kind, _FIRST)}, from 1{hint}"
     if kind in _SENDERS and not event.sender:
         return f"a {kind} row needs `sender`, {_SENDERS[kind]}"
     if kind in _SAYS:
@@ -60,6 +61,7 @@ def _explained(event: Event) -> str:
 
 
 _FIRST = "the number of its first message"
+_NUMBERED = "; to have messages numbered by their `id`, say --map id=id"
 _NUMBERS = {
     "vote": "the number of the transaction",
     "decide": "the number of the transaction",

@@ -3,21 +3,42 @@
 Law: a path is a run folder (has ``events/``), an events folder (a sub-folder per process), a
 folder of files, or one file; files that are all named as segments are one process's journal,
 others are users' files. This follows from names alone, before anything is read. Segments are
-numbered from 000001 without gaps, and only the last may end in the middle of a row.
+numbered from 000001 without gaps, and only the last may end in the middle of a row. A log of
+several paths has the files of each, and none twice.
 """
 
 import re
 from collections.abc import Iterator
+from enum import Enum
 from pathlib import Path
 from typing import NamedTuple
 
 from antiphon.core.errors import TraceError
+from antiphon.trace.log import ColumnMap, Log
 
 EVENTS_FOLDER = "events"
 """Where a run folder keeps its trace."""
 
-_SEGMENT_NAME = re.compile(r"([0-9]{6}|[1-9][0-9]{6,})\.ndjson")
-_SUFFIXES = (".ndjson", ".jsonl")
+_SEGMENT_NAME = re.compile(r"([0-9]{6}|[1-9][0-9]{6,})\.ndjson(\.gz)?")
+
+_FAMILIES = (
+    (".ndjson", ".jsonl", ".ndjson.gz", ".jsonl.gz"),
+    (".json", ".json.gz"),
+    (".parquet",),
+    (".csv", ".tsv", ".csv.gz", ".tsv.gz"),
+)
+"""How files of a trace end. Where a folder has some of the first kind, others are no part of it."""
+
+_NO_TRACE = frozenset({"run.json", "verdict.json"})
+"""What a run folder has besides."""
+
+
+class Format(Enum):
+    """How a file holds its rows."""
+
+    JSON = "JSON"
+    CSV = "CSV"
+    PARQUET = "Parquet"
 
 
 class Segment(NamedTuple):
@@ -30,6 +51,24 @@ class Segment(NamedTuple):
     """Its place among the segments of the process, or among the user's files, from 1."""
     last: bool
     """Whether it ends a journal: then its last row may be cut short by a kill."""
+    shown: str = ""
+    """What evidence calls the file, if not by its path."""
+    columns: ColumnMap | None = None
+    """How its columns are read, if they are not ours."""
+
+    @property
+    def file(self) -> str:
+        """Return the file as evidence names it."""
+        return self.shown or str(self.path)
+
+    @property
+    def format(self) -> Format:
+        """Return how it holds its rows, by its name."""
+        suffix = self.path.with_suffix("").suffix if self.path.suffix == ".gz" else self.path.suffix
+        return _FORMATS.get(suffix, Format.JSON)
+
+
+_FORMATS = {".parquet": Format.PARQUET, ".csv": Format.CSV, ".tsv": Format.CSV}
 
 
 def segment_name(ordinal: int) -> str:
@@ -37,17 +76,32 @@ def segment_name(ordinal: int) -> str:
     return f"{ordinal:06}.ndjson"
 
 
-def segments(path: Path) -> list[Segment]:
-    """Return the files of the trace at ``path``, in order; complain if there are none."""
+def segments(where: Path | Log) -> list[Segment]:
+    """Return the files of a trace, in order; complain if there are none, or one is there twice."""
+    log = Log.of(where)
+    found: dict[Path, Segment] = {}
+    for path in log.paths:
+        for segment in _segments_at(path):
+            real = segment.path.resolve()
+            if real in found:
+                message = f"{segment.path}: is given twice: leave one of the two out"
+                raise TraceError(message)
+            shown = log.stand_ins.get(segment.path, "")
+            found[real] = segment._replace(shown=shown, columns=log.columns)
+    return list(found.values())
+
+
+def _segments_at(path: Path) -> list[Segment]:
     try:
         found = list(_find(path))
     except OSError as error:
         message = f"{path}: cannot be listed ({error.strerror}): check the permissions"
         raise TraceError(message) from error
     if not found:
+        endings = [suffix for family in _FAMILIES for suffix in family if suffix.count(".") == 1]
         message = (
             f"{path}: no trace here: expected a run folder with {EVENTS_FOLDER}/, or files "
-            f"ending in {' or '.join(_SUFFIXES)}"
+            f"ending in {', '.join(endings[:-1])} or {endings[-1]}"
         )
         raise TraceError(message)
     return found
@@ -76,7 +130,24 @@ def _find(path: Path) -> Iterator[Segment]:
 
 
 def _files_of(folder: Path) -> list[Path]:
-    return sorted(file for file in folder.iterdir() if file.suffix in _SUFFIXES and file.is_file())
+    """Return the files of a folder that are of a trace; what begins with `.` or `_` is not."""
+    listed = [
+        file
+        for file in sorted(folder.iterdir())
+        if file.name[0] not in "._" and file.name not in _NO_TRACE and file.is_file()
+    ]
+    families = [
+        files
+        for family in _FAMILIES
+        if (files := [file for file in listed if file.name.endswith(family)])
+    ]
+    if len(families) > 1 and not families[0][0].name.endswith(_FAMILIES[0]):
+        message = (
+            f"{folder}: has files of several kinds, such as {families[0][0].name} and "
+            f"{families[1][0].name}: name those that are to be judged"
+        )
+        raise TraceError(message)
+    return families[0] if families else []
 
 
 def _in_order(folder: Path, files: list[Path]) -> Iterator[Segment]:

@@ -7,6 +7,7 @@ else is ``unknown`` with its reason. The oracle and the pipeline both fill these
 
 from collections.abc import Iterable
 from enum import StrEnum
+from typing import cast
 
 import msgspec
 
@@ -42,6 +43,23 @@ class Property(StrEnum):
     TOTAL_CAUSAL = "total-causal"
     UNIFORM = "uniform"
     COMMIT = "commit"
+
+
+class ClockProperty(StrEnum):
+    """What can be asked of a log that holds clocks and no messages (docs/any-log.md)."""
+
+    OWN = "clock-own"
+    MEMORY = "clock-memory"
+    FUTURE = "clock-future"
+    MERGE = "clock-merge"
+
+
+def as_property(which: Property | ClockProperty) -> Property:
+    """Return what a verdict's field takes.
+
+    A decoder knows one enumeration per field; verdicts on clocks are written, and never read back.
+    """
+    return cast("Property", which)
 
 
 class MessageId(msgspec.Struct, frozen=True, order=True):
@@ -114,13 +132,14 @@ class Verdict(msgspec.Struct, frozen=True):
         """Whether any property is broken: exit status 1."""
         return any(item.status is Status.VIOLATED for item in self.properties)
 
-    def of(self, which: Property) -> PropertyVerdict:
+    def of(self, which: Property | ClockProperty) -> PropertyVerdict:
         """Return the verdict on one property."""
-        return next(item for item in self.properties if item.property is which)
+        wanted = as_property(which)
+        return next(item for item in self.properties if item.property is wanted)
 
 
 def concluded(
-    which: Property,
+    which: Property | ClockProperty,
     count: int,
     violations: Iterable[Violation],
     left_out: str = "",
@@ -134,7 +153,7 @@ def concluded(
     if across and not count:
         return unknown(which, words.together(left_out, across, words.GROUPS_APART))
     return PropertyVerdict(
-        property=which,
+        property=as_property(which),
         status=Status.VIOLATED if count else Status.HOLDS,
         violation_count=count,
         reason=words.together(left_out, across),
@@ -142,6 +161,6 @@ def concluded(
     )
 
 
-def unknown(which: Property, reason: str) -> PropertyVerdict:
+def unknown(which: Property | ClockProperty, reason: str) -> PropertyVerdict:
     """Return the verdict on what the trace cannot tell."""
-    return PropertyVerdict(which, Status.UNKNOWN, reason=reason)
+    return PropertyVerdict(as_property(which), Status.UNKNOWN, reason=reason)

@@ -16,13 +16,14 @@ import msgspec
 import pyarrow as pa
 
 from antiphon.core.errors import TraceError
+from antiphon.pipeline.ingest.columns import reader_of
 from antiphon.pipeline.ingest.reading import LINES, READ_TYPES, Report, Strand, read_source
-from antiphon.pipeline.ingest.sources import Source, deal, find_sources
+from antiphon.pipeline.ingest.sources import Source, deal, find_sources, sources_of
 from antiphon.pipeline.tables.chunks import column, numbers, unpacked
 from antiphon.pipeline.tables.table import Executor, Table
 from antiphon.trace.continuity import Truncation, check_spans
 
-__all__ = ["Source", "Trace", "find_sources", "ingest", "named"]
+__all__ = ["Source", "Trace", "find_sources", "ingest", "named", "sources_of"]
 
 _NAMED = {
     "run": "string",
@@ -69,7 +70,7 @@ def ingest(executor: Executor, sources: Sequence[Source]) -> Iterator[Trace]:
             packs=kept.having("rows", "segment"),
             ballots=kept.having("ballots", "segment"),
             reports=reports,
-            files=[str(source.segment.path) for source in sources],
+            files=[source.segment.file for source in sources],
         )
 
 
@@ -113,7 +114,7 @@ def _read(
     for batch in batches:
         for hand in numbers(batch, "id"):
             for source in hands[hand]:
-                yield from read_source(source)
+                yield from read_source(source, reader_of(source))
 
 
 def _collect_reports(kept: Table) -> list[Report]:
@@ -131,7 +132,7 @@ def _check(sources: Sequence[Source], reports: list[Report]) -> None:
         if report.error:
             raise TraceError(report.error)
     if not any(report.records for report in reports):
-        message = f"{sources[0].segment.path}:1: the trace is empty: no process wrote any row"
+        message = f"{sources[0].segment.file}:1: the trace is empty: no process wrote any row"
         raise TraceError(message)
     for report in reports:
         for span in report.spans:

@@ -28,12 +28,12 @@ import numpy as np
 import pyarrow as pa
 
 from antiphon.core.errors import TraceError
+from antiphon.logs.reading import read_log_segment
 from antiphon.pipeline.ingest.ballots import Ballots, Pile
 from antiphon.pipeline.ingest.position import STRIDE, row_position
 from antiphon.pipeline.ingest.sources import Source
 from antiphon.pipeline.tables.chunks import column
 from antiphon.trace.continuity import Span, Tally, Truncation
-from antiphon.trace.reader import read_segment
 from antiphon.trace.schema import LEFT, QUIESCENT, Event
 
 ROWS_PER_PACK = 16_384
@@ -50,7 +50,7 @@ _SCHEMA = pa.schema(
 ScopeKey = tuple[str, str, int]
 """Run, group, view."""
 
-_StrandKey = tuple[str, str, str, int, str, bool]
+StrandKey = tuple[str, str, str, int, str, bool]
 """Kind, sender, group, view, order, whether it is uniform."""
 
 
@@ -133,9 +133,9 @@ class Report(msgspec.Struct):
     error: str
 
 
-def read_source(source: Source) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a file, packed, then the report on it."""
-    file, error = _File(source), ""
+def read_source(source: Source, reader: "SourceFile | None" = None) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a file, packed, then the report on it; by ``reader``, if one is given."""
+    file, error = reader or SourceFile(source), ""
     try:
         for name, pack in file.packs():
             yield _batch(source, **{name: pack})
@@ -162,7 +162,7 @@ def _binary(value: bytes | None) -> pa.Array:
     return pa.Array.from_buffers(pa.binary(), 1, buffers)
 
 
-class _Record:
+class FileRecord:
     """What has been seen of one process so far."""
 
     __slots__ = ("last", "last_line", "part", "strands")
@@ -170,9 +170,10 @@ class _Record:
     def __init__(self, event: Event, run: str) -> None:
         self.part = RecordPart(run, event.process)
         self.last, self.last_line = event, 0
-        self.strands: dict[_StrandKey, tuple[Strand, list[int]]] = {}
+        self.strands: dict[StrandKey, tuple[Strand, list[int]]] = {}
 
     def closed(self) -> RecordPart:
+        """Return what was seen, once all has been."""
         part, last = self.part, self.last
         part.is_numbered = last.index >= 0
         part.is_at_rest = last.kind == "stop" and last.detail in {QUIESCENT, LEFT}
@@ -183,28 +184,27 @@ class _Record:
         return part
 
 
-class _File:
+class SourceFile:
     """Reads one file, keeping track of what the report needs."""
 
     def __init__(self, source: Source) -> None:
-        self._source = source
-        self._tally = Tally()
-        self._records: dict[tuple[str, str], _Record] = {}
-        self._pasts: dict[tuple[str, str, str, int], list[int]] = {}
-        self._strands: list[Strand] = []
-        self._views: list[ViewRow] = []
-        self._ballots = Ballots()
+        self.source = source
+        self.tally = Tally()
+        self.records: dict[tuple[str, str], FileRecord] = {}
+        self.pasts: dict[tuple[str, str, str, int], list[int]] = {}
+        self.strands: list[Strand] = []
+        self.views: list[ViewRow] = []
+        self.ballots = Ballots()
 
     def packs(self) -> Iterator[tuple[str, bytes]]:
         """Yield what multicast and deliver rows say, and ballots. Every row of every trace passes.
 
         Arrays of machine integers, not tuples: Python's garbage collector has nothing to do.
         """
-        path, process, _, last = self._source.segment
         pack = [array("q") for _ in LINES]
         strands, firsts, counts, positions, afters, lines = pack
-        for line, event in read_segment(path, last=last, process=process, tally=self._tally):
-            record = self._records.get((event.run, event.process)) or self._begin_record(event)
+        for line, event in read_log_segment(self.source.segment, self.tally):
+            record = self.records.get((event.run, event.process)) or self.begin_record(event)
             record.last, record.last_line = event, line
             record.part.row_count += 1
             kind = event.kind
@@ -214,7 +214,7 @@ class _File:
                 key = (
                     kind, event.sender, event.group, event.view, event.order, event.uniform,
                 )  # fmt: skip
-                strand, past = record.strands.get(key) or self._begin_strand(record, key, position)
+                strand, past = record.strands.get(key) or self.begin_strand(record, key, position)
                 strands.append(strand.number)
                 firsts.append(event.first)
                 counts.append(count)
@@ -232,41 +232,44 @@ class _File:
                     for column_of_pack in pack:
                         del column_of_pack[:]
             elif kind != "receive":
-                self._note(record, event, line)
-                yield from self._packed_ballots(ROWS_PER_PACK)
+                self.note(record, event, line)
+                yield from self.packed_ballots(ROWS_PER_PACK)
         if lines:
             yield "rows", b"".join(pack)
-        yield from self._packed_ballots(1)
+        yield from self.packed_ballots(1)
 
-    def _packed_ballots(self, at_least: int) -> Iterator[tuple[str, bytes]]:
-        if len(self._ballots) >= at_least:
-            yield "ballots", self._ballots.packed()
+    def packed_ballots(self, at_least: int) -> Iterator[tuple[str, bytes]]:
+        """Yield ballots once there are so many."""
+        if len(self.ballots) >= at_least:
+            yield "ballots", self.ballots.packed()
 
     def report(self, error: str) -> Report:
         """Say what there is to say, once the rows have been read."""
         return Report(
-            number=self._source.number,
-            strands=self._strands,
-            records=[record.closed() for record in self._records.values()],
-            views=self._views,
-            piles=list(self._ballots.piles.values()),
-            spans=self._tally.spans,
-            truncated=self._tally.truncated,
+            number=self.source.number,
+            strands=self.strands,
+            records=[record.closed() for record in self.records.values()],
+            views=self.views,
+            piles=list(self.ballots.piles.values()),
+            spans=self.tally.spans,
+            truncated=self.tally.truncated,
             error=error,
         )
 
-    def _begin_record(self, event: Event) -> _Record:
-        record = _Record(event, event.run or self._source.run)
-        self._records[event.run, event.process] = record
+    def begin_record(self, event: Event) -> FileRecord:
+        """Take the first row of a process."""
+        record = FileRecord(event, event.run or self.source.run)
+        self.records[event.run, event.process] = record
         return record
 
-    def _begin_strand(
-        self, record: _Record, key: _StrandKey, position: int
+    def begin_strand(
+        self, record: FileRecord, key: StrandKey, position: int
     ) -> tuple[Strand, list[int]]:
+        """Take the first row of a strand."""
         kind, sender, group, view, order, is_uniform = key
         run, process = record.part.run, record.part.process
         strand = Strand(
-            number=len(self._strands),
+            number=len(self.strands),
             run=run,
             group=group,
             view=view,
@@ -278,19 +281,19 @@ class _File:
             is_uniform=is_uniform,
             first_position=position,
         )
-        past = self._pasts.setdefault((run, process, group, view), [position - 1])
-        self._strands.append(strand)
+        past = self.pasts.setdefault((run, process, group, view), [position - 1])
+        self.strands.append(strand)
         record.strands[key] = (strand, past)
         return strand, past
 
-    def _note(self, record: _Record, event: Event, line: int) -> None:
+    def note(self, record: FileRecord, event: Event, line: int) -> None:
         """Take a row into account that is not about messages."""
         if event.kind == "start":
             record.part.has_start = True
         elif event.kind == "crash":
             record.part.has_crash = True
         elif event.kind == "vote" or event.kind == "decide":  # noqa: PLR1714  as above
-            self._ballots.add(record.part.run, event, line)
+            self.ballots.add(record.part.run, event, line)
         elif event.kind == "view":
             row = ViewRow(
                 run=record.part.run,
@@ -301,4 +304,4 @@ class _File:
                 position=row_position(event.index, line),
                 line=line,
             )
-            self._views.append(row)
+            self.views.append(row)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from antiphon.core.errors import UsageError
+from antiphon.trace.log import Log, path_name
 from antiphon.trace.segments import Segment, segments
 
 BYTES_PER_TASK = 32 * 1024 * 1024
@@ -26,7 +27,7 @@ class Source(NamedTuple):
 
 def find_sources(paths: Sequence[Path]) -> list[Source]:
     """Return the files of the traces at these paths: run folders, folders of files, or files."""
-    names = [path.resolve().name if path.is_dir() else path.stem for path in paths]
+    names = [path_name(path) for path in paths]
     if len(set(names)) < len(names):
         message = "Two of these traces have the same name: rename a folder or a file."
         raise UsageError(message)
@@ -36,6 +37,12 @@ def find_sources(paths: Sequence[Path]) -> list[Source]:
         for segment in segments(path)
     ]
     return [Source(number, segment, run) for number, (segment, run) in enumerate(found)]
+
+
+def sources_of(where: Path | Log) -> list[Source]:
+    """Return the files of one log: all their rows are of one run, unless they say otherwise."""
+    name = Log.of(where).name
+    return [Source(number, segment, name) for number, segment in enumerate(segments(where))]
 
 
 def deal(sources: Sequence[Source], cores: int) -> list[list[Source]]:

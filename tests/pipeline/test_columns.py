@@ -1,0 +1,94 @@
+"""Files of Parquet read by columns: number for number what is read row by row."""
+
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+
+import msgspec
+import numpy as np
+import pytest
+from tests.logs.tables import SCHEMA, write_parquet
+from tests.pipeline.trace_generator import random_trace
+
+from antiphon.pipeline.ingest import columns
+from antiphon.pipeline.ingest.columns import ColumnFile, reader_of
+from antiphon.pipeline.ingest.reading import LINES, Report, SourceFile, read_source
+from antiphon.pipeline.ingest.sources import sources_of
+from antiphon.pipeline.tables.chunks import unpacked
+from antiphon.trace.log import ColumnMap, Log
+from antiphon.trace.schema import Event
+
+Read = tuple[list[list[int]], Report]
+
+
+def read(reader: SourceFile) -> list[Read]:
+    """Return the rows that a reader finds, in matrices by name, and its report."""
+    *packs, last = read_source(reader.source, reader)
+    report = msgspec.json.decode(last.column("report")[0].as_buffer(), type=Report)
+    found = []
+    for name, width in (("rows", len(LINES)), ("ballots", 5)):
+        matrices = [
+            matrix
+            for batch in packs
+            if batch.column(name)[0].is_valid
+            for matrix in unpacked(batch, name, width)
+        ]
+        rows = np.concatenate(matrices, axis=1).tolist() if matrices else []
+        found.append((rows, report))
+    return found
+
+
+@pytest.mark.parametrize("batch", [3, 17, 65_536])
+def test_columns_say_what_rows_say(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, batch: int
+) -> None:
+    """Strands, positions, pasts, records, views, ballots, spans: all equal, in any batches."""
+    monkeypatch.setattr(columns, "_ROWS_PER_BATCH", batch)
+    for seed in range(40):
+        rows = random_trace(seed)
+        path = write_parquet(tmp_path / f"{seed}.parquet", rows)
+        (source,) = sources_of(path)
+        reader = reader_of(source)
+        assert isinstance(reader, ColumnFile)
+        assert read(reader) == read(SourceFile(source)), seed
+
+
+def _damaged(rows: list[Event], dice: Random) -> list[Event]:
+    """Return the rows with one value that is no good, or perhaps one that is."""
+    rows = [msgspec.structs.replace(row) for row in rows]
+    row = dice.choice(rows)
+    name = dice.choice(list(SCHEMA.names))
+    value: object = dice.choice([-1, 0, 5, 2**62, -(2**40)])
+    if name in {"kind", "process", "sender", "order", "group", "detail", "run"}:
+        value = dice.choice(["", "total", "deliver", "multicast", "view", "vote", "\u00e9"])
+    elif name in {"members", "clock", "uniform", "id"}:
+        value = None if name != "uniform" else True
+    setattr(row, name, value)
+    return rows
+
+
+def test_wrong_values_are_refused_in_the_same_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some value in some row, and the same sentence, or the same numbers if it does no harm."""
+    monkeypatch.setattr(columns, "_ROWS_PER_BATCH", 16)
+    refusals = 0
+    for seed in range(150):
+        dice = Random(seed)
+        rows = _damaged(random_trace(dice.randrange(1000)), dice)
+        path = write_parquet(tmp_path / f"{seed}.parquet", rows)
+        (source,) = sources_of(path)
+        (_, by_columns), *_ = read(ColumnFile(source))
+        (_, by_rows), *_ = read(SourceFile(source))
+        assert by_columns.error == by_rows.error, seed
+        refusals += bool(by_rows.error)
+        if not by_rows.error:
+            assert read(ColumnFile(source)) == read(SourceFile(source)), seed
+    assert 30 < refusals < 120, "half of them are wrong"
+
+
+def test_other_names_are_read_row_by_row(tmp_path: Path) -> None:
+    """Only our own columns are known well enough."""
+    path = write_parquet(tmp_path / "a.parquet", random_trace(1))
+    (source,) = sources_of(replace(Log.of(path), columns=ColumnMap({"group": "run"})))
+    assert type(reader_of(source)) is SourceFile
