@@ -8,6 +8,7 @@ import typer
 
 from antiphon.cli.engines import Engine, judge
 from antiphon.cli.screen import output, print_json, verdict_screen
+from antiphon.cli.terms import read_terms
 from antiphon.trace.run_folder import RunFolder
 from antiphon.trace.verdict import Verdict
 
@@ -27,6 +28,13 @@ def verify(
     cores: Annotated[
         int | None, typer.Option(help="Cores to use; all of this machine's if left out.")
     ] = None,
+    only: Annotated[
+        str,
+        typer.Option(
+            help="Judge these properties alone, for example causal,fifo; all if left out.",
+            metavar="PROPERTIES",
+        ),
+    ] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Check a trace: fifo, causal and total order, uniform delivery, agreement, views, commit.
@@ -45,7 +53,7 @@ def verify(
     Exit status: 0 nothing is violated (what is unknown is not), 1 something is, 2 the trace cannot
     be read.
     """
-    verdict = judge(path, engine, cores)
+    verdict = judge(path, engine, cores, read_terms(only=only))
     save_verdict(path, verdict)
     if as_json:
         print_json(msgspec.json.format(msgspec.json.encode(verdict)))

@@ -44,10 +44,12 @@ from antiphon.oracle.view_checks import (
 )
 from antiphon.trace import words
 from antiphon.trace.schema import Event
-from antiphon.trace.verdict import Property, PropertyVerdict, Verdict, unknown
+from antiphon.trace.verdict import ALL, Property, PropertyVerdict, Terms, Verdict, unknown
 
 
-def judge(rows: Iterable[Event | tuple[Event, str, int]], run: str = "") -> Verdict:
+def judge(
+    rows: Iterable[Event | tuple[Event, str, int]], run: str = "", terms: Terms = ALL
+) -> Verdict:
     """Return the verdict on a trace, given as rows, with or without their files and lines.
 
     Rows are as the reader gives them: checked, those of a process numbered or in local order.
@@ -61,7 +63,8 @@ def judge(rows: Iterable[Event | tuple[Event, str, int]], run: str = "") -> Verd
         event_count=sum(map(len, history.records.values())),
         message_count=sum(len(scope.multicasts) for scope in history.scopes),
         delivery_count=history.delivery_count,
-        properties=tuple(_judged(history, which) for which in Property),
+        properties=tuple(_judged(history, which) for which in terms.asked),
+        terms=terms,
     )
 
 

@@ -16,6 +16,7 @@ from antiphon.trace.verdict import (
     EXAMPLES_MAX,
     Property,
     PropertyVerdict,
+    Terms,
     Verdict,
     Violation,
     concluded,
@@ -81,15 +82,18 @@ def conclude(
     outcomes: dict[str, Outcome],
     explain_decision: ExplainDecision,
     engine: str,
+    terms: Terms,
 ) -> Verdict:
-    """Return the verdict, given by this engine."""
+    """Return the verdict on what is asked, given by this engine."""
     parts = [part for scope in case.scopes for part in scope.parts.values()]
     records = [record for run in case.runs for record in case.survey.records[run].values()]
     delivery_count = sum(part.delivery_count for part in parts)
     surplus = sum(item.count for item in case.of(What.MULTICAST_AGAIN))
     judge = _judged(case, explained) if delivery_count else _nothing_to_judge
-    verdicts = {which: judge(which) for which in Property}
-    verdicts[Property.COMMIT] = _commit(case, outcomes, explain_decision)
+    verdicts = [
+        _commit(case, outcomes, explain_decision) if which is Property.COMMIT else judge(which)
+        for which in terms.asked
+    ]
     return Verdict(
         run=case.name,
         engine=engine,
@@ -97,7 +101,8 @@ def conclude(
         event_count=sum(record.row_count for record in records),
         message_count=sum(part.multicast_count for part in parts) - surplus,
         delivery_count=delivery_count,
-        properties=tuple(verdicts[which] for which in Property),
+        properties=tuple(verdicts),
+        terms=terms,
     )
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from antiphon.pipeline.survey.grain import Grain
-from antiphon.trace.verdict import Verdict
+from antiphon.trace.verdict import ALL, Terms, Verdict
 
 if TYPE_CHECKING:
     from antiphon.pipeline.ingest.loading import Trace
@@ -26,7 +26,12 @@ _GRAIN = Grain()
 
 
 def verify(
-    executor: "Executor", path: Path, *, on_step: OnStep | None = None, grain: Grain = _GRAIN
+    executor: "Executor",
+    path: Path,
+    *,
+    on_step: OnStep | None = None,
+    grain: Grain = _GRAIN,
+    terms: Terms = ALL,
 ) -> Verdict:
     """Return the verdict on the trace at ``path``: a run folder, a folder of files, or a file.
 
@@ -47,6 +52,7 @@ def verify(
             lambda survey, findings: [case_of_all(name, survey, findings)],
             steps.begin,
             grain,
+            terms,
         )
     steps.end()
     return verdict
@@ -58,6 +64,7 @@ def verify_all(
     *,
     on_step: OnStep | None = None,
     grain: Grain = _GRAIN,
+    terms: Terms = ALL,
 ) -> dict[str, Verdict]:
     """Return the verdict on every run found at these paths, judged all together."""
     from antiphon.pipeline.ingest.loading import find_sources, ingest
@@ -66,7 +73,7 @@ def verify_all(
     steps = _Steps(on_step)
     steps.begin("ingest")
     with ingest(executor, sources) as trace:
-        verdicts = verify_runs(executor, trace, begin=steps.begin, grain=grain)
+        verdicts = verify_runs(executor, trace, begin=steps.begin, grain=grain, terms=terms)
     steps.end()
     return verdicts
 
@@ -77,12 +84,13 @@ def verify_runs(
     *,
     begin: Callable[[str], None] = lambda _: None,
     grain: Grain = _GRAIN,
+    terms: Terms = ALL,
 ) -> dict[str, Verdict]:
     """Return the verdict on every run of a trace: by the same few passes, be it one or many."""
     from antiphon.pipeline.conclude import cases_by_run
     from antiphon.pipeline.judging import judge
 
-    verdicts = judge(executor, trace, cases_by_run, begin, grain)
+    verdicts = judge(executor, trace, cases_by_run, begin, grain, terms)
     return {verdict.run: verdict for verdict in verdicts}
 
 

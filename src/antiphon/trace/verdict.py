@@ -44,6 +44,22 @@ class Property(StrEnum):
     COMMIT = "commit"
 
 
+class Terms(msgspec.Struct, frozen=True):
+    """On which terms a trace is judged: what is asked, beyond what the trace says itself."""
+
+    only: tuple[Property, ...] = ()
+    """The properties that are judged; empty: all."""
+
+    @property
+    def asked(self) -> tuple[Property, ...]:
+        """Return the properties that are judged, in the order in which verdicts list them."""
+        return tuple(which for which in Property if not self.only or which in self.only)
+
+
+ALL = Terms()
+"""All properties, and nothing said but what the trace says."""
+
+
 class MessageId(msgspec.Struct, frozen=True, order=True):
     """A message, named by who multicast it and its number in that group and view."""
 
@@ -108,6 +124,9 @@ class Verdict(msgspec.Struct, frozen=True):
     message_count: int
     delivery_count: int
     properties: tuple[PropertyVerdict, ...]
+    """Those that were asked for."""
+    terms: Terms = ALL
+    """On which terms they were judged."""
 
     @property
     def is_violated(self) -> bool:
