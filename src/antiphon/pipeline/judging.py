@@ -8,6 +8,7 @@ judged by the same few passes, be it one run or thousands.
 from collections.abc import Callable
 from functools import partial
 
+from antiphon.pipeline.case import Case
 from antiphon.pipeline.checks.borders import astray, suspects, wrong_views
 from antiphon.pipeline.checks.commit import judge_decisions
 from antiphon.pipeline.checks.findings import Findings, What
@@ -16,7 +17,7 @@ from antiphon.pipeline.checks.orders import block_length, block_starts, disorder
 from antiphon.pipeline.checks.promises import broken_promises
 from antiphon.pipeline.checks.total import block_ends, disagreements, sequence, yardsticks
 from antiphon.pipeline.checks.total import suspects as total_suspects
-from antiphon.pipeline.conclude import Case, conclude
+from antiphon.pipeline.conclude import conclude
 from antiphon.pipeline.explanations.decisions import explain_wrong_decision
 from antiphon.pipeline.explanations.explain import explain
 from antiphon.pipeline.ingest.loading import Trace

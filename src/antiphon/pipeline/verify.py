@@ -37,7 +37,7 @@ def verify(
 
     Should it hold rows of several runs, these are told apart, but share the verdict.
     """
-    from antiphon.pipeline.conclude import case_of_all
+    from antiphon.pipeline.case import case_of_all
     from antiphon.pipeline.ingest.loading import find_sources, ingest
     from antiphon.pipeline.judging import judge
 
@@ -87,7 +87,7 @@ def verify_runs(
     terms: Terms = ALL,
 ) -> dict[str, Verdict]:
     """Return the verdict on every run of a trace: by the same few passes, be it one or many."""
-    from antiphon.pipeline.conclude import cases_by_run
+    from antiphon.pipeline.case import cases_by_run
     from antiphon.pipeline.judging import judge
 
     verdicts = judge(executor, trace, cases_by_run, begin, grain, terms)

@@ -144,12 +144,16 @@ def concluded(
     violations: Iterable[Violation],
     left_out: str = "",
     across: str = "",
+    untested: str = "",
 ) -> PropertyVerdict:
     """Return the verdict on a property of which so many violations were found.
 
     ``left_out`` says what was not judged; ``across`` why something may be wrong across groups,
-    where causes were looked for within each group only: then it is not known to hold.
+    where causes were looked for within each group only: then it is not known to hold. Nor is it if
+    nothing was put to the test, for the reason ``untested``.
     """
+    if untested and not count:
+        return unknown(which, words.together(untested, left_out, across))
     if across and not count:
         return unknown(which, words.together(left_out, across, words.GROUPS_APART))
     return PropertyVerdict(
