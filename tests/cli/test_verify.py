@@ -48,7 +48,7 @@ def test_answer_before_question_is_violated_and_explained(chat: Path, engine: st
         "sending-view": "unknown",
         "view-atomic": "unknown",
         "no-orphan": "holds",
-        "self-delivery": "holds",
+        "self-delivery": "unknown",
         "liveness": "holds",
         "total": "unknown",
         "total-causal": "unknown",
@@ -91,7 +91,7 @@ def test_simulated_run_is_judged_and_the_verdict_saved(tmp_path: Path, engine: s
     assert done.returncode == 0, done.stderr
     saved = json.loads((run / "verdict.json").read_text())
     unknown = [item["property"] for item in saved["properties"] if item["status"] == "unknown"]
-    assert unknown == ["total", "total-causal", "uniform", "commit"]
+    assert unknown == ["view-atomic", "total", "total-causal", "uniform", "commit"]
     assert {item["status"] for item in saved["properties"]} == {"holds", "unknown"}
     assert saved["message_count"] == 200
 

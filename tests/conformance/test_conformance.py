@@ -55,8 +55,10 @@ def test_conversation_keeps_every_promise(
         if item.property in NOT_ASKED:
             assert item.status is Status.UNKNOWN, item
             continue
+        if item.reason == words.NO_VIEW_LEFT:  # not everybody saw the view that others left
+            continue
         assert item.status is Status.HOLDS, item
-        assert item.reason in {"", words.NO_VIEW_LEFT}, item
+        assert item.reason == "", item
     _check_complete(verdict)
     rows = [event for event, _, _ in read_rows(tmp_path)]
     held = sum(row.kind == "receive" and row.queue_depth > 0 for row in rows)

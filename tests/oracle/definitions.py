@@ -155,7 +155,7 @@ def creation_count(rows: Sequence[Event], facts: Facts) -> int:
             excused += not is_whole(rows, scope[0], sender) and number > max(numbers, default=0)
         elif process == sender and place < facts.multicasts[message]:
             created += 1
-    return UNKNOWN if created and created == excused else created
+    return UNKNOWN if created and created == excused else created - excused
 
 
 def disagreement_count(rows: Sequence[Event], facts: Facts) -> int:

@@ -17,6 +17,7 @@ from tests.oracle.definitions import (
     scope_of,
     whole_members,
 )
+from tests.oracle.tested_definitions import is_decision_tested, put_to_the_test
 from tests.oracle.total_definitions import new_counts, wrong_decision_count
 
 from antiphon.trace.schema import LEFT, Event
@@ -24,12 +25,16 @@ from antiphon.trace.verdict import Property
 
 
 def all_counts(rows: Sequence[Event]) -> dict[Property, int]:
-    """Return how often each property is broken; -1 for unknown."""
+    """Return how often each property is broken; -1 for unknown, or not put to the test."""
+    decisions = wrong_decision_count(rows)
+    if decisions == 0 and not is_decision_tested(rows):
+        decisions = UNKNOWN
     if not any(row.kind == "deliver" for row in rows):
-        return dict.fromkeys(Property, UNKNOWN) | {Property.COMMIT: wrong_decision_count(rows)}
+        return dict.fromkeys(Property, UNKNOWN) | {Property.COMMIT: decisions}
     facts = facts_of(rows)
     has_views = any(row.kind == "view" for row in rows)
-    return counts(rows) | {
+    tested = put_to_the_test(rows, facts)
+    found = counts(rows) | {
         Property.VIEWS: wrong_view_count(rows) if has_views else UNKNOWN,
         Property.SENDING_VIEW: strayed_count(rows) if has_views else UNKNOWN,
         Property.VIEW_ATOMIC: not_atomic_count(rows, facts) if has_views else UNKNOWN,
@@ -40,6 +45,10 @@ def all_counts(rows: Sequence[Event]) -> dict[Property, int]:
         Property.LIVENESS: stalled_count(rows, facts),
         **new_counts(rows, facts),
     }
+    known = {
+        which: count if count or which in tested else UNKNOWN for which, count in found.items()
+    }
+    return known | {Property.COMMIT: decisions}
 
 
 def view_lines(rows: Sequence[Event], like: Event) -> list[int]:

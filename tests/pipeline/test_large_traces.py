@@ -14,7 +14,13 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
-NOT_ASKED = (Property.TOTAL, Property.TOTAL_CAUSAL, Property.UNIFORM, Property.COMMIT)
+NOT_ASKED = (
+    Property.VIEW_ATOMIC,
+    Property.TOTAL,
+    Property.TOTAL_CAUSAL,
+    Property.UNIFORM,
+    Property.COMMIT,
+)
 
 
 @pytest.mark.parametrize("run_length", [1, 40], ids=["single messages", "runs"])

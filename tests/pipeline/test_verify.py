@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from antiphon.pipeline.tables.table import Executor
 
-NOT_ASKED = (words.NO_VIEW, *words.NOT_ASKED)
+NOT_ASKED = (words.NO_VIEW, words.NO_OWN_DELIVERY, *words.NOT_ASKED)
 
 
 def statuses(verdict: Verdict) -> dict[str, tuple[str, int]]:

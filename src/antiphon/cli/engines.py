@@ -21,7 +21,7 @@ from antiphon.core.errors import UsageError
 from antiphon.oracle.event_graph import ACTS_MAX, MULTICASTS_MAX, TooLargeError
 from antiphon.trace.log import Log
 from antiphon.trace.segments import Format, Segment, segments
-from antiphon.trace.verdict import Verdict
+from antiphon.trace.verdict import ALL, Terms, Verdict
 
 if TYPE_CHECKING:
     from antiphon.pipeline.verify import OnStep
@@ -56,20 +56,22 @@ class Engine(StrEnum):
     SPARK = "spark"
 
 
-def judge(path: Path | Log, engine: Engine = Engine.AUTO, cores: int | None = None) -> Verdict:
+def judge(
+    path: Path | Log, engine: Engine = Engine.AUTO, cores: int | None = None, terms: Terms = ALL
+) -> Verdict:
     """Return the verdict on the trace at ``path``, or on a log of several paths."""
     match engine:
         case Engine.AUTO:
             best = chosen(path)
             if best is not Engine.ORACLE:
-                return judge(path, best, cores)
-            return _by_oracle_or_else(path, cores)
+                return judge(path, best, cores, terms)
+            return _by_oracle_or_else(path, cores, terms)
         case Engine.ORACLE:
-            return _by_oracle(path)
+            return _by_oracle(path, terms)
         case Engine.LOCAL:
-            return _locally(path, cores)
+            return _locally(path, cores, terms)
         case Engine.SPARK:
-            return _on_spark(path, cores)
+            return _on_spark(path, cores, terms)
 
 
 def chosen(path: Path | Log) -> Engine:
@@ -125,15 +127,15 @@ def _has_tables() -> bool:
     return not missing_packages()
 
 
-def _by_oracle_or_else(path: Path | Log, cores: int | None) -> Verdict:
+def _by_oracle_or_else(path: Path | Log, cores: int | None, terms: Terms) -> Verdict:
     """Judge what seems small; a few rows may stand for millions of messages."""
     try:
-        return _by_oracle(path, ORACLE_ACTS_MAX)
+        return _by_oracle(path, terms, ORACLE_ACTS_MAX)
     except TooLargeError:
         if _has_tables():
-            return _locally(path, cores)
+            return _locally(path, cores, terms)
     try:
-        return _by_oracle(path)
+        return _by_oracle(path, terms)
     except TooLargeError as refusal:
         message = (
             f"plain Python judges up to {MULTICASTS_MAX:,} messages and {ACTS_MAX:,} deliveries, "
@@ -142,11 +144,11 @@ def _by_oracle_or_else(path: Path | Log, cores: int | None) -> Verdict:
         raise UsageError(message) from refusal
 
 
-def _by_oracle(path: Path | Log, acts_max: int = ACTS_MAX) -> Verdict:
+def _by_oracle(path: Path | Log, terms: Terms, acts_max: int = ACTS_MAX) -> Verdict:
     from antiphon.logs.reading import read_log
     from antiphon.oracle import judge
 
-    return judge(_few(read_log(path), acts_max), run=Log.of(path).name)
+    return judge(_few(read_log(path), acts_max), run=Log.of(path).name, terms=terms)
 
 
 def _few(rows: "Iterable[Row]", acts_max: int) -> "Iterator[Row]":
@@ -163,7 +165,7 @@ def _few(rows: "Iterable[Row]", acts_max: int) -> "Iterator[Row]":
         yield row
 
 
-def _locally(path: Path | Log, cores: int | None) -> Verdict:
+def _locally(path: Path | Log, cores: int | None, terms: Terms) -> Verdict:
     from antiphon.pipeline.tables.packages import require_tables
 
     byte_count = _bytes_at(path)  # says at once what is missing, whatever is installed
@@ -174,7 +176,7 @@ def _locally(path: Path | Log, cores: int | None) -> Verdict:
     worker_count = min(cores or os.cpu_count() or 1, 1 + byte_count // BYTES_PER_WORKER)
     try:
         with _progress("ingest") as on_step:
-            return verify(LocalExecutor(worker_count), path, on_step=on_step)
+            return verify(LocalExecutor(worker_count), path, on_step=on_step, terms=terms)
     except MemoryError as failure:
         message = (
             f"{path}: the trace does not fit in memory: judge it with --engine spark "
@@ -183,7 +185,7 @@ def _locally(path: Path | Log, cores: int | None) -> Verdict:
         raise UsageError(message) from failure
 
 
-def _on_spark(path: Path | Log, cores: int | None) -> Verdict:
+def _on_spark(path: Path | Log, cores: int | None, terms: Terms) -> Verdict:
     from antiphon.pipeline.session.spark import abandon, require_spark, spark_session
 
     segments(path)  # says at once what is missing, before Java starts
@@ -194,7 +196,7 @@ def _on_spark(path: Path | Log, cores: int | None) -> Verdict:
     with ended_by_interrupt(abandon), _progress("starting Spark") as on_step:
         spark = spark_session("antiphon verify", cores=cores)
         try:
-            return verify(SparkExecutor(spark), path, on_step=on_step)
+            return verify(SparkExecutor(spark), path, on_step=on_step, terms=terms)
         finally:
             spark.stop()
 

@@ -98,9 +98,10 @@ def _known_verdict(path: Path) -> Verdict | None:
         since_ns = max(segment.path.stat().st_mtime_ns for segment in segments(path))
         if file.stat().st_mtime_ns < since_ns:
             return None
-        return msgspec.json.decode(file.read_bytes(), type=Verdict)
+        verdict = msgspec.json.decode(file.read_bytes(), type=Verdict)
     except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None  # not there, or damaged: judged anew
+    return None if verdict.terms.only else verdict
 
 
 def _page(path: Path, verdict: Verdict) -> bytes:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from io import TextIOWrapper
 
 import typer
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.padding import Padding
 from rich.progress import (
     BarColumn,
@@ -23,7 +23,7 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
-from antiphon.trace.verdict import PropertyVerdict, Status, Verdict, Violation
+from antiphon.trace.verdict import Link, PropertyVerdict, Status, Verdict, Violation
 
 output = Console(highlight=False, soft_wrap=False)
 """Results."""
@@ -79,10 +79,10 @@ def progress_bar(what: str, total: float | None = None) -> Iterator[tuple[Progre
 
 
 def verdict_screen(verdict: Verdict) -> RenderableType:
-    """Return the verdict as a table, and the explanation of what is violated."""
+    """Return the verdict as a table, and explanations of what is violated: all that there are."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column("property")
-    table.add_column("verdict")
+    table.add_column("property", no_wrap=True)
+    table.add_column("verdict", no_wrap=True)
     table.add_column("", overflow="fold")
     for item in verdict.properties:
         table.add_row(item.property.value, _verdict_mark(item.status), _remark(item))
@@ -93,25 +93,56 @@ def verdict_screen(verdict: Verdict) -> RenderableType:
     )
     parts: list[RenderableType] = [table, Text(judged, style="dim")]
     for item in verdict.properties:
-        parts.extend(violation_screen(violation) for violation in item.violations[:1])
+        parts.extend(map(violation_screen, item.violations))
+        more = item.violation_count - len(item.violations)
+        if item.violations and more:
+            parts.append(Text(f"\n{item.property.value}: and {more:,} more", style="dim"))
     return Group(*parts)
 
 
-def _remark(item: PropertyVerdict) -> str:
+def _remark(item: PropertyVerdict) -> Text:
     if item.status is Status.VIOLATED:
         times = "once" if item.violation_count == 1 else f"{item.violation_count:,} times"
-        return f"{times}; {item.reason}" if item.reason else times
-    return item.reason
+        return Text(f"{times}; {item.reason}" if item.reason else times)
+    return Text(item.reason)
 
 
 def violation_screen(violation: Violation) -> RenderableType:
     """Return one violation: its sentence, then the chain with the lines of the trace."""
-    chain = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
-    for number, link in enumerate(violation.chain, start=1):
-        last = number == len(violation.chain)
-        where = f"{link.file}:{link.line}" if link.file else f"{link.process}, row {link.index}"
-        style = "bold red" if last else ""
-        chain.add_row(f"{number}.", Text(link.text, style=style), Text(where, style="dim"))
     title = Text(f"\n{violation.property.value}: ", style="bold red")
     title.append(violation.text, style="default")
-    return Group(title, Padding(chain, (0, 0, 0, 2)))
+    return Group(title, Padding(_Chain(violation), (0, 0, 0, 2)))
+
+
+class _Chain:
+    """The events of a violation, each with its file and line: beside it, or else below it.
+
+    Nothing is cut: what is longer than a line goes on in the next.
+    """
+
+    def __init__(self, violation: Violation) -> None:
+        self._rows = [
+            (Text(f"{number}."), Text(link.text), Text(_place(link), style="dim"))
+            for number, link in enumerate(violation.chain, start=1)
+        ]
+        self._rows[-1][1].stylize("bold red")
+
+    def __rich_console__(self, _: Console, options: ConsoleOptions) -> RenderResult:
+        """Lay the events out for the width there is."""
+        widths = [max(part.cell_len for part in parts) for parts in zip(*self._rows, strict=True)]
+        is_wide = sum(widths) + 2 * len(widths) <= options.max_width
+        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
+        table.add_column(no_wrap=True)
+        table.add_column(overflow="fold")
+        table.add_column(overflow="fold")
+        for number, said, place in self._rows:
+            if is_wide:
+                table.add_row(number, said, place)
+            else:
+                table.add_row(number, said)
+                table.add_row("", place)
+        yield table
+
+
+def _place(link: Link) -> str:
+    return f"{link.file}:{link.line}" if link.file else f"{link.process}, row {link.index}"

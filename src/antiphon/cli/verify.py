@@ -9,6 +9,7 @@ import typer
 from antiphon.cli.engines import Engine, judge
 from antiphon.cli.log_options import ColumnsOption, RegexOption
 from antiphon.cli.screen import output, print_json, verdict_screen
+from antiphon.cli.terms import read_terms
 from antiphon.logs.clocks.judging import judge_clocks
 from antiphon.logs.clocks.parsing import holds_clocks
 from antiphon.logs.mapping import column_map
@@ -39,6 +40,13 @@ def verify(
     ] = None,
     columns: ColumnsOption = None,
     regex: RegexOption = None,
+    only: Annotated[
+        str,
+        typer.Option(
+            help="Judge these properties alone, for example causal,fifo; all if left out.",
+            metavar="PROPERTIES",
+        ),
+    ] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Check a trace: fifo, causal and total order, uniform delivery, agreement, views, commit.
@@ -60,11 +68,12 @@ def verify(
     Exit status: 0 nothing is violated (what is unknown is not), 1 something is, 2 the trace cannot
     be read.
     """
+    terms = read_terms(only=only)
     with opened_log(paths, column_map(columns or [])) as log:
         if regex is not None or holds_clocks(log):
             verdict = judge_clocks(log, regex)
         else:
-            verdict = judge(log, engine, cores)
+            verdict = judge(log, engine, cores, terms)
     if len(paths) == 1:
         save_verdict(paths[0], verdict)
     if as_json:

@@ -22,6 +22,7 @@ from antiphon.trace.verdict import Property, PropertyVerdict, unknown
 class _Transaction:
     """What became of one transaction; rows by process name, then in local order."""
 
+    ballot_count: int = 0
     refusals: list[Entry] = field(default_factory=list)
     decisions: list[Entry] = field(default_factory=list)
 
@@ -29,9 +30,10 @@ class _Transaction:
 def judge_commit(history: History) -> PropertyVerdict:
     """Judge whether each transaction was decided in one way, and not against a vote."""
     findings: list[Finding] = []
-    is_decided = False
+    is_decided = is_tested = False
     for transaction in _transactions(history).values():
         is_decided |= bool(transaction.decisions)
+        is_tested |= bool(transaction.decisions) and transaction.ballot_count > 1
         for decision in transaction.decisions:
             reason = _fault(transaction, decision)
             if reason is not None:
@@ -39,7 +41,8 @@ def judge_commit(history: History) -> PropertyVerdict:
                 findings.append((key, partial(explain_decision, reason, decision)))
     if not is_decided:
         return unknown(Property.COMMIT, words.NO_DECISION)
-    return concluded(Property.COMMIT, findings)
+    untested = "" if is_tested else words.NO_SECOND_BALLOT
+    return concluded(Property.COMMIT, findings, untested=untested)
 
 
 def _transactions(history: History) -> dict[tuple[str, str, int, str, int], _Transaction]:
@@ -51,6 +54,7 @@ def _transactions(history: History) -> dict[tuple[str, str, int, str, int], _Tra
             continue  # of neither lineage: what it knew alone when it took over
         key = (entry.run, row.group, lineage_of(row.view), row.sender, row.first)
         transaction = found.setdefault(key, _Transaction())
+        transaction.ballot_count += 1
         if row.kind == "decide":
             transaction.decisions.append(entry)
         elif row.detail == NO:

@@ -72,6 +72,8 @@ class Scope:
     deliveries: dict[str, dict[Message, Act]] = field(default_factory=lambda: defaultdict(dict))
     surplus: list[tuple[Act, Act]] = field(default_factory=list)
     """Multicasts and deliveries of what had been multicast or delivered there: (first, again)."""
+    own: dict[str, None] = field(default_factory=dict)
+    """Processes that record deliveries of their own messages, or would have to."""
     viewed: dict[str, None] = field(default_factory=dict)
     """Processes that view rows list."""
     bits: dict[Message, int] = field(default_factory=dict)
@@ -165,21 +167,20 @@ class History:
 def history_of(rows: Iterable[Event | tuple[Event, str, int]], run: str) -> History:
     """Take a trace apart into single events; rows that name no run belong to ``run``."""
     records = _records_of(rows, run)
-    scopes: dict[tuple[str, str, int], Scope] = {}
     entries = [entry for record in records.values() for entry in record]
-    own = {(*_scope_key(entry), entry.event.process) for entry in entries if _tells_of_own(entry)}
+    scopes = _scopes_of(entries)
     for entry in entries:
-        key = _scope_key(entry)
-        if entry.event.kind in _OF_A_GROUP and key not in scopes:
-            scopes[key] = Scope(*key)
+        if entry.event.kind not in _OF_A_GROUP:
+            continue
+        scope = scopes[_scope_key(entry)]
         if entry.event.kind == "view":
-            scopes[key].viewed.update(dict.fromkeys(entry.event.members or ()))
-        elif entry.event.kind == "multicast":
-            _add_multicasts(scopes[key], entry, delivers=(*key, entry.event.process) not in own)
-        elif entry.event.kind == "deliver":
-            _add_deliveries(scopes[key], entry)
-        if entry.event.kind in {"multicast", "deliver"}:
-            scopes[key].asks[entry.event.order == "total", entry.event.uniform] = None
+            scope.viewed.update(dict.fromkeys(entry.event.members or ()))
+            continue
+        scope.asks[entry.event.order == "total", entry.event.uniform] = None
+        if entry.event.kind == "multicast":
+            _add_multicasts(scope, entry, delivers=entry.event.process not in scope.own)
+        else:
+            _add_deliveries(scope, entry)
     for scope in scopes.values():
         scope.bits = {message: 1 << place for place, message in enumerate(scope.multicasts)}
     delivery_count = sum(entry.event.count for entry in entries if entry.event.kind == "deliver")
@@ -187,6 +188,18 @@ def history_of(rows: Iterable[Event | tuple[Event, str, int]], run: str) -> Hist
     history = History(records, [scopes[key] for key in sorted(scopes)], delivery_count, whole)
     _add_views(history, entries)
     return history
+
+
+def _scopes_of(entries: Iterable[Entry]) -> dict[tuple[str, str, int], Scope]:
+    """Return all scopes, still empty but for who records deliveries of its own."""
+    scopes: dict[tuple[str, str, int], Scope] = {}
+    for entry in entries:
+        if entry.event.kind in _OF_A_GROUP:
+            key = _scope_key(entry)
+            scope = scopes.setdefault(key, Scope(*key))
+            if _tells_of_own(entry):
+                scope.own[entry.event.process] = None
+    return scopes
 
 
 def fifo_predecessors(scope: Scope) -> dict[Message, int]:
@@ -251,17 +264,6 @@ def without_past(scope: Scope, before: dict[Message, int]) -> Iterator[tuple[Act
             missing = before.get(message, 0) & ~delivered
             if missing:
                 yield act, missing
-
-
-def left_out_of_orders(history: History) -> str:
-    """Say what the orders do not judge: messages whose multicast is not in the trace."""
-    count = sum(
-        message not in scope.multicasts
-        for scope in history.scopes
-        for deliveries in scope.deliveries.values()
-        for message in deliveries
-    )
-    return words.without_multicast(count)
 
 
 def in_several_groups(history: History) -> str:

@@ -15,9 +15,13 @@ Finding = tuple[tuple[str, tuple[int | str, ...]], Callable[[], Violation]]
 
 
 def concluded(
-    which: Property, findings: Sequence[Finding], left_out: str = "", across: str = ""
+    which: Property,
+    findings: Sequence[Finding],
+    left_out: str = "",
+    across: str = "",
+    untested: str = "",
 ) -> PropertyVerdict:
     """Return a verdict, with the first few violations explained."""
     examples = nsmallest(EXAMPLES_MAX, findings, key=lambda finding: finding[0])
     violations = [explain() for _, explain in examples]
-    return verdict.concluded(which, len(findings), violations, left_out, across)
+    return verdict.concluded(which, len(findings), violations, left_out, across, untested)

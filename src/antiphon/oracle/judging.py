@@ -23,7 +23,6 @@ from antiphon.oracle.event_graph import (
     fifo_predecessors,
     history_of,
     in_several_groups,
-    left_out_of_orders,
     out_of_order,
     without_past,
 )
@@ -36,6 +35,14 @@ from antiphon.oracle.explain import (
 )
 from antiphon.oracle.findings import Finding, concluded
 from antiphon.oracle.total_checks import judge_total, judge_total_causal, judge_uniform
+from antiphon.oracle.untested import (
+    agreement_untested,
+    causes_untested,
+    left_out_of_orders,
+    liveness_untested,
+    orders_untested,
+    senders_unseen,
+)
 from antiphon.oracle.view_checks import (
     judge_self_delivery,
     judge_sending_view,
@@ -44,10 +51,12 @@ from antiphon.oracle.view_checks import (
 )
 from antiphon.trace import words
 from antiphon.trace.schema import Event
-from antiphon.trace.verdict import Property, PropertyVerdict, Verdict, unknown
+from antiphon.trace.verdict import ALL, Property, PropertyVerdict, Terms, Verdict, unknown
 
 
-def judge(rows: Iterable[Event | tuple[Event, str, int]], run: str = "") -> Verdict:
+def judge(
+    rows: Iterable[Event | tuple[Event, str, int]], run: str = "", terms: Terms = ALL
+) -> Verdict:
     """Return the verdict on a trace, given as rows, with or without their files and lines.
 
     Rows are as the reader gives them: checked, those of a process numbered or in local order.
@@ -61,7 +70,8 @@ def judge(rows: Iterable[Event | tuple[Event, str, int]], run: str = "") -> Verd
         event_count=sum(map(len, history.records.values())),
         message_count=sum(len(scope.multicasts) for scope in history.scopes),
         delivery_count=history.delivery_count,
-        properties=tuple(_judged(history, which) for which in Property),
+        properties=tuple(_judged(history, which) for which in terms.asked),
+        terms=terms,
     )
 
 
@@ -78,7 +88,8 @@ def _fifo(history: History) -> PropertyVerdict:
         for scope in history.scopes
         for act, missing in out_of_order(scope, fifo_predecessors(scope))
     ]
-    return concluded(Property.FIFO, findings, left_out_of_orders(history))
+    untested = orders_untested(history.scopes)
+    return concluded(Property.FIFO, findings, left_out_of_orders(history), untested=untested)
 
 
 def _causal(history: History) -> PropertyVerdict:
@@ -109,14 +120,18 @@ def _no_duplicate(history: History) -> PropertyVerdict:
 def _no_creation(history: History) -> PropertyVerdict:
     created = [(scope, act) for scope in history.scopes for act in _created(scope)]
     in_doubt = [act for scope, act in created if _may_be_lost(history, scope, act)]
-    if created and len(in_doubt) == len(created):
-        reason = words.in_doubt(len(in_doubt), [act.message[0] for act in in_doubt])
-        return unknown(Property.NO_CREATION, reason)
+    reason = ""
+    if in_doubt:
+        doubt = words.in_doubt(len(in_doubt), [act.message[0] for act in in_doubt])
+        reason = words.together(doubt, senders_unseen(history))
+        if len(in_doubt) == len(created):
+            return unknown(Property.NO_CREATION, reason)
     findings = [
         ((act.process, act.position), partial(explain_creation, scope, act))
         for scope, act in created
+        if not _may_be_lost(history, scope, act)
     ]
-    return concluded(Property.NO_CREATION, findings)
+    return concluded(Property.NO_CREATION, findings, reason)
 
 
 def _agreement(history: History) -> PropertyVerdict:
@@ -135,7 +150,8 @@ def _agreement(history: History) -> PropertyVerdict:
             for message, act in delivered.items()
             if message not in scope.deliveries.get(member, {})
         ]
-    return concluded(Property.AGREEMENT, findings, _members_not_held(history))
+    untested = agreement_untested(history)
+    return concluded(Property.AGREEMENT, findings, _members_not_held(history), untested=untested)
 
 
 def _no_orphan(history: History) -> PropertyVerdict:
@@ -162,7 +178,8 @@ def _liveness(history: History) -> PropertyVerdict:
         if history.is_held(scope, multicast.process)
         and message not in scope.deliveries.get(member, {})
     ]
-    return concluded(Property.LIVENESS, findings, _members_not_held(history))
+    untested = liveness_untested(history)
+    return concluded(Property.LIVENESS, findings, _members_not_held(history), untested=untested)
 
 
 def _whole_members(history: History, scope: Scope) -> list[str]:
@@ -199,7 +216,8 @@ def _concluded_on_causes(
     which: Property, findings: Sequence[Finding], history: History
 ) -> PropertyVerdict:
     left_out = words.together(left_out_of_orders(history), _in_fifo_order(history))
-    return concluded(which, findings, left_out, in_several_groups(history))
+    untested = causes_untested(history)
+    return concluded(which, findings, left_out, in_several_groups(history), untested)
 
 
 def _in_fifo_order(history: History) -> str:

@@ -18,11 +18,17 @@ from antiphon.oracle.event_graph import (
     Scope,
     direct_predecessors,
     in_several_groups,
-    left_out_of_orders,
     out_of_order,
 )
 from antiphon.oracle.explain import explain_not_uniform, explain_order, explain_two_orders
 from antiphon.oracle.findings import Finding, concluded
+from antiphon.oracle.untested import (
+    is_bound,
+    left_out_of_orders,
+    orders_untested,
+    total_untested,
+    uniform_untested,
+)
 from antiphon.oracle.view_checks import movers_of
 from antiphon.trace import words
 from antiphon.trace.verdict import Property, PropertyVerdict, unknown
@@ -33,11 +39,12 @@ _Sequence = dict[Message, Act]
 
 def judge_total(history: History) -> PropertyVerdict:
     """Judge whether all delivered what is in total order in the same order."""
-    if not any(_asks_total(history, scope) for scope in history.scopes):
+    scopes = [scope for scope in history.scopes if _asks_total(history, scope)]
+    if not scopes:
         return unknown(Property.TOTAL, words.NO_TOTAL)
     findings: list[Finding] = []
-    for scope in history.scopes:
-        sequences = _sequences(history, scope) if _asks_total(history, scope) else {}
+    for scope in scopes:
+        sequences = _sequences(history, scope)
         for process, wrong, (other, earlier) in _disagreements(sequences):
             here, there = sequences[process], sequences[other]
             explain = partial(
@@ -47,7 +54,8 @@ def judge_total(history: History) -> PropertyVerdict:
                 (there[earlier], there[wrong]),
             )
             findings.append(((process, here[wrong].position), explain))
-    return concluded(Property.TOTAL, findings, _held_to_uniform(history))
+    untested = total_untested(history, scopes)
+    return concluded(Property.TOTAL, findings, _held_to_uniform(history), untested=untested)
 
 
 def _asks_total(history: History, scope: Scope) -> bool:
@@ -56,11 +64,6 @@ def _asks_total(history: History, scope: Scope) -> bool:
 
 def _asks_uniform(history: History, scope: Scope) -> bool:
     return any(is_uniform for _, is_uniform in scope.asks) and not history.has_takeover(scope)
-
-
-def _is_bound(history: History, scope: Scope, process: str) -> bool:
-    """Whether a process is held to total order in all messages: it was there to the end."""
-    return (scope.run, process) in history.whole or process in history.successors(scope)
 
 
 def _sequences(history: History, scope: Scope) -> dict[str, _Sequence]:
@@ -72,7 +75,7 @@ def _sequences(history: History, scope: Scope) -> dict[str, _Sequence]:
     uniform = {message: None for message in in_order if scope.is_uniform(message)}
     found: dict[str, _Sequence] = {}
     for process in sorted(scope.deliveries):
-        held = in_order if _is_bound(history, scope, process) else uniform
+        held = in_order if is_bound(history, scope, process) else uniform
         found[process] = {
             message: act for message, act in scope.deliveries[process].items() if message in held
         }
@@ -118,25 +121,26 @@ def _held_to_uniform(history: History) -> str:
         if (True, False) in scope.asks and not history.has_takeover(scope)
         for process, deliveries in scope.deliveries.items()
         if any(act.event.kind == "deliver" for act in deliveries.values())
-        and not _is_bound(history, scope, process)
+        and not is_bound(history, scope, process)
     )
 
 
 def judge_total_causal(history: History) -> PropertyVerdict:
     """Judge whether the total order respects causality."""
-    if not any(_asks_total(history, scope) for scope in history.scopes):
+    scopes = [scope for scope in history.scopes if _asks_total(history, scope)]
+    if not scopes:
         return unknown(Property.TOTAL_CAUSAL, words.NO_TOTAL)
     findings = [
         (
             (act.process, act.position),
             partial(explain_order, Property.TOTAL_CAUSAL, scope, act, missing),
         )
-        for scope in history.scopes
-        if _asks_total(history, scope)
+        for scope in scopes
         for act, missing in out_of_order(scope, _predecessors_in_total_order(scope))
     ]
     across = in_several_groups(history)
-    return concluded(Property.TOTAL_CAUSAL, findings, left_out_of_orders(history), across)
+    left_out, untested = left_out_of_orders(history), orders_untested(scopes)
+    return concluded(Property.TOTAL_CAUSAL, findings, left_out, across, untested)
 
 
 def _predecessors_in_total_order(scope: Scope) -> dict[Message, int]:
@@ -153,12 +157,14 @@ def judge_uniform(history: History) -> PropertyVerdict:
         return unknown(Property.UNIFORM, words.NO_UNIFORM)
     findings: list[Finding] = []
     excused: list[str] = []
+    bound: list[tuple[Scope, list[str]]] = []
     for scope in (one for one in history.scopes if _asks_uniform(history, one)):
         movers = movers_of(history, scope)
         held = [
             member for member in scope.members if member in movers or history.is_held(scope, member)
         ]
         excused += [member for member in scope.members if member not in held]
+        bound.append((scope, held))
         delivered = _uniform_deliveries(scope)
         for member in held:
             for message in delivered:
@@ -171,7 +177,8 @@ def judge_uniform(history: History) -> PropertyVerdict:
                         history.end_of(scope, member),
                     )
                     findings.append(((member, (scope.group, scope.view, *message)), explain))
-    return concluded(Property.UNIFORM, findings, words.not_held(excused))
+    untested = uniform_untested(history, bound)
+    return concluded(Property.UNIFORM, findings, words.not_held(excused), untested=untested)
 
 
 def _uniform_deliveries(scope: Scope) -> dict[Message, Act]:

@@ -30,6 +30,7 @@ from antiphon.oracle.explain import (
     explain_wrong_view,
 )
 from antiphon.oracle.findings import Finding, concluded
+from antiphon.oracle.untested import is_bound, self_delivery_untested
 from antiphon.trace import words
 from antiphon.trace.verdict import Property, PropertyVerdict, Violation, unknown
 
@@ -74,17 +75,23 @@ def judge_sending_view(history: History) -> PropertyVerdict:
     scopes = {(scope.run, scope.group, scope.view): scope for scope in history.scopes}
     findings: list[Finding] = []
     left_out: list[str] = []
+    is_tested = False
     for entry, current in _acts_in_views(history):
         row = entry.event
         if (entry.run, row.group, row.process) not in history.views:
             left_out.append(row.process)
-        elif current is None or current.event.view != row.view:
+            continue
+        is_tested = True
+        if current is None or current.event.view != row.view:
             scope = scopes[entry.run, row.group, row.view]
             findings += [
                 ((act.process, act.position), partial(explain_wrong_view, scope, act, current))
                 for act in acts_of(entry, is_multicast=row.kind == "multicast")
             ]
-    return concluded(Property.SENDING_VIEW, findings, words.without_views(left_out))
+    untested = "" if is_tested else words.NO_ACT_IN_VIEWS
+    return concluded(
+        Property.SENDING_VIEW, findings, words.without_views(left_out), untested=untested
+    )
 
 
 def _acts_in_views(history: History) -> Iterator[tuple[Entry, Entry | None]]:
@@ -103,13 +110,13 @@ def judge_view_atomic(history: History) -> PropertyVerdict:
     if not history.views:
         return unknown(Property.VIEW_ATOMIC, words.NO_VIEW)
     findings: list[Finding] = []
-    is_left_by_two = False
+    is_tested = False
     for scope in history.scopes:
         movers = movers_of(history, scope)
-        is_left_by_two |= len(movers) > 1
         delivered: dict[Message, Act] = {}
         for mover in movers:
             delivered = scope.deliveries.get(mover, {}) | delivered
+        is_tested |= len(movers) > 1 and bool(delivered)
         findings += [
             (
                 (mover, (scope.group, scope.view, *message)),
@@ -119,8 +126,8 @@ def judge_view_atomic(history: History) -> PropertyVerdict:
             for message, act in delivered.items()
             if message not in scope.deliveries.get(mover, {})
         ]
-    reason = "" if is_left_by_two else words.NO_VIEW_LEFT
-    return concluded(Property.VIEW_ATOMIC, findings, reason)
+    untested = "" if is_tested else words.NO_VIEW_LEFT
+    return concluded(Property.VIEW_ATOMIC, findings, untested=untested)
 
 
 def movers_of(history: History, scope: Scope) -> dict[str, Entry]:
@@ -141,7 +148,7 @@ def judge_self_delivery(history: History) -> PropertyVerdict:
         successors = history.successors(scope)
         for message, multicast in scope.multicasts.items():
             process = multicast.process
-            if process not in successors and (scope.run, process) not in history.whole:
+            if not is_bound(history, scope, process):
                 excused.append(process)
             elif message not in scope.deliveries.get(process, {}):
                 explain = partial(
@@ -152,4 +159,5 @@ def judge_self_delivery(history: History) -> PropertyVerdict:
                     history.end_of(scope, process),
                 )
                 findings.append(((process, (scope.group, scope.view, *message)), explain))
-    return concluded(Property.SELF_DELIVERY, findings, words.not_held(excused))
+    untested = self_delivery_untested(history)
+    return concluded(Property.SELF_DELIVERY, findings, words.not_held(excused), untested=untested)

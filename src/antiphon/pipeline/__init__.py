@@ -3,6 +3,9 @@
     verify        a trace's verdict: the entry point
     judging       the steps to it, in their order
     conclude      from findings to a verdict
+    reasons       what a verdict leaves out
+    untested      what a trace does not put to the test
+    case          what is judged as one
 
     explanations  examples of what is wrong, with the lines of the trace
     checks        what is wrong: each property

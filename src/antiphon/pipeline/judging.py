@@ -8,6 +8,7 @@ judged by the same few passes, be it one run or thousands.
 from collections.abc import Callable
 from functools import partial
 
+from antiphon.pipeline.case import Case
 from antiphon.pipeline.checks.borders import astray, suspects, wrong_views
 from antiphon.pipeline.checks.commit import judge_decisions
 from antiphon.pipeline.checks.findings import Findings, What
@@ -16,7 +17,7 @@ from antiphon.pipeline.checks.orders import block_length, block_starts, disorder
 from antiphon.pipeline.checks.promises import broken_promises
 from antiphon.pipeline.checks.total import block_ends, disagreements, sequence, yardsticks
 from antiphon.pipeline.checks.total import suspects as total_suspects
-from antiphon.pipeline.conclude import Case, conclude
+from antiphon.pipeline.conclude import conclude
 from antiphon.pipeline.explanations.decisions import explain_wrong_decision
 from antiphon.pipeline.explanations.explain import explain
 from antiphon.pipeline.ingest.loading import Trace
@@ -24,7 +25,7 @@ from antiphon.pipeline.survey.grain import Grain
 from antiphon.pipeline.survey.layout import Layout
 from antiphon.pipeline.survey.scopes import Survey, strand_tables, survey
 from antiphon.pipeline.tables.table import Executor, Table
-from antiphon.trace.verdict import Property, Verdict
+from antiphon.trace.verdict import ALL, Property, Terms, Verdict
 
 Cases = Callable[[Survey, list[Findings]], list[Case]]
 Begin = Callable[[str], None]
@@ -32,9 +33,17 @@ Begin = Callable[[str], None]
 
 
 def judge(
-    executor: Executor, trace: Trace, cases_of: Cases, begin: Begin, grain: Grain
+    executor: Executor,
+    trace: Trace,
+    cases_of: Cases,
+    begin: Begin,
+    grain: Grain,
+    terms: Terms = ALL,
 ) -> list[Verdict]:
-    """Return a verdict for each of the cases that ``cases_of`` makes of all that was found."""
+    """Return a verdict for each of the cases that ``cases_of`` makes of all that was found.
+
+    What is not asked is not looked for where that costs a pass of its own.
+    """
     begin("matrix")
     found = survey(trace.reports)
     layouts = {scope.number: scope.layout() for scope in found.scopes}
@@ -46,23 +55,30 @@ def judge(
         begin("orders")
         findings = _find_disorders(matrix, layouts, grain, part_count)
         if any(scope.asks_total for scope in found.scopes):
-            findings += _find_two_orders(matrix, found, layouts, grain, part_count)
-            if any(item.what is What.NOT_CAUSAL for item in findings):
+            if Property.TOTAL in terms.asked:
+                findings += _find_two_orders(matrix, found, layouts, grain, part_count)
+            if Property.TOTAL_CAUSAL in terms.asked and any(
+                item.what is What.NOT_CAUSAL for item in findings
+            ):
                 findings += _find_total_disorders(matrix, layouts, grain, part_count)
         begin("agreement")
         findings += broken_promises(matrix)
         of_suspects = suspects(trace, found)
         findings += astray(trace.packs, strands, of_suspects) if of_suspects else []
         findings += wrong_views(found)
-        outcomes = judge_decisions(trace, part_count)
+        is_asked = Property.COMMIT in terms.asked
+        outcomes = judge_decisions(trace, part_count) if is_asked else {}
         begin("explain")
         cases = cases_of(found, findings)
         examples = [
-            example for case in cases for which in Property for example in case.examples(which)
+            example for case in cases for which in terms.asked for example in case.examples(which)
         ]
         explained = explain(trace, found, strands, layouts, matrix, examples) if examples else {}
     explain_decision = partial(explain_wrong_decision, found, trace.files)
-    return [conclude(case, explained, outcomes, explain_decision, executor.name) for case in cases]
+    return [
+        conclude(case, explained, outcomes, explain_decision, executor.name, terms)
+        for case in cases
+    ]
 
 
 def _find_disorders(

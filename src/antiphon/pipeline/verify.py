@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from antiphon.pipeline.survey.grain import Grain
 from antiphon.trace.log import Log
-from antiphon.trace.verdict import Verdict
+from antiphon.trace.verdict import ALL, Terms, Verdict
 
 if TYPE_CHECKING:
     from antiphon.pipeline.ingest.loading import Trace
@@ -32,12 +32,13 @@ def verify(
     *,
     on_step: OnStep | None = None,
     grain: Grain = _GRAIN,
+    terms: Terms = ALL,
 ) -> Verdict:
     """Return the verdict on one log: a run folder, a folder of files, a file, or several of them.
 
     Should it hold rows of several runs, these are told apart, but share the verdict.
     """
-    from antiphon.pipeline.conclude import case_of_all
+    from antiphon.pipeline.case import case_of_all
     from antiphon.pipeline.ingest.loading import ingest, sources_of
     from antiphon.pipeline.judging import judge
 
@@ -52,6 +53,7 @@ def verify(
             lambda survey, findings: [case_of_all(name, survey, findings)],
             steps.begin,
             grain,
+            terms,
         )
     steps.end()
     return verdict
@@ -63,6 +65,7 @@ def verify_all(
     *,
     on_step: OnStep | None = None,
     grain: Grain = _GRAIN,
+    terms: Terms = ALL,
 ) -> dict[str, Verdict]:
     """Return the verdict on every run found at these paths, judged all together."""
     from antiphon.pipeline.ingest.loading import find_sources, ingest
@@ -71,7 +74,7 @@ def verify_all(
     steps = _Steps(on_step)
     steps.begin("ingest")
     with ingest(executor, sources) as trace:
-        verdicts = verify_runs(executor, trace, begin=steps.begin, grain=grain)
+        verdicts = verify_runs(executor, trace, begin=steps.begin, grain=grain, terms=terms)
     steps.end()
     return verdicts
 
@@ -82,12 +85,13 @@ def verify_runs(
     *,
     begin: Callable[[str], None] = lambda _: None,
     grain: Grain = _GRAIN,
+    terms: Terms = ALL,
 ) -> dict[str, Verdict]:
     """Return the verdict on every run of a trace: by the same few passes, be it one or many."""
-    from antiphon.pipeline.conclude import cases_by_run
+    from antiphon.pipeline.case import cases_by_run
     from antiphon.pipeline.judging import judge
 
-    verdicts = judge(executor, trace, cases_by_run, begin, grain)
+    verdicts = judge(executor, trace, cases_by_run, begin, grain, terms)
     return {verdict.run: verdict for verdict in verdicts}
 
 

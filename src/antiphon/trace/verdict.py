@@ -62,6 +62,22 @@ def as_property(which: Property | ClockProperty) -> Property:
     return cast("Property", which)
 
 
+class Terms(msgspec.Struct, frozen=True):
+    """On which terms a trace is judged: what is asked, beyond what the trace says itself."""
+
+    only: tuple[Property, ...] = ()
+    """The properties that are judged; empty: all."""
+
+    @property
+    def asked(self) -> tuple[Property, ...]:
+        """Return the properties that are judged, in the order in which verdicts list them."""
+        return tuple(which for which in Property if not self.only or which in self.only)
+
+
+ALL = Terms()
+"""All properties, and nothing said but what the trace says."""
+
+
 class MessageId(msgspec.Struct, frozen=True, order=True):
     """A message, named by who multicast it and its number in that group and view."""
 
@@ -126,6 +142,9 @@ class Verdict(msgspec.Struct, frozen=True):
     message_count: int
     delivery_count: int
     properties: tuple[PropertyVerdict, ...]
+    """Those that were asked for."""
+    terms: Terms = ALL
+    """On which terms they were judged."""
 
     @property
     def is_violated(self) -> bool:
@@ -144,12 +163,16 @@ def concluded(
     violations: Iterable[Violation],
     left_out: str = "",
     across: str = "",
+    untested: str = "",
 ) -> PropertyVerdict:
     """Return the verdict on a property of which so many violations were found.
 
     ``left_out`` says what was not judged; ``across`` why something may be wrong across groups,
-    where causes were looked for within each group only: then it is not known to hold.
+    where causes were looked for within each group only: then it is not known to hold. Nor is it if
+    nothing was put to the test, for the reason ``untested``.
     """
+    if untested and not count:
+        return unknown(which, words.together(untested, left_out, across))
     if across and not count:
         return unknown(which, words.together(left_out, across, words.GROUPS_APART))
     return PropertyVerdict(

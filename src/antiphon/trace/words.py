@@ -12,12 +12,27 @@ NAMES_MAX = 10
 
 NO_DELIVERY = "the trace has no delivery, so there is nothing to judge"
 NO_VIEW = "the trace has no view row, so nothing is known about views"
-NO_VIEW_LEFT = "no two processes went on together from one view to the next"
+NO_VIEW_LEFT = "no two processes went on together from a view in which they delivered anything"
 NO_TOTAL = "nothing was multicast in total order"
 NO_UNIFORM = "nothing was multicast with uniform delivery"
 NO_DECISION = "no transaction was decided"
-NOT_ASKED = (NO_TOTAL, NO_UNIFORM, NO_DECISION)
+NOT_ASKED = (NO_TOTAL, NO_UNIFORM, NO_DECISION, NO_VIEW_LEFT)
 """Why something is unknown that nobody wanted to know."""
+
+# Why nothing was put to the test, though nothing is wrong.
+NO_DELIVERY_LEFT = "no delivery is left to judge"
+ALL_IN_FIFO_ORDER = "every message is in fifo order"
+NONE_TO_AGREE = "no two processes have to agree on anything that was delivered"
+NO_ACT_IN_VIEWS = "nobody who installed views multicast or delivered anything"
+NO_MULTICAST = "nobody who is held to it multicast anything"
+NO_OWN_DELIVERY = (
+    "nobody who is held to it records deliveries of its own messages, so multicasting counts as "
+    "delivering"
+)
+NONE_TO_REACH = "no message of a process that is held to it had to reach another such process"
+NONE_TO_COMPARE = "no two processes that are held to it delivered anything in total order"
+NONE_TO_FOLLOW = "nobody has to deliver what another process delivered"
+NO_SECOND_BALLOT = "no decision has another one, or a vote, to be compared with"
 
 IN_FIFO_ORDER = "messages in fifo order are not held to it"
 
@@ -55,6 +70,30 @@ def without_multicast(count: int) -> str:
     """Say what the orders do not judge: messages whose multicast is not in the trace."""
     left_out = counted(count, "delivery of a message", "deliveries of messages")
     return f"{left_out} without a recorded multicast left out" if count else ""
+
+
+def never_processes(names: Iterable[str]) -> str:
+    """Say which senders have no rows of their own, and what to do about it."""
+    names = sorted(set(names))
+    if not names:
+        return ""
+    if len(names) == 1:
+        return (
+            f"{names[0]} is a sender but never a process: add its multicasts, as rows whose "
+            f"`process` is {names[0]}, or give it one name throughout"
+        )
+    return (
+        f"{len(names)} senders are never processes ({listed(names)}): add their multicasts, as "
+        f"rows whose `process` they are, or give each of them one name throughout"
+    )
+
+
+def only_process(names: Iterable[str]) -> str:
+    """Say that there is nobody to compare a process with, and what to do about it."""
+    names = set(names)
+    if len(names) != 1:
+        return ""
+    return f"{listed(names)} is the only process with rows: add those of the others"
 
 
 def not_held(names: Iterable[str]) -> str:

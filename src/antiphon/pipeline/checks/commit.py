@@ -36,7 +36,12 @@ _TYPES = {
     "line": "bigint",
 }
 _ROW = ("process", "position", "what", "segment", "line")
-_WRONG = {"box": "bigint", "count": "bigint", "examples": "array<bigint>"}
+_WRONG = {
+    "box": "bigint",
+    "count": "bigint",
+    "is_tested": "boolean",
+    "examples": "array<bigint>",
+}
 _EXAMPLE = (*_ROW, "initiator", "number", *_ROW)
 """What the numbers of an example are: the decision, the transaction, the reason."""
 
@@ -68,6 +73,8 @@ class Outcome:
     """What was decided wrongly in one run."""
 
     count: int = 0
+    is_tested: bool = False
+    """Whether any transaction has a decision, and a vote or another decision besides."""
     examples: list[WrongDecision] = field(default_factory=list)
 
 
@@ -117,27 +124,22 @@ def _left_alone(views: Views, pile: Pile) -> tuple[int, int]:
 
 def judge_decisions(trace: Trace, part_count: int) -> dict[str, Outcome]:
     """Return what was decided wrongly in each run in which anything was decided."""
-    outcomes = {
-        pile.run: Outcome()
-        for report in trace.reports
-        for pile in report.piles
-        if pile.has_decision
-    }
-    if not outcomes:
+    outcomes: dict[str, Outcome] = {}
+    if not any(pile.has_decision for report in trace.reports for pile in report.piles):
         return outcomes
     boxes = _Boxes(trace.reports)
     ballots = trace.ballots.map(partial(_unpack, tables=boxes.tables), _TYPES)
     together = ballots.together(_TRANSACTION, order=_ROW, part_count=part_count)
     for batch in together.map(_wrong, _WRONG).batches():
-        for box, count, examples in zip(
-            numbers(batch, "box").tolist(),
-            numbers(batch, "count").tolist(),
+        for box, count, is_tested, examples in zip(
+            *(numbers(batch, name).tolist() for name in ("box", "count", "is_tested")),
             lists(batch, "examples"),
             strict=True,
         ):
             run, group, _ = boxes.keys[box]
-            outcome = outcomes[run]
+            outcome = outcomes.setdefault(run, Outcome())
             outcome.count += count
+            outcome.is_tested |= is_tested
             outcome.examples += [
                 _wrong_decision(boxes, run, group, example)
                 for example in examples.reshape(-1, len(_EXAMPLE)).tolist()
@@ -179,33 +181,53 @@ def _unpack(
 
 
 def _wrong(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield, for each box, how many decisions are wrong, and the first of them."""
+    """Yield, for each box with a decision, how many are wrong, and the first of them."""
     counts: dict[int, int] = {}
+    tested: dict[int, bool] = {}
     examples: dict[int, list[list[int]]] = {}
     for batch in whole(batches, _TRANSACTION):
         table = np.array([numbers(batch, name) for name in (*_TRANSACTION, *_ROW)])
+        for box, is_tested in _decided(table):
+            counts.setdefault(box, 0)
+            tested[box] = tested.get(box, False) or is_tested
         for transaction in _contested(table):
             box, initiator, number = transaction[: len(_TRANSACTION), 0].tolist()
             for decision, reason in _contradictions(transaction[len(_TRANSACTION) :].T.tolist()):
-                counts[box] = counts.get(box, 0) + 1
+                counts[box] += 1
                 of_box = examples.setdefault(box, [])
                 of_box.append([*decision, initiator, number, *reason])
                 of_box.sort()
                 del of_box[EXAMPLES_MAX:]
     if counts:
-        flat = [[value for each in examples[box] for value in each] for box in counts]
+        flat = [[value for each in examples.get(box, []) for value in each] for box in counts]
         columns = [
             *(column(np.array(list(each))) for each in (counts.keys(), counts.values())),
+            column(np.array([tested[box] for box in counts])),
             ragged_column(flat),
         ]
         yield pa.RecordBatch.from_arrays(columns, names=list(_WRONG))
 
 
-def _contested(table: Numbers) -> Iterator[Numbers]:
-    """Yield the transactions with a decision that must be wrong."""
+def _decided(table: Numbers) -> Iterator[tuple[int, bool]]:
+    """Yield the boxes of decided transactions; whether any has something to compare with."""
+    begins, bits = _transactions(table)
+    is_decided = bits & (1 << Ballot.ABORT | 1 << Ballot.COMMIT) > 0
+    lengths = np.diff(np.r_[begins, table.shape[1]])
+    boxes = table[0, begins]
+    for box in np.unique(boxes[is_decided]).tolist():
+        yield box, bool((is_decided & (lengths > 1) & (boxes == box)).any())
+
+
+def _transactions(table: Numbers) -> tuple[Numbers, Numbers]:
+    """Return where each transaction begins, and which ballots it has, as bits."""
     keys, what = table[: len(_TRANSACTION)], table[len(_TRANSACTION) + _ROW.index("what")]
     begins = np.flatnonzero(np.r_[True, (keys[:, 1:] != keys[:, :-1]).any(axis=0)])
-    bits = np.bitwise_or.reduceat(1 << what, begins)
+    return begins, np.bitwise_or.reduceat(1 << what, begins)
+
+
+def _contested(table: Numbers) -> Iterator[Numbers]:
+    """Yield the transactions with a decision that must be wrong."""
+    begins, bits = _transactions(table)
     against = 1 << Ballot.ABORT | 1 << Ballot.NO
     ends = np.r_[begins[1:], table.shape[1]]
     for each in np.flatnonzero((bits & 1 << Ballot.COMMIT > 0) & (bits & against > 0)).tolist():

@@ -74,6 +74,11 @@ class Part:
     in views of other lineages only."""
 
     @property
+    def has_delivered(self) -> bool:
+        """Whether it delivered anything, be it by multicasting."""
+        return self.delivery_count > 0 or (self.multicast_count > 0 and not self.delivers_own)
+
+    @property
     def is_held(self) -> bool:
         """Whether it has to agree with the others: it was there to the end."""
         return self.is_whole and not self.has_taken_over
@@ -109,6 +114,10 @@ class Scope:
         viewed = [name for name, part in self.parts.items() if part.is_viewed]
         return viewed or [name for name, part in self.parts.items() if part.row_count]
 
+    def held(self) -> list[str]:
+        """Return the members that have to agree."""
+        return [name for name in self.members() if self.parts[name].is_held]
+
     def movers(self) -> list[str]:
         """Return the members that went on from this view to the next."""
         return [
@@ -129,12 +138,11 @@ class Scope:
 
     def layout(self) -> Layout:
         """Return what workers must know."""
-        held = [name for name in self.members() if self.parts[name].is_held]
         parts = self.parts.values()
         return Layout(
             column_count=len(parts),
             is_implied=[not part.delivers_own for part in parts],
-            held=[self.ranks[name] for name in held],
+            held=[self.ranks[name] for name in self.held()],
             doubt_above=[NEVER if part.is_whole else part.highest for part in parts],
             last_multicasts=[part.last_multicast for part in parts],
             movers=[self.ranks[name] for name in self.movers()],

@@ -1,0 +1,120 @@
+"""What a verdict leaves out, and why something is not known: reasons, property by property.
+
+Law: definitions in docs/properties.md; words in ``antiphon.trace.words``. Nothing is counted here
+but what reports and findings have counted already.
+"""
+
+from antiphon.pipeline.case import Case
+from antiphon.pipeline.checks.findings import What
+from antiphon.pipeline.untested import senders_unseen
+from antiphon.trace import words
+from antiphon.trace.verdict import Property
+
+_ABOUT_VIEWS = (Property.VIEWS, Property.SENDING_VIEW, Property.VIEW_ATOMIC)
+
+
+def left_out(case: Case) -> dict[Property, str]:
+    """Return what is left out of the judgement of each property."""
+    causes = words.together(_left_out_of_orders(case), _in_fifo_order(case))
+    return {
+        Property.FIFO: _left_out_of_orders(case),
+        Property.CAUSAL: causes,
+        Property.NO_CREATION: in_doubt(case),
+        Property.AGREEMENT: _members_not_held(case),
+        Property.SENDING_VIEW: _without_views(case),
+        Property.NO_ORPHAN: causes,
+        Property.SELF_DELIVERY: _senders_not_held(case),
+        Property.LIVENESS: _members_not_held(case),
+        Property.TOTAL: _held_to_uniform(case),
+        Property.TOTAL_CAUSAL: _left_out_of_orders(case),
+        Property.UNIFORM: _not_held_to_uniform(case),
+    }
+
+
+def not_applicable(case: Case) -> dict[Property, str]:
+    """Return what the trace has nothing to say about, and why."""
+    has_views = any(key[0] in case.runs for key in case.survey.views.rows)
+    reasons = {} if has_views else dict.fromkeys(_ABOUT_VIEWS, words.NO_VIEW)
+    if not any(scope.asks_total for scope in case.scopes):
+        reasons |= dict.fromkeys((Property.TOTAL, Property.TOTAL_CAUSAL), words.NO_TOTAL)
+    if not any(scope.asks_uniform for scope in case.scopes):
+        reasons[Property.UNIFORM] = words.NO_UNIFORM
+    return reasons
+
+
+def in_doubt(case: Case) -> str:
+    """Say which deliveries may be of messages that were multicast off the record."""
+    doubts = case.of(What.IN_DOUBT)
+    senders = [
+        case.survey.scopes[item.scope].names[rank] for item in doubts for rank in item.senders
+    ]
+    if not doubts:
+        return ""
+    doubt = words.in_doubt(sum(item.count for item in doubts), senders)
+    return words.together(doubt, senders_unseen(case))
+
+
+def _left_out_of_orders(case: Case) -> str:
+    count = sum(item.count for item in case.of(What.NOT_MULTICAST, What.IN_DOUBT))
+    return words.together(words.without_multicast(count), senders_unseen(case))
+
+
+def _in_fifo_order(case: Case) -> str:
+    has_fifo = any(part.fifo_count for scope in case.scopes for part in scope.parts.values())
+    return words.IN_FIFO_ORDER if has_fifo else ""
+
+
+def in_several_groups(case: Case) -> str:
+    """Say who has rows of more than one group: through these, causality crosses groups."""
+    groups: dict[tuple[str, str], set[str]] = {}
+    for scope in case.scopes:
+        run, group, _ = scope.key
+        for name, part in scope.parts.items():
+            if part.row_count or part.is_installed:
+                groups.setdefault((run, name), set()).add(group)
+    return words.in_several_groups(name for (_, name), names in groups.items() if len(names) > 1)
+
+
+def _members_not_held(case: Case) -> str:
+    return words.not_held(
+        name for scope in case.scopes for name in scope.members() if not scope.parts[name].is_held
+    )
+
+
+def _senders_not_held(case: Case) -> str:
+    return words.not_held(
+        name
+        for scope in case.scopes
+        for name, part in scope.parts.items()
+        if part.multicast_count and not part.is_bound
+    )
+
+
+def _held_to_uniform(case: Case) -> str:
+    return words.held_to_uniform(
+        name
+        for scope in case.scopes
+        if (True, False) in scope.asks
+        for name, part in scope.parts.items()
+        if part.delivery_count and not part.is_bound
+    )
+
+
+def _not_held_to_uniform(case: Case) -> str:
+    return words.not_held(
+        name
+        for scope in case.scopes
+        if scope.asks_uniform
+        for name in set(scope.members()) - set(scope.movers())
+        if not scope.parts[name].is_held
+    )
+
+
+def _without_views(case: Case) -> str:
+    views = case.survey.views.rows
+    return words.without_views(
+        name
+        for scope in case.scopes
+        for name, part in scope.parts.items()
+        if part.row_count and (*scope.key[:2], name) not in views
+    )
