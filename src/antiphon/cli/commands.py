@@ -58,6 +58,12 @@ def _verify() -> Callable[..., None]:
     return verify
 
 
+def _compact() -> Callable[..., None]:
+    from antiphon.cli.compact import compact
+
+    return compact
+
+
 def _report() -> Callable[..., None]:
     from antiphon.cli.report import report
 
@@ -81,6 +87,7 @@ _LOADERS = {
     "simulate": _simulate,
     "explore": _explore,
     "verify": _verify,
+    "compact": _compact,
     "report": _report,
     "takeover": _takeover,
     "bench": _bench,

@@ -39,6 +39,9 @@ LOCAL_BYTES_MAX = 1_500_000_000
 BYTES_PER_WORKER = 32 * 1024 * 1024
 """A process that reads files takes half a second to start: as long as for 250,000 rows."""
 
+_PARQUET_FACTOR = 40
+"""Bytes of lines for one byte of Parquet, about."""
+
 _SPARK = "antiphon[spark,java]"
 _TABLES = "antiphon[verify]"
 
@@ -71,7 +74,8 @@ def judge(path: Path, engine: Engine = Engine.AUTO, cores: int | None = None) ->
 def chosen(path: Path) -> Engine:
     """Return who is to judge a trace here; complain if there is none at ``path``."""
     byte_count = _bytes_at(path)
-    if byte_count <= ORACLE_BYTES_MAX or not _has_tables():
+    holds_columns = any(_holds_columns(segment.path) for segment in segments(path))
+    if not holds_columns and (byte_count <= ORACLE_BYTES_MAX or not _has_tables()):
         return Engine.ORACLE
     return Engine.SPARK if byte_count > LOCAL_BYTES_MAX and _has_spark() else Engine.LOCAL
 
@@ -92,7 +96,15 @@ def verify_command(path: Path, message_count: int = 0) -> str:
 
 
 def _bytes_at(path: Path) -> int:
-    return sum(_byte_count(segment.path) for segment in segments(path))
+    """Return how much there is to read, in bytes of lines."""
+    return sum(
+        _byte_count(segment.path) * (_PARQUET_FACTOR if _holds_columns(segment.path) else 1)
+        for segment in segments(path)
+    )
+
+
+def _holds_columns(file: Path) -> bool:
+    return file.suffix == ".parquet"
 
 
 def _byte_count(file: Path) -> int:

@@ -110,6 +110,9 @@ def _blocks(path: Path) -> Iterator[tuple[list[bytes], bool]]:
     A block is as long as a line may be, so only the line it completes can be longer.
     """
     rest, line_count = b"", 0
+    if path.suffix == ".parquet":
+        problem = "Parquet holds no lines: judge it with antiphon verify --engine local or spark"
+        raise _refusal(str(path), 1, problem)
     try:
         with path.open("rb", buffering=0) as file:
             while block := file.read(LINE_BYTES_MAX):

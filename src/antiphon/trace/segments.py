@@ -17,7 +17,8 @@ EVENTS_FOLDER = "events"
 """Where a run folder keeps its trace."""
 
 _SEGMENT_NAME = re.compile(r"([0-9]{6}|[1-9][0-9]{6,})\.ndjson")
-_SUFFIXES = (".ndjson", ".jsonl")
+_SUFFIXES = (".ndjson", ".jsonl", ".parquet")
+_ENDINGS = f"{', '.join(_SUFFIXES[:-1])} or {_SUFFIXES[-1]}"
 
 
 class Segment(NamedTuple):
@@ -47,7 +48,7 @@ def segments(path: Path) -> list[Segment]:
     if not found:
         message = (
             f"{path}: no trace here: expected a run folder with {EVENTS_FOLDER}/, or files "
-            f"ending in {' or '.join(_SUFFIXES)}"
+            f"ending in {_ENDINGS}"
         )
         raise TraceError(message)
     return found

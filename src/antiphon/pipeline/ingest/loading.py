@@ -16,6 +16,7 @@ import msgspec
 import pyarrow as pa
 
 from antiphon.core.errors import TraceError
+from antiphon.pipeline.ingest.parquet import column_reader
 from antiphon.pipeline.ingest.reading import LINES, READ_TYPES, Report, Strand, read_source
 from antiphon.pipeline.ingest.sources import Source, deal, find_sources
 from antiphon.pipeline.tables.chunks import column, numbers, unpacked
@@ -113,7 +114,7 @@ def _read(
     for batch in batches:
         for hand in numbers(batch, "id"):
             for source in hands[hand]:
-                yield from read_source(source)
+                yield from read_source(source, column_reader(source))
 
 
 def _collect_reports(kept: Table) -> list[Report]:

@@ -50,7 +50,7 @@ _SCHEMA = pa.schema(
 ScopeKey = tuple[str, str, int]
 """Run, group, view."""
 
-_StrandKey = tuple[str, str, str, int, str, bool]
+StrandKey = tuple[str, str, str, int, str, bool]
 """Kind, sender, group, view, order, whether it is uniform."""
 
 
@@ -133,9 +133,9 @@ class Report(msgspec.Struct):
     error: str
 
 
-def read_source(source: Source) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a file, packed, then the report on it."""
-    file, error = _File(source), ""
+def read_source(source: Source, reader: "RowReader | None" = None) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a file, packed, then the report on it; ``reader`` knows another format."""
+    file, error = reader or RowReader(source), ""
     try:
         for name, pack in file.packs():
             yield _batch(source, **{name: pack})
@@ -162,7 +162,7 @@ def _binary(value: bytes | None) -> pa.Array:
     return pa.Array.from_buffers(pa.binary(), 1, buffers)
 
 
-class _Record:
+class FileRecord:
     """What has been seen of one process so far."""
 
     __slots__ = ("last", "last_line", "part", "strands")
@@ -170,9 +170,10 @@ class _Record:
     def __init__(self, event: Event, run: str) -> None:
         self.part = RecordPart(run, event.process)
         self.last, self.last_line = event, 0
-        self.strands: dict[_StrandKey, tuple[Strand, list[int]]] = {}
+        self.strands: dict[StrandKey, tuple[Strand, list[int]]] = {}
 
     def closed(self) -> RecordPart:
+        """Return what the report says, once all has been seen."""
         part, last = self.part, self.last
         part.is_numbered = last.index >= 0
         part.is_at_rest = last.kind == "stop" and last.detail in {QUIESCENT, LEFT}
@@ -183,13 +184,14 @@ class _Record:
         return part
 
 
-class _File:
+class RowReader:
     """Reads one file, keeping track of what the report needs."""
 
     def __init__(self, source: Source) -> None:
+        """Take a file; nothing is read yet."""
         self._source = source
         self._tally = Tally()
-        self._records: dict[tuple[str, str], _Record] = {}
+        self._records: dict[tuple[str, str], FileRecord] = {}
         self._pasts: dict[tuple[str, str, str, int], list[int]] = {}
         self._strands: list[Strand] = []
         self._views: list[ViewRow] = []
@@ -255,13 +257,13 @@ class _File:
             error=error,
         )
 
-    def _begin_record(self, event: Event) -> _Record:
-        record = _Record(event, event.run or self._source.run)
+    def _begin_record(self, event: Event) -> FileRecord:
+        record = FileRecord(event, event.run or self._source.run)
         self._records[event.run, event.process] = record
         return record
 
     def _begin_strand(
-        self, record: _Record, key: _StrandKey, position: int
+        self, record: FileRecord, key: StrandKey, position: int
     ) -> tuple[Strand, list[int]]:
         kind, sender, group, view, order, is_uniform = key
         run, process = record.part.run, record.part.process
@@ -283,7 +285,7 @@ class _File:
         record.strands[key] = (strand, past)
         return strand, past
 
-    def _note(self, record: _Record, event: Event, line: int) -> None:
+    def _note(self, record: FileRecord, event: Event, line: int) -> None:
         """Take a row into account that is not about messages."""
         if event.kind == "start":
             record.part.has_start = True
