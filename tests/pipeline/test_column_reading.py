@@ -98,6 +98,7 @@ def test_missing_and_null_columns_are_defaults(tmp_path: Path) -> None:
             "kind": pa.array(["multicast", "deliver", "deliver"]).dictionary_encode(),
             "sender": pa.array([None, "A", "A"]),
             "first": pa.array([1, 1, 1], pa.int16()),
+            "uniform": pa.array([None, False, None]),
             "mood": [1.5, None, 2.0],
         }
     )

@@ -7,6 +7,7 @@ left to whoever looks at rows: ``event`` makes one of a row, or raises what is w
 Nothing else is done row by row.
 """
 
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
@@ -14,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from antiphon.core.errors import TraceError
-from antiphon.pipeline.tables.chunks import flat_values
+from antiphon.pipeline.tables.chunks import column, flat_values
 from antiphon.trace.schema import Event
 
 Integers = np.ndarray[Any, np.dtype[np.int64]]
@@ -145,7 +146,25 @@ class Columns:
         array = self._column(name)
         if array is None:
             return np.zeros(self.row_count, dtype=bool)
-        return flat_values(array.fill_null(value=False) if array.null_count else array)
+        return flat_values(array.fill_null(fill_value=False) if array.null_count else array)
+
+
+def with_index(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Number the rows of each process, which come one after the other."""
+    whose, names, following = (-1, -1), (Names(), Names()), 0
+    for batch in batches:
+        keys = [
+            known.numbered(batch.column(name), batch.num_rows)
+            for known, name in zip(names, ("run", "process"), strict=True)
+        ]
+        is_same = np.array([int(key[0]) for key in keys]) == whose
+        is_new = np.ones(batch.num_rows, dtype=bool)
+        is_new[0] = not is_same.all()
+        is_new[1:] = np.logical_or(*(key[1:] != key[:-1] for key in keys))
+        begins = np.where(is_new, np.arange(batch.num_rows), 0 if is_new[0] else -following)
+        index = np.arange(batch.num_rows) - np.maximum.accumulate(begins)
+        whose, following = (int(keys[0][-1]), int(keys[1][-1])), int(index[-1]) + 1
+        yield batch.append_column("index", column(index))
 
 
 def _is_expected(name: str, kind: pa.DataType) -> bool:
