@@ -115,7 +115,8 @@ def executor(request: pytest.FixtureRequest) -> "Executor":
     if request.param == "spark":
         from antiphon.pipeline.tables.spark import SparkExecutor
 
-        return SparkExecutor(request.getfixturevalue("spark"))
+        # So that small traces are in more than one partition, too.
+        return SparkExecutor(request.getfixturevalue("spark"), rows_per_part_min=1)
     from antiphon.pipeline.tables.local import LocalExecutor
 
     return LocalExecutor()

@@ -10,8 +10,8 @@ import pytest
 from tests.logs.tables import SCHEMA, write_parquet
 from tests.pipeline.trace_generator import random_trace
 
-from antiphon.pipeline.ingest import columns
-from antiphon.pipeline.ingest.columns import ColumnFile, reader_of
+from antiphon.pipeline.ingest import parquet
+from antiphon.pipeline.ingest.parquet import ParquetReader, reader_of
 from antiphon.pipeline.ingest.reading import LINES, Report, SourceFile, read_source
 from antiphon.pipeline.ingest.sources import sources_of
 from antiphon.pipeline.tables.chunks import unpacked
@@ -43,13 +43,13 @@ def test_columns_say_what_rows_say(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, batch: int
 ) -> None:
     """Strands, positions, pasts, records, views, ballots, spans: all equal, in any batches."""
-    monkeypatch.setattr(columns, "_ROWS_PER_BATCH", batch)
+    monkeypatch.setattr(parquet, "ROWS_PER_BATCH", batch)
     for seed in range(40):
         rows = random_trace(seed)
         path = write_parquet(tmp_path / f"{seed}.parquet", rows)
         (source,) = sources_of(path)
         reader = reader_of(source)
-        assert isinstance(reader, ColumnFile)
+        assert isinstance(reader, ParquetReader)
         assert read(reader) == read(SourceFile(source)), seed
 
 
@@ -71,19 +71,19 @@ def test_wrong_values_are_refused_in_the_same_words(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Some value in some row, and the same sentence, or the same numbers if it does no harm."""
-    monkeypatch.setattr(columns, "_ROWS_PER_BATCH", 16)
+    monkeypatch.setattr(parquet, "ROWS_PER_BATCH", 16)
     refusals = 0
     for seed in range(150):
         dice = Random(seed)
         rows = _damaged(random_trace(dice.randrange(1000)), dice)
         path = write_parquet(tmp_path / f"{seed}.parquet", rows)
         (source,) = sources_of(path)
-        (_, by_columns), *_ = read(ColumnFile(source))
+        (_, by_columns), *_ = read(ParquetReader(source))
         (_, by_rows), *_ = read(SourceFile(source))
         assert by_columns.error == by_rows.error, seed
         refusals += bool(by_rows.error)
         if not by_rows.error:
-            assert read(ColumnFile(source)) == read(SourceFile(source)), seed
+            assert read(ParquetReader(source)) == read(SourceFile(source)), seed
     assert 30 < refusals < 120, "half of them are wrong"
 
 

@@ -64,6 +64,12 @@ def _import() -> Callable[..., None]:
     return import_log
 
 
+def _compact() -> Callable[..., None]:
+    from antiphon.cli.compact import compact
+
+    return compact
+
+
 def _report() -> Callable[..., None]:
     from antiphon.cli.report import report
 
@@ -88,6 +94,7 @@ _LOADERS = {
     "explore": _explore,
     "verify": _verify,
     "import": _import,
+    "compact": _compact,
     "report": _report,
     "takeover": _takeover,
     "bench": _bench,

@@ -1,6 +1,7 @@
 """Everything that reads finished traces in bulk. The only place that knows PySpark.
 
     verify        a trace's verdict: the entry point
+    compact       from journals to Parquet
     judging       the steps to it, in their order
     conclude      from findings to a verdict
     reasons       what a verdict leaves out

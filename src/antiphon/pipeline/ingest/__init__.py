@@ -1,11 +1,13 @@
 """From files to a trace, every row checked and turned into numbers.
 
-sources   which files, and which task reads which
-reading   one file, turned into numbers where a task reads it
-columns   one file of Parquet, likewise, without a step per row
-ballots   its votes and decisions
-loading   all files: a trace
-position  where something happened at a process, as one number
+sources         which files, and which task reads which
+reading         one file, turned into numbers where a task reads it
+columns         the columns of a table as numbers
+column_reading  a table of columns, likewise, without a step per row
+parquet         Parquet files: reading and writing
+ballots         votes and decisions
+loading         all files: a trace
+position        where something happened at a process, as one number
 
-Law: files are read in ``reading`` and ``columns`` alone.
+Law: files are read in ``reading`` and ``parquet`` alone.
 """

@@ -7,23 +7,28 @@ are those of ``reading``. Cost: all of it is Python, a few microseconds per row 
 many messages a row stands for.
 """
 
+import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
 import msgspec
 import pyarrow as pa
 
 from antiphon.core.errors import TraceError
-from antiphon.pipeline.ingest.columns import reader_of
+from antiphon.pipeline.ingest.column_reading import ColumnReader
+from antiphon.pipeline.ingest.columns import with_index
+from antiphon.pipeline.ingest.parquet import reader_of
 from antiphon.pipeline.ingest.reading import LINES, READ_TYPES, Report, Strand, read_source
 from antiphon.pipeline.ingest.sources import Source, deal, find_sources, sources_of
 from antiphon.pipeline.tables.chunks import column, numbers, unpacked
 from antiphon.pipeline.tables.table import Executor, Table
 from antiphon.trace.continuity import Truncation, check_spans
+from antiphon.trace.segments import Segment
 
-__all__ = ["Source", "Trace", "find_sources", "ingest", "named", "sources_of"]
+__all__ = ["Source", "Trace", "find_sources", "ingest", "ingest_columns", "named", "sources_of"]
 
 _NAMED = {
     "run": "string",
@@ -74,6 +79,28 @@ def ingest(executor: Executor, sources: Sequence[Source]) -> Iterator[Trace]:
         )
 
 
+@contextmanager
+def ingest_columns(
+    table: Table, part_count: int, run: str, *, is_numbered: bool
+) -> Iterator[Trace]:
+    """Read a table of columns, in ``part`` the number of the part, rows of a process in order.
+
+    ``run`` is what rows belong to that do not say; rows that are not numbered are numbered here.
+    """
+    file = Segment(Path("table"), None, 1, last=False)
+    sources = [Source(number, file, run) for number in range(part_count)]
+    kernel = partial(_read_columns, sources=sources, is_numbered=is_numbered)
+    with table.map(kernel, READ_TYPES).kept() as kept:
+        reports = _collect_reports(kept)
+        _check(sources, reports)
+        yield Trace(
+            packs=kept.having("rows", "segment"),
+            ballots=kept.having("ballots", "segment"),
+            reports=reports,
+            files=[""] * part_count,
+        )
+
+
 def named(trace: Trace) -> Table:
     """Return the rows one by one, with the names they were recorded with: for people."""
     reports = {
@@ -115,6 +142,20 @@ def _read(
         for hand in numbers(batch, "id"):
             for source in hands[hand]:
                 yield from read_source(source, reader_of(source))
+
+
+def _read_columns(
+    batches: Iterable[pa.RecordBatch], *, sources: list[Source], is_numbered: bool
+) -> Iterator[pa.RecordBatch]:
+    """Read one part of a table."""
+    batches = iter(batches)
+    first = next(batches, None)
+    if first is None or not first.num_rows:
+        return
+    source = sources[int(numbers(first, "part")[0])]
+    rows: Iterable[pa.RecordBatch] = itertools.chain([first], batches)
+    rows = rows if is_numbered else with_index(rows)
+    yield from read_source(source, ColumnReader(source, rows))
 
 
 def _collect_reports(kept: Table) -> list[Report]:

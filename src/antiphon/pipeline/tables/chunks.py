@@ -63,19 +63,19 @@ def regrouped(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 def numbers(batch: pa.RecordBatch, name: str) -> np.ndarray[Any, Any]:
     """Return a column of truth values as they are, of numbers in 64 bits."""
-    values = _values(batch.column(name))
+    values = flat_values(batch.column(name))
     return values if values.dtype == bool else values.astype(np.int64, copy=False)
 
 
 def vectors(batch: pa.RecordBatch, name: str) -> np.ndarray[Any, Any]:
     """Return a column of lists of equal length as a matrix: a row per row."""
-    return _values(batch.column(name).flatten()).reshape(batch.num_rows, -1)
+    return flat_values(batch.column(name).flatten()).reshape(batch.num_rows, -1)
 
 
 def lists(batch: pa.RecordBatch, name: str) -> list[np.ndarray[Any, Any]]:
     """Return a column of lists, of any lengths, one array each."""
-    offsets = _values(batch.column(name).offsets)
-    return np.split(_values(batch.column(name).flatten()), offsets[1:-1] - offsets[0])
+    offsets = flat_values(batch.column(name).offsets)
+    return np.split(flat_values(batch.column(name).flatten()), offsets[1:-1] - offsets[0])
 
 
 def entries(
@@ -85,8 +85,8 @@ def entries(
 
     First, of which row each entry is.
     """
-    lengths = np.diff(_values(batch.column(name).offsets)) // width
-    flat = _values(batch.column(name).flatten()).reshape(-1, width)
+    lengths = np.diff(flat_values(batch.column(name).offsets)) // width
+    flat = flat_values(batch.column(name).flatten()).reshape(-1, width)
     return np.repeat(np.arange(batch.num_rows), lengths), flat.T
 
 
@@ -109,6 +109,14 @@ def column(values: np.ndarray[Any, Any]) -> pa.Array:
     arrow_type = pa.from_numpy_dtype(values.dtype)
     data = pa.py_buffer(np.ascontiguousarray(buffer))
     return pa.Array.from_buffers(arrow_type, len(values), [None, data])
+
+
+def text_column(texts: list[str]) -> pa.Array:
+    """Return texts as a column."""
+    encoded = [text.encode() for text in texts]
+    offsets = np.cumsum([0, *map(len, encoded)]).astype(np.int32)
+    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(b"".join(encoded))]
+    return pa.Array.from_buffers(pa.string(), len(texts), buffers)
 
 
 def list_column(matrix: np.ndarray[Any, Any]) -> pa.ListArray:
@@ -148,7 +156,8 @@ def _is_change(batch: pa.RecordBatch, keys: tuple[str, ...]) -> np.ndarray[Any, 
     return is_change
 
 
-def _values(array: pa.Array) -> np.ndarray[Any, Any]:
+def flat_values(array: pa.Array) -> np.ndarray[Any, Any]:
+    """Return an array of numbers or truth values, without nulls, as numpy's."""
     assert array.null_count == 0, "the pipeline writes no nulls"
     buffer, begin, count = array.buffers()[1], array.offset, len(array)
     if pa.types.is_boolean(array.type):

@@ -13,6 +13,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from antiphon.pipeline.tables.table import Executor, Kernel, Table, Types
 
+ROWS_PER_PART_MIN = 2**16
+"""A task takes tens of milliseconds, whatever it does."""
+
 
 class SparkTable(Table):
     """A DataFrame."""
@@ -43,10 +46,12 @@ class SparkTable(Table):
 
     @contextmanager
     def kept(self) -> Iterator["SparkTable"]:
-        """Keep it in memory, or on disk what does not fit."""
+        """Keep it in memory, or on disk what does not fit: from when it is first asked for.
+
+        To compute it now would be one more job, and whoever keeps a table asks at once.
+        """
         self.frame.persist(StorageLevel.MEMORY_AND_DISK)
         try:
-            self.frame.count()
             yield self
         finally:
             self.frame.unpersist()
@@ -62,9 +67,10 @@ class SparkExecutor(Executor):
 
     name = "spark"
 
-    def __init__(self, session: SparkSession) -> None:
+    def __init__(self, session: SparkSession, rows_per_part_min: int = ROWS_PER_PART_MIN) -> None:
         """Take a session; whoever started it stops it."""
         self.session = session
+        self._rows_per_part_min = rows_per_part_min
 
     @property
     def core_count(self) -> int:
@@ -76,6 +82,10 @@ class SparkExecutor(Executor):
         return SparkTable(self.session.range(0, count, 1, count))
 
     def part_count(self, row_count: int, rows_per_part: int) -> int:
-        """Return how many tasks a shuffle feeds."""
-        at_least = int(self.session.conf.get("spark.sql.shuffle.partitions") or 1)
+        """Return how many tasks a shuffle feeds: two per core if they are worth it.
+
+        What the session says of shuffles is meant for larger tables, unless it is less.
+        """
+        wanted = int(self.session.conf.get("spark.sql.shuffle.partitions") or 1)
+        at_least = min(wanted, 2 * self.core_count, 1 + row_count // self._rows_per_part_min)
         return max(at_least, row_count // rows_per_part)

@@ -1,0 +1,167 @@
+"""Parquet files of a trace, with the columns of docs/trace-format.md.
+
+Law: only columns that a verdict rests on are read, some tens of thousands of rows at a time. What
+is wrong with a file is said in the words of who reads it row by row. What is written has every
+column, in the types below, rows in the order of the lines: a row's number is its line's.
+"""
+
+import itertools
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from antiphon.core.errors import TraceError
+from antiphon.logs.parquet import opened
+from antiphon.logs.reading import read_log_segment
+from antiphon.pipeline.ingest.column_reading import ColumnReader
+from antiphon.pipeline.ingest.columns import NAMES, READ, is_ours
+from antiphon.pipeline.ingest.reading import SourceFile
+from antiphon.pipeline.ingest.sources import Source
+from antiphon.pipeline.tables.chunks import column, text_column
+from antiphon.trace.continuity import Tally
+from antiphon.trace.schema import INT64_MAX, Event
+from antiphon.trace.segments import Format
+
+if TYPE_CHECKING:
+    from pyarrow.parquet import ColumnChunkMetaData, ParquetFile
+
+ROWS_PER_BATCH = 2**17
+
+SCHEMA = pa.schema(
+    [
+        ("run", pa.string()),
+        ("process", pa.string()),
+        ("index", pa.int64()),
+        ("time_us", pa.int64()),
+        ("kind", pa.string()),
+        ("group", pa.string()),
+        ("view", pa.int64()),
+        ("sender", pa.string()),
+        ("first", pa.int64()),
+        ("count", pa.int64()),
+        ("order", pa.string()),
+        ("uniform", pa.bool_()),
+        ("clock", pa.map_(pa.string(), pa.int64())),
+        ("bytes", pa.int64()),
+        ("overhead_bytes", pa.int64()),
+        ("queue_depth", pa.int64()),
+        ("members", pa.list_(pa.string())),
+        ("detail", pa.string()),
+        ("id", pa.string()),
+    ]
+)
+_SORTED = ("index", "time_us", "first")
+_UNUSED = {"time_us": -INT64_MAX, "bytes": 0, "overhead_bytes": 0, "queue_depth": 0}
+"""What a verdict does not need, and how small it may be: looked at only if nothing tells."""
+
+
+def reader_of(source: Source) -> SourceFile:
+    """Return what reads a file fastest."""
+    segment = source.segment
+    is_columns = segment.format is Format.PARQUET and segment.columns is None
+    return ParquetReader(source) if is_columns else SourceFile(source)
+
+
+class ParquetReader(ColumnReader):
+    """Reads one file of Parquet: by columns if they are ours, and else row by row."""
+
+    def __init__(self, source: Source) -> None:
+        """Take a file; nothing is read yet."""
+        super().__init__(source, ())
+
+    def packs(self) -> Iterator[tuple[str, bytes]]:
+        """Yield what multicast and deliver rows say, and ballots."""
+        segment = self.source.segment
+        with opened(segment.path, segment.file, list(NAMES)) as parquet:
+            schema = parquet.schema_arrow
+            if not is_ours(schema) or not _has_sane_sizes(parquet):
+                yield from SourceFile.packs(self)
+                return
+            columns = [name for name in READ if name in schema.names]
+            self.batches = parquet.iter_batches(ROWS_PER_BATCH, columns=columns, use_threads=False)
+            try:
+                yield from super().packs()
+            except TraceError:
+                self._refuse()
+                raise
+
+    def _refuse(self) -> None:
+        """Raise what the reader of rows has to say: everybody is to say it in the same words."""
+        for _ in read_log_segment(self.source.segment, Tally()):
+            pass
+
+
+def _has_sane_sizes(parquet: "ParquetFile") -> bool:
+    """Whether the file itself says that no size or time is out of bounds."""
+    meta = parquet.metadata
+    chunks = [
+        meta.row_group(group).column(place)
+        for group in range(meta.num_row_groups)
+        for place in range(meta.num_columns)
+    ]
+    return all(
+        _is_at_least(chunk, _UNUSED[chunk.path_in_schema])
+        for chunk in chunks
+        if chunk.path_in_schema in _UNUSED
+    )
+
+
+def _is_at_least(chunk: "ColumnChunkMetaData", least: int) -> bool:
+    told = chunk.statistics
+    if told is None:
+        return False
+    return bool(told.null_count == chunk.num_values or (told.has_min_max and told.min >= least))
+
+
+def write_rows(path: Path, events: Iterable[Event]) -> int:
+    """Write rows, in the order they come in; return how many; no row, no file."""
+    from pyarrow import parquet
+
+    events, row_count = iter(events), 0
+    batch = list(itertools.islice(events, ROWS_PER_BATCH))
+    if not batch:
+        return 0
+    encodings = dict.fromkeys(_SORTED, "DELTA_BINARY_PACKED")
+    texts = [field.name for field in SCHEMA if field.type == pa.string()]
+    with parquet.ParquetWriter(
+        path, SCHEMA, compression="zstd", use_dictionary=texts, column_encoding=encodings
+    ) as writer:
+        while batch:
+            row_count += len(batch)
+            writer.write_batch(batch_of(batch))
+            batch = list(itertools.islice(events, ROWS_PER_BATCH))
+    return row_count
+
+
+def batch_of(events: list[Event]) -> pa.RecordBatch:
+    """Return rows as columns."""
+    arrays = [_column([getattr(row, field.name) for row in events], field.type) for field in SCHEMA]
+    return pa.RecordBatch.from_arrays(arrays, schema=SCHEMA)
+
+
+def _column(values: list[Any], kind: pa.DataType) -> pa.Array:
+    """Return values as a column; pyarrow's own way would first import pandas."""
+    if kind == pa.string():
+        return text_column(values)
+    if pa.types.is_nested(kind):
+        return _nested_column(values, kind)
+    return column(np.array(values, dtype=bool if kind == pa.bool_() else np.int64))
+
+
+def _nested_column(values: list[Any], kind: pa.DataType) -> pa.Array:
+    """Return lists of texts, or objects of integers: most are None."""
+    if not any(values):
+        return pa.nulls(len(values), kind)
+    offsets = np.cumsum([0, *(len(value or ()) for value in values)]).astype(np.int32)
+    is_there = np.packbits([value is not None for value in values], bitorder="little")
+    children = text_column([text for value in values if value for text in value])
+    if pa.types.is_map(kind):
+        numbers = [number for value in values if value for number in value.values()]
+        items = [children, column(np.array(numbers, dtype=np.int64))]
+        entries = [kind.key_field, kind.item_field]
+        children = pa.StructArray.from_arrays(items, fields=entries)
+    buffers = [pa.py_buffer(is_there), pa.py_buffer(offsets)]
+    return pa.Array.from_buffers(kind, len(values), buffers, children=[children])

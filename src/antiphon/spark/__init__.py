@@ -1,0 +1,22 @@
+"""Traces on Spark, from Python: in a session of yours, in a notebook, under ``spark-submit``.
+
+    import antiphon.spark
+
+    result = antiphon.spark.verify(spark, "runs/a")
+    result.violations.show()
+
+    antiphon.spark.register(spark)
+    spark.read.format("antiphon").load("runs/a").groupBy("process", "kind").count().show()
+
+verifying  verify: a path, several, or a DataFrame
+result     what comes of it: verdicts, violations and measures, as DataFrames
+source     run folders as tables, and live ones as streams
+borrowing  what our jobs need of somebody else's session, and putting it back
+shipping   this package, for executors that do not have it
+"""
+
+from antiphon.spark.result import Verification
+from antiphon.spark.source import register
+from antiphon.spark.verifying import verify
+
+__all__ = ["Verification", "register", "verify"]

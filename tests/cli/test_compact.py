@@ -1,0 +1,26 @@
+"""``antiphon compact``, as people use it."""
+
+from pathlib import Path
+
+from tests.cli.command import antiphon
+from tests.trace.hand_written import deliver, multicast, write_rows
+
+
+def test_log_becomes_parquet_beside_it_and_is_judged(tmp_path: Path) -> None:
+    """The folder is named after the log, says what it holds, and takes the same verdict."""
+    log = write_rows(tmp_path / "log.ndjson", [multicast("A"), deliver("B", "A"), multicast("B")])
+    done = antiphon("compact", str(log))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "3 rows in 1 Parquet files" in done.stdout
+    judged = antiphon("verify", str(tmp_path / "log-parquet"))
+    assert judged.returncode == antiphon("verify", str(log)).returncode
+    assert "judged by local" in judged.stdout
+
+
+def test_oracle_does_not_read_parquet(tmp_path: Path) -> None:
+    """One sentence that says who does."""
+    log = write_rows(tmp_path / "log.ndjson", [multicast("A")])
+    antiphon("compact", str(log))
+    refused = antiphon("verify", "--engine", "oracle", str(tmp_path / "log-parquet"))
+    assert refused.returncode == 2
+    assert "--engine local or spark" in refused.stderr

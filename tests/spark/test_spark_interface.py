@@ -1,0 +1,180 @@
+"""``antiphon.spark`` in a session that somebody else made."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.pipeline.large_trace import write_large_trace
+from tests.trace.hand_written import deliver, multicast, write_rows
+
+from antiphon.core.errors import TraceError
+from antiphon.pipeline.session.java import system_java_home
+from antiphon.pipeline.tables.local import LocalExecutor
+from antiphon.pipeline.verify import verify as verify_path
+from antiphon.trace.schema import Event
+from antiphon.trace.verdict import Verdict
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+EXAMPLES = Path(__file__).parent.parent.parent / "examples"
+
+
+def answer_before_question() -> list[Event]:
+    """C delivers B's answer before A's question."""
+    return [
+        multicast("A"),
+        deliver("B", "A"),
+        multicast("B"),
+        deliver("C", "B"),
+        deliver("C", "A"),
+        deliver("A", "B"),
+    ]
+
+
+def judged(verdict: Verdict) -> list[tuple[str, str, int, str]]:
+    """Return what a verdict says of each property."""
+    return [
+        (each.property, each.status, each.violation_count, each.reason)
+        for each in verdict.properties
+    ]
+
+
+def test_path_becomes_tables_and_a_page(spark: "SparkSession", tmp_path: Path) -> None:
+    """Verdicts, the violation with its witness, measures; and the session is as it was."""
+    import antiphon.spark
+
+    path = write_rows(tmp_path / "abc<.ndjson", answer_before_question())
+    names = ("spark.sql.shuffle.partitions", "spark.sql.adaptive.enabled")
+    before = [spark.conf.get(name) for name in names], spark.sparkContext.pythonExec
+    result = antiphon.spark.verify(spark, str(path))
+    assert ([spark.conf.get(name) for name in names], spark.sparkContext.pythonExec) == before
+    assert result.is_violated
+    assert judged(result.runs["abc<"]) == judged(verify_path(LocalExecutor(), path))
+    status = {row["property"]: row["status"] for row in result.verdicts.collect()}
+    assert (status["causal"], status["fifo"], status["total"]) == ("violated", "holds", "unknown")
+    [violation] = result.violations.collect()
+    assert (violation["process"], violation["message"]["sender"]) == ("C", "B")
+    assert [(link["file"], link["line"]) for link in violation["chain"]] == [
+        (str(path), line) for line in (1, 2, 3, 4)
+    ]
+    measures = {(row["process"], row["measure"]): row["value"] for row in result.measures.collect()}
+    assert measures["C", "messages delivered"] == 2
+    page = result._repr_html_()
+    assert "abc&lt;" in page
+    assert "violated (1)" in page
+    assert f"{path}:4".replace("<", "&lt;") in page
+
+
+def test_frame_gets_the_verdict_of_the_file(spark: "SparkSession", tmp_path: Path) -> None:
+    """With and without `index`, whatever the partitions are; a gap is refused in a sentence."""
+    import antiphon.spark
+
+    path = write_rows(tmp_path / "abc.ndjson", answer_before_question())
+    wanted = judged(verify_path(LocalExecutor(), path))
+    frame = spark.read.json(str(path))
+    result = antiphon.spark.verify(spark, frame, run="mine")
+    assert judged(result.runs["mine"]) == wanted
+    [violation] = result.violations.collect()
+    assert [(link["process"], link["index"]) for link in violation["chain"]] == [
+        ("A", 0), ("B", 0), ("B", 1), ("C", 0),
+    ]  # fmt: skip
+    run = write_large_trace(
+        tmp_path / "run", process_count=3, round_count=9, run_length=2, swapped_at=4
+    )
+    rows = spark.read.format("antiphon").load(str(run)).repartition(3)
+    mixed = antiphon.spark.verify(spark, rows)
+    assert judged(mixed.runs["run"]) == judged(verify_path(LocalExecutor(), run))
+    with pytest.raises(TraceError, match=r"'p001' follows row 4"):
+        antiphon.spark.verify(spark, rows.where("not (process = 'p001' and index = 5)"))
+
+
+def test_several_runs_are_judged_together(spark: "SparkSession", tmp_path: Path) -> None:
+    """One verdict for each path; an address is read by Spark, in lines or as Parquet."""
+    import antiphon.spark
+
+    good = write_rows(tmp_path / "good.ndjson", [multicast("A"), deliver("B", "A")])
+    bad = write_rows(tmp_path / "bad.ndjson", answer_before_question())
+    result = antiphon.spark.verify(spark, [good, bad])
+    assert {run: each.is_violated for run, each in result.runs.items()} == {
+        "good": False,
+        "bad": True,
+    }
+    spark.read.json(str(bad)).repartition(1).write.parquet(str(tmp_path / "table"))
+    for address in (bad.as_uri(), (tmp_path / "table").as_uri()):
+        assert antiphon.spark.verify(spark, address).is_violated
+
+
+def test_run_folder_is_a_table(spark: "SparkSession", tmp_path: Path) -> None:
+    """Every row is there, with its run and file, and what is no row fails with our sentence."""
+    import antiphon.spark
+
+    antiphon.spark.register(spark)
+    run = write_large_trace(tmp_path / "run", process_count=3, round_count=9, run_length=2)
+    rows = spark.read.format("antiphon").load(str(run))
+    assert rows.where("kind = 'deliver' and run = 'run'").count() == 3 * 3 * 9
+    [view] = rows.where("kind = 'view' and process = 'p001'").collect()
+    assert (view["members"], Path(view["file"]).parent.name) == (["p000", "p001", "p002"], "p001")
+    bad = write_rows(tmp_path / "bad.ndjson", [deliver("B", "")])
+    with pytest.raises(Exception, match=r"bad\.ndjson:1: a deliver row needs `sender`"):
+        spark.read.format("antiphon").load(str(bad)).count()
+
+
+def test_stream_follows_journals_as_they_grow(spark: "SparkSession", tmp_path: Path) -> None:
+    """Each row comes once: those of new processes too, and a row only when it is whole."""
+    import antiphon.spark
+
+    antiphon.spark.register(spark)
+    run = tmp_path / "run"
+    journal = run / "events" / "A" / "000001.ndjson"
+    run.mkdir()
+    rows = spark.readStream.format("antiphon").load(str(run)).select("process", "first")
+    checkpoint = str(tmp_path / "checkpoint")
+
+    def seen() -> list[tuple[str, int]]:
+        stream = rows.writeStream.option("checkpointLocation", checkpoint).format("parquet")
+        stream.trigger(availableNow=True).start(str(tmp_path / "out")).awaitTermination()
+        return sorted(
+            map(
+                tuple,
+                spark.read.schema("process string, first bigint")
+                .parquet(str(tmp_path / "out"))
+                .collect(),
+            )
+        )
+
+    write_rows(journal, [multicast("A", 1, index=0), multicast("A", 2, index=1)])
+    whole = journal.read_bytes()
+    journal.write_bytes(whole[:-4])
+    assert seen() == [("A", 1)]
+    journal.write_bytes(whole)
+    write_rows(run / "events" / "B" / "000001.ndjson", [multicast("B", 1, index=0)])
+    assert seen() == [("A", 1), ("A", 2), ("B", 1)]
+
+
+@pytest.mark.long
+@pytest.mark.skipif(system_java_home() is None, reason="a session of one's own needs a Java")
+def test_example_runs_in_a_session_of_its_own(tmp_path: Path) -> None:
+    """No environment variables, no Python on the path, the package on ``sys.path`` alone."""
+    run = write_large_trace(
+        tmp_path / "run", process_count=3, round_count=9, run_length=2, swapped_at=4
+    )
+    environment = {name: value for name, value in os.environ.items() if "PY" not in name}
+    program = f"import sys; sys.path[:] = {sys.path}; sys.argv[1:] = [{str(run)!r}]"
+    program += f"; exec(open({str(EXAMPLES / 'spark_notebook.py')!r}).read())"
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**environment, "PATH": "/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 1, done.stderr
+    assert "|  causal|" in done.stdout
+    assert "p002 delivered" in done.stdout
