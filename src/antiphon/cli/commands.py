@@ -70,6 +70,12 @@ def _report() -> Callable[..., None]:
     return report
 
 
+def _export() -> Callable[..., None]:
+    from antiphon.cli.export import export_log
+
+    return export_log
+
+
 def _takeover() -> Callable[..., None]:
     from antiphon.cli.takeover import takeover
 
@@ -89,6 +95,7 @@ _LOADERS = {
     "verify": _verify,
     "import": _import,
     "report": _report,
+    "export": _export,
     "takeover": _takeover,
     "bench": _bench,
 }
