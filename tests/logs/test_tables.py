@@ -1,6 +1,7 @@
 """CSV and Parquet: the same verdicts as JSON, the same words from all judges; and refusals."""
 
 import gzip
+import io
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ from tests.pipeline.trace_generator import random_trace
 
 from antiphon.cli.engines import judge
 from antiphon.core.errors import TraceError
+from antiphon.logs.opening import log_at
 from antiphon.trace.log import Log
 from antiphon.trace.verdict import Verdict
 
@@ -53,6 +55,24 @@ def test_formats_say_the_same(tmp_path: Path, seed: int) -> None:
     (tmp_path / "z.csv.gz").write_bytes(gzip.compress(table.read_bytes()))
     for other in (table, tmp_path / "z.csv.gz", write_parquet(tmp_path / "t.parquet", rows)):
         assert words(same_from_both(other)) == expected, other.name
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.csv.gz", "a.parquet"])
+def test_table_on_standard_input_is_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """By how it begins."""
+    path = tmp_path / name
+    if path.suffix == ".parquet":
+        data = write_parquet(path, ROWS).read_bytes()
+    else:
+        data = write_csv(tmp_path / "a.csv", ROWS, ";").read_bytes()
+    data = gzip.compress(data) if path.suffix == ".gz" else data
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+    with log_at([Path("-")]) as log:
+        verdict = same_from_both(log)
+    assert [file for file, _ in places(verdict)] == ["stdin"] * 4
+    assert verdict.run == "stdin"
 
 
 def test_evidence_is_the_line_or_the_row(tmp_path: Path) -> None:

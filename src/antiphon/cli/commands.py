@@ -76,6 +76,12 @@ def _report() -> Callable[..., None]:
     return report
 
 
+def _export() -> Callable[..., None]:
+    from antiphon.cli.export import export_log
+
+    return export_log
+
+
 def _takeover() -> Callable[..., None]:
     from antiphon.cli.takeover import takeover
 
@@ -96,6 +102,7 @@ _LOADERS = {
     "import": _import,
     "compact": _compact,
     "report": _report,
+    "export": _export,
     "takeover": _takeover,
     "bench": _bench,
 }

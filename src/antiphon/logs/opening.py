@@ -12,11 +12,14 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from antiphon.core.errors import UsageError
+from antiphon.core.errors import TraceError, UsageError
 from antiphon.logs.ids import numbered
 from antiphon.trace.log import STANDARD_INPUT, ColumnMap, Log
+from antiphon.trace.reader import line_blocks
 
 _DASH = Path("-")
+_PARQUET_MARK = b"PAR1"
+_SEPARATORS = (b",", b";", b"\t", b"|")
 
 
 @contextmanager
@@ -29,8 +32,7 @@ def log_at(paths: Sequence[Path]) -> Iterator[Log]:
         message = "-: standard input is given twice: leave one of the two out"
         raise UsageError(message)
     with tempfile.TemporaryDirectory(prefix="antiphon-") as folder:
-        kept = Path(folder) / STANDARD_INPUT
-        _keep(kept)
+        kept = _keep(Path(folder) / STANDARD_INPUT)
         taken = tuple(kept if path == _DASH else path for path in paths)
         yield Log(taken, {kept: STANDARD_INPUT})
 
@@ -42,10 +44,25 @@ def opened_log(paths: Sequence[Path], columns: ColumnMap | None) -> Iterator[Log
         yield ready
 
 
-def _keep(file: Path) -> None:
+def _keep(file: Path) -> Path:
+    """Copy standard input to a file whose ending says what it is; return that."""
     try:
         with file.open("wb") as kept:
             shutil.copyfileobj(sys.stdin.buffer, kept)
     except OSError as error:
         message = f"{STANDARD_INPUT}: cannot be kept in {file.parent} ({error.strerror}): make room"
         raise UsageError(message) from error
+    return file.rename(file.with_suffix(_ending_of(file)))
+
+
+def _ending_of(file: Path) -> str:
+    """Return how a file would end that begins like this one; nothing if it is JSON, or unknown."""
+    with file.open("rb") as opened:
+        if opened.read(len(_PARQUET_MARK)) == _PARQUET_MARK:
+            return ".parquet"
+    try:
+        lines, _ = next(line_blocks(file, STANDARD_INPUT), ([], False))
+    except TraceError:
+        return ""  # whoever reads it will say what is wrong with it
+    has_columns = bool(lines) and any(separator in lines[0] for separator in _SEPARATORS)
+    return ".csv" if has_columns and b"{" not in b"".join(lines[:3]) else ""

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import msgspec
 
 from antiphon.logs.making import Record, RowMaker
-from antiphon.trace.reader import line_blocks, refusal
+from antiphon.trace.reader import line_blocks, may_be_empty, refusal
 from antiphon.trace.segments import Segment
 
 _SEPARATORS = ",;\t|"
@@ -21,6 +21,8 @@ def csv_records(segment: Segment, maker: RowMaker) -> Iterator[tuple[int, Record
     """Yield the records of a CSV file."""
     lines = _text_lines(segment)
     head = next(lines, "")
+    if not head and may_be_empty(segment.file):
+        return
     separator = max(_SEPARATORS, key=head.count)
     rows = csv.reader(_chained(head, lines), delimiter=separator, strict=True)
     names: list[str] | None = None

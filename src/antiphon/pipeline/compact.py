@@ -83,7 +83,7 @@ def _targets(sources: Sequence[Source], folder: Path) -> list[Path]:
     """Return where each file goes: journals to a folder per process, as they were."""
     return [
         folder / EVENTS_FOLDER / (segment.process or "") / f"{segment.path.stem}.parquet"
-        for _, segment, _ in sources
+        for segment in (source.segment for source in sources)
     ]
 
 

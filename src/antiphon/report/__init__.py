@@ -12,4 +12,5 @@ it, never markup or code; the same trace and verdict give the same bytes.
     measures   counts, delays, depths, headers, view changes
     plots      figures of these
     page       all of it as one page
+    export     the rows, for other programs to show
 """

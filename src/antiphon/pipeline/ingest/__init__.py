@@ -5,6 +5,7 @@ reading         one file, turned into numbers where a task reads it
 columns         the columns of a table as numbers
 column_reading  a table of columns, likewise, without a step per row
 parquet         Parquet files: reading and writing
+row_groups      large ones, divided
 ballots         votes and decisions
 loading         all files: a trace
 position        where something happened at a process, as one number

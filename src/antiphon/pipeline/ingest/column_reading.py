@@ -48,23 +48,24 @@ class ColumnReader(SourceFile):
         """Take batches; nothing is read yet."""
         super().__init__(source)
         self.batches = batches
+        self.first_line = 1
         self._file = source.segment.file
         self._names = names_of_columns()
         self._spans: dict[tuple[str, str], Span] = {}
 
     def packs(self) -> Iterator[tuple[str, bytes]]:
         """Yield what multicast and deliver rows say, and ballots."""
-        line = 1
+        line = self.first_line
         for batch in self.batches:
             if batch.num_rows:
                 columns = Columns(batch, self._file, line, self._names)
                 yield from self._packs_of(columns)
                 line += batch.num_rows
-        if line == 1:
+        if line == self.first_line:
             message = f"{self._file}:1: the file has no rows: expected the columns of a trace"
             raise TraceError(message)
         yield from self.packed_ballots(1)
-        self.tally.add(line - 1, self._spans.values(), None)
+        self.tally.add(line - self.first_line, self._spans.values(), None)
 
     def _packs_of(self, columns: Columns) -> Iterator[tuple[str, bytes]]:
         whose = _paired(columns.number_of["run"], columns.number_of["process"])

@@ -22,6 +22,7 @@ from antiphon.pipeline.ingest.column_reading import ColumnReader
 from antiphon.pipeline.ingest.columns import with_index
 from antiphon.pipeline.ingest.parquet import reader_of
 from antiphon.pipeline.ingest.reading import LINES, READ_TYPES, Report, Strand, read_source
+from antiphon.pipeline.ingest.row_groups import parted
 from antiphon.pipeline.ingest.sources import Source, deal, find_sources, sources_of
 from antiphon.pipeline.tables.chunks import column, numbers, unpacked
 from antiphon.pipeline.tables.table import Executor, Table
@@ -66,6 +67,7 @@ class Trace:
 @contextmanager
 def ingest(executor: Executor, sources: Sequence[Source]) -> Iterator[Trace]:
     """Read and check every file; keep the rows for as long as they are needed."""
+    sources = parted(sources)
     hands = deal(sources, executor.core_count)
     tasks = executor.numbered(len(hands))
     with tasks.map(partial(_read, hands=hands), READ_TYPES).kept() as kept:

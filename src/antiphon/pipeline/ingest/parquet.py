@@ -8,7 +8,7 @@ column, in the types below, rows in the order of the lines: a row's number is it
 import itertools
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,16 +17,14 @@ from antiphon.core.errors import TraceError
 from antiphon.logs.parquet import opened
 from antiphon.logs.reading import read_log_segment
 from antiphon.pipeline.ingest.column_reading import ColumnReader
-from antiphon.pipeline.ingest.columns import NAMES, READ, is_ours
+from antiphon.pipeline.ingest.columns import NAMES, READ
 from antiphon.pipeline.ingest.reading import SourceFile
+from antiphon.pipeline.ingest.row_groups import can_be_read_by_columns
 from antiphon.pipeline.ingest.sources import Source
 from antiphon.pipeline.tables.chunks import column, text_column
 from antiphon.trace.continuity import Tally
-from antiphon.trace.schema import INT64_MAX, Event
+from antiphon.trace.schema import Event
 from antiphon.trace.segments import Format
-
-if TYPE_CHECKING:
-    from pyarrow.parquet import ColumnChunkMetaData, ParquetFile
 
 ROWS_PER_BATCH = 2**17
 
@@ -54,8 +52,6 @@ SCHEMA = pa.schema(
     ]
 )
 _SORTED = ("index", "time_us", "first")
-_UNUSED = {"time_us": -INT64_MAX, "bytes": 0, "overhead_bytes": 0, "queue_depth": 0}
-"""What a verdict does not need, and how small it may be: looked at only if nothing tells."""
 
 
 def reader_of(source: Source) -> SourceFile:
@@ -74,14 +70,17 @@ class ParquetReader(ColumnReader):
 
     def packs(self) -> Iterator[tuple[str, bytes]]:
         """Yield what multicast and deliver rows say, and ballots."""
-        segment = self.source.segment
+        segment, part = self.source.segment, self.source.part
         with opened(segment.path, segment.file, list(NAMES)) as parquet:
-            schema = parquet.schema_arrow
-            if not is_ours(schema) or not _has_sane_sizes(parquet):
+            if not can_be_read_by_columns(parquet):
                 yield from SourceFile.packs(self)
                 return
-            columns = [name for name in READ if name in schema.names]
-            self.batches = parquet.iter_batches(ROWS_PER_BATCH, columns=columns, use_threads=False)
+            columns = [name for name in READ if name in parquet.schema_arrow.names]
+            groups = range(part.first_group, part.end_group) if part is not None else None
+            self.first_line = part.first_row + 1 if part is not None else 1
+            self.batches = parquet.iter_batches(
+                ROWS_PER_BATCH, row_groups=groups, columns=columns, use_threads=False
+            )
             try:
                 yield from super().packs()
             except TraceError:
@@ -92,28 +91,6 @@ class ParquetReader(ColumnReader):
         """Raise what the reader of rows has to say: everybody is to say it in the same words."""
         for _ in read_log_segment(self.source.segment, Tally()):
             pass
-
-
-def _has_sane_sizes(parquet: "ParquetFile") -> bool:
-    """Whether the file itself says that no size or time is out of bounds."""
-    meta = parquet.metadata
-    chunks = [
-        meta.row_group(group).column(place)
-        for group in range(meta.num_row_groups)
-        for place in range(meta.num_columns)
-    ]
-    return all(
-        _is_at_least(chunk, _UNUSED[chunk.path_in_schema])
-        for chunk in chunks
-        if chunk.path_in_schema in _UNUSED
-    )
-
-
-def _is_at_least(chunk: "ColumnChunkMetaData", least: int) -> bool:
-    told = chunk.statistics
-    if told is None:
-        return False
-    return bool(told.null_count == chunk.num_values or (told.has_min_max and told.min >= least))
 
 
 def write_rows(path: Path, events: Iterable[Event]) -> int:
