@@ -138,7 +138,7 @@ def _by_oracle(path: Path, terms: Terms, acts_max: int = ACTS_MAX) -> Verdict:
     from antiphon.trace.reader import read_rows
 
     name = path.stem if path.is_file() else path.resolve().name
-    return judge(_few(read_rows(path), acts_max), run=name, terms=terms)
+    return judge(_few(read_rows(path, terms), acts_max), run=name, terms=terms)
 
 
 def _few(rows: "Iterable[Row]", acts_max: int) -> "Iterator[Row]":

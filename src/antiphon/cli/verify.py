@@ -8,7 +8,7 @@ import typer
 
 from antiphon.cli.engines import Engine, judge
 from antiphon.cli.screen import output, print_json, verdict_screen
-from antiphon.cli.terms import read_terms
+from antiphon.cli.terms import BeginsLate, EndsEarly, Only, Subscriptions, read_terms
 from antiphon.trace.run_folder import RunFolder
 from antiphon.trace.verdict import Verdict
 
@@ -28,13 +28,10 @@ def verify(
     cores: Annotated[
         int | None, typer.Option(help="Cores to use; all of this machine's if left out.")
     ] = None,
-    only: Annotated[
-        str,
-        typer.Option(
-            help="Judge these properties alone, for example causal,fifo; all if left out.",
-            metavar="PROPERTIES",
-        ),
-    ] = "",
+    only: Only = "",
+    begins_late: BeginsLate = "",
+    ends_early: EndsEarly = "",
+    subscriptions: Subscriptions = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Check a trace: fifo, causal and total order, uniform delivery, agreement, views, commit.
@@ -44,8 +41,8 @@ def verify(
     The trace may come from Antiphon or from any system that logs its sends and deliveries
     in a simple format, one JSON object per line: {"process": "bob", "kind": "deliver", "sender":
     "alice", "first": 1} says that bob delivered message 1 of alice. Clocks in the trace are not
-    trusted: the verdict rests on who sent, delivered and decided what, in which local order. The
-    log must be complete, and of messages that go to all members of a group.
+    trusted: the verdict rests on who sent, delivered and decided what, in which local order. Of a
+    log that is a slice, say so: --begins-late all --ends-early all.
 
     The format, and what each property means exactly: docs/trace-format.md and docs/properties.md
     where Antiphon's source is.
@@ -53,7 +50,13 @@ def verify(
     Exit status: 0 nothing is violated (what is unknown is not), 1 something is, 2 the trace cannot
     be read.
     """
-    verdict = judge(path, engine, cores, read_terms(only=only))
+    terms = read_terms(
+        only=only,
+        begins_late=begins_late,
+        ends_early=ends_early,
+        subscriptions=subscriptions,
+    )
+    verdict = judge(path, engine, cores, terms)
     save_verdict(path, verdict)
     if as_json:
         print_json(msgspec.json.format(msgspec.json.encode(verdict)))

@@ -16,6 +16,7 @@ from antiphon.trace.continuity import Span, Tally, Truncation, check_spans, step
 from antiphon.trace.rules import LINE_BYTES_MAX, problem_of
 from antiphon.trace.schema import Event
 from antiphon.trace.segments import segments
+from antiphon.trace.verdict import ALL, Terms
 
 Row = tuple[Event, str, int]
 """A row, its file and its line."""
@@ -28,9 +29,10 @@ _MESSAGE_CHARACTERS_MAX = 200
 class Trace:
     """A whole trace: iterate for its rows; afterwards ``tally`` says what was found."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, terms: Terms = ALL) -> None:
         """Find the files; nothing is read yet."""
         self.path = path
+        self._terms = terms
         self.segments = segments(path)
         self.tally = Tally()
 
@@ -46,12 +48,12 @@ class Trace:
         if not tally.row_count:
             message = f"{self.segments[0].path}:1: the trace is empty: no process wrote any row"
             raise TraceError(message)
-        check_spans(tally.spans)
+        check_spans(tally.spans, self._terms)
 
 
-def read_rows(path: Path) -> Trace:
+def read_rows(path: Path, terms: Terms = ALL) -> Trace:
     """Return the rows of the trace at ``path``: a run folder, events folder, folder or file."""
-    return Trace(path)
+    return Trace(path, terms)
 
 
 def read_segment(

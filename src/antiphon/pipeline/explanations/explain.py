@@ -18,7 +18,7 @@ from antiphon.pipeline.explanations.evidence import (
 from antiphon.pipeline.explanations.facts import Facts, Lines, Where, installation
 from antiphon.pipeline.explanations.rivals import Rival, rivals_of
 from antiphon.pipeline.ingest.loading import Trace
-from antiphon.pipeline.ingest.position import NEVER
+from antiphon.pipeline.ingest.position import EXCUSED, NEVER
 from antiphon.pipeline.survey.layout import Layout, Numbers
 from antiphon.pipeline.survey.scopes import Survey
 from antiphon.pipeline.tables.table import Table
@@ -183,7 +183,7 @@ def _not_uniform(facts: Facts) -> Explanation[Where]:
 
 def _first_with(message: Message, ranks: list[int]) -> int:
     """Return the first of these processes that delivered a message."""
-    return next(rank for rank in ranks if message.positions[rank] != NEVER)
+    return next(rank for rank in ranks if message.positions[rank] not in {NEVER, EXCUSED})
 
 
 _EXPLAIN: dict[What, Callable[[Facts], Explanation[Where]]] = {

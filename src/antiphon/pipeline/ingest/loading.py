@@ -21,6 +21,7 @@ from antiphon.pipeline.ingest.sources import Source, deal, find_sources
 from antiphon.pipeline.tables.chunks import column, numbers, unpacked
 from antiphon.pipeline.tables.table import Executor, Table
 from antiphon.trace.continuity import Truncation, check_spans
+from antiphon.trace.verdict import ALL, Terms
 
 __all__ = ["Source", "Trace", "find_sources", "ingest", "named"]
 
@@ -58,13 +59,13 @@ class Trace:
 
 
 @contextmanager
-def ingest(executor: Executor, sources: Sequence[Source]) -> Iterator[Trace]:
+def ingest(executor: Executor, sources: Sequence[Source], terms: Terms = ALL) -> Iterator[Trace]:
     """Read and check every file; keep the rows for as long as they are needed."""
     hands = deal(sources, executor.core_count)
     tasks = executor.numbered(len(hands))
     with tasks.map(partial(_read, hands=hands), READ_TYPES).kept() as kept:
         reports = _collect_reports(kept)
-        _check(sources, reports)
+        _check(sources, reports, terms)
         yield Trace(
             packs=kept.having("rows", "segment"),
             ballots=kept.having("ballots", "segment"),
@@ -125,7 +126,7 @@ def _collect_reports(kept: Table) -> list[Report]:
     return sorted(reports, key=lambda report: report.number)
 
 
-def _check(sources: Sequence[Source], reports: list[Report]) -> None:
+def _check(sources: Sequence[Source], reports: list[Report], terms: Terms) -> None:
     """Raise what the first bad file had to say, then what only all of them together show."""
     for report in reports:
         if report.error:
@@ -136,4 +137,4 @@ def _check(sources: Sequence[Source], reports: list[Report]) -> None:
     for report in reports:
         for span in report.spans:
             span.run = span.run or sources[report.number].run
-    check_spans(span for report in reports for span in report.spans)
+    check_spans((span for report in reports for span in report.spans), terms)

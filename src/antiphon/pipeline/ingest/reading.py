@@ -34,7 +34,7 @@ from antiphon.pipeline.ingest.sources import Source
 from antiphon.pipeline.tables.chunks import column
 from antiphon.trace.continuity import Span, Tally, Truncation
 from antiphon.trace.reader import read_segment
-from antiphon.trace.schema import LEFT, QUIESCENT, Event
+from antiphon.trace.schema import EARLY, LATE, LEFT, QUIESCENT, Event
 
 ROWS_PER_PACK = 16_384
 """Just under a megabyte."""
@@ -73,6 +73,8 @@ class Strand(msgspec.Struct):
     message_count: int = 0
     highest: int = 0
     """The highest number multicast."""
+    first_number: int = 0
+    """The number of the first message of its first row."""
     first_position: int = -1
     last_position: int = -1
     """Of the first row, and the last."""
@@ -90,6 +92,10 @@ class RecordPart(msgspec.Struct):
     process: str
     row_count: int = 0
     has_start: bool = False
+    is_late: bool = False
+    """Whether a start row says that what came before is missing."""
+    is_early: bool = False
+    """Whether the last row says that what came later is missing."""
     has_crash: bool = False
     is_numbered: bool = False
     is_at_rest: bool = False
@@ -176,7 +182,8 @@ class _Record:
         part, last = self.part, self.last
         part.is_numbered = last.index >= 0
         part.is_at_rest = last.kind == "stop" and last.detail in {QUIESCENT, LEFT}
-        part.is_stopped = last.kind == "stop"
+        part.is_early = last.kind == "stop" and last.detail == EARLY
+        part.is_stopped = last.kind == "stop" and not part.is_early
         part.has_left = part.is_stopped and last.detail == LEFT
         part.last_position = row_position(last.index, self.last_line)
         part.last_line = self.last_line
@@ -214,7 +221,9 @@ class _File:
                 key = (
                     kind, event.sender, event.group, event.view, event.order, event.uniform,
                 )  # fmt: skip
-                strand, past = record.strands.get(key) or self._begin_strand(record, key, position)
+                strand, past = record.strands.get(key) or self._begin_strand(
+                    record, key, position, event.first
+                )
                 strands.append(strand.number)
                 firsts.append(event.first)
                 counts.append(count)
@@ -261,7 +270,7 @@ class _File:
         return record
 
     def _begin_strand(
-        self, record: _Record, key: _StrandKey, position: int
+        self, record: _Record, key: _StrandKey, position: int, first: int
     ) -> tuple[Strand, list[int]]:
         kind, sender, group, view, order, is_uniform = key
         run, process = record.part.run, record.part.process
@@ -276,6 +285,7 @@ class _File:
             is_relaxed=kind == "multicast" and order == "fifo",
             is_total=order == "total",
             is_uniform=is_uniform,
+            first_number=first,
             first_position=position,
         )
         past = self._pasts.setdefault((run, process, group, view), [position - 1])
@@ -287,6 +297,7 @@ class _File:
         """Take a row into account that is not about messages."""
         if event.kind == "start":
             record.part.has_start = True
+            record.part.is_late |= event.detail == LATE
         elif event.kind == "crash":
             record.part.has_crash = True
         elif event.kind == "vote" or event.kind == "decide":  # noqa: PLR1714  as above
