@@ -91,6 +91,9 @@ class Event(Struct, kw_only=True, omit_defaults=True):
     """Runs held in the delay queue after this event."""
     members: list[Name] | None = None
     """In `view` rows: the members, in order of seniority."""
+    id: str = ""
+    """Your own name of the row's message, if it has one: explanations say it. Never used for a
+    verdict; a row with it is about one message."""
     detail: str = ""
     """Anything a person may want to know; in `start` rows, `late` has a meaning, in `stop` rows,
     `quiescent`, `left` and `early` have; a `vote` is `yes` or `no`, a `decide` is `commit` or

@@ -104,10 +104,14 @@ class MessageId(msgspec.Struct, frozen=True, order=True):
     number: int
     group: str = ""
     view: int = 1
+    id: str = ""
+    """The user's own name for it, if the trace has one: in the row of its multicast, or else of
+    its delivery at the first process by name."""
 
     def __str__(self) -> str:
-        """As people say it: ``message 3 of alice``."""
-        return f"message {self.number} of {self.sender}"
+        """As people say it: ``message 3 of alice``, with the user's own name for it, if any."""
+        named = f' ("{self.id}")' if self.id else ""
+        return f"message {self.number} of {self.sender}{named}"
 
 
 class Link(msgspec.Struct, frozen=True):

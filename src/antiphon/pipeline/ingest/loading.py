@@ -51,6 +51,13 @@ class Trace:
     reports: list[Report]
     """By file."""
     files: list[str]
+    sources: Sequence[Source] = ()
+    """The files, to be looked into again."""
+
+    @property
+    def has_ids(self) -> bool:
+        """Whether users have named messages in their own way."""
+        return any(report.has_ids for report in self.reports)
 
     @property
     def truncated(self) -> list[Truncation]:
@@ -71,6 +78,7 @@ def ingest(executor: Executor, sources: Sequence[Source], terms: Terms = ALL) ->
             ballots=kept.having("ballots", "segment"),
             reports=reports,
             files=[str(source.segment.path) for source in sources],
+            sources=sources,
         )
 
 

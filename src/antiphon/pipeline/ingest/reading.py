@@ -21,7 +21,7 @@ takes them apart where they are needed. The lines of a packed matrix:
 """
 
 from array import array
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
 import msgspec
 import numpy as np
@@ -137,6 +137,8 @@ class Report(msgspec.Struct):
     spans: list[Span]
     truncated: list[Truncation]
     error: str
+    has_ids: bool = False
+    """Whether any message has a name of the user's own."""
 
 
 def read_source(source: Source) -> Iterator[pa.RecordBatch]:
@@ -148,6 +150,18 @@ def read_source(source: Source) -> Iterator[pa.RecordBatch]:
     except TraceError as refusal:
         error = str(refusal)
     yield _batch(source, report=msgspec.json.encode(file.report(error)))
+
+
+def ids_at(source: Source, lines: Container[int], last_line: int) -> dict[int, str]:
+    """Return the users' own names for messages in these lines of a file, none after the last."""
+    path, process, _, last = source.segment
+    found: dict[int, str] = {}
+    for line, event in read_segment(path, last=last, process=process):
+        if line in lines:
+            found[line] = event.id
+        if line >= last_line:
+            break
+    return found
 
 
 def _batch(
@@ -201,6 +215,7 @@ class _File:
         self._strands: list[Strand] = []
         self._views: list[ViewRow] = []
         self._ballots = Ballots()
+        self._has_ids = False
 
     def packs(self) -> Iterator[tuple[str, bytes]]:
         """Yield what multicast and deliver rows say, and ballots. Every row of every trace passes.
@@ -210,6 +225,7 @@ class _File:
         path, process, _, last = self._source.segment
         pack = [array("q") for _ in LINES]
         strands, firsts, counts, positions, afters, lines = pack
+        named = ""
         for line, event in read_segment(path, last=last, process=process, tally=self._tally):
             record = self._records.get((event.run, event.process)) or self._begin_record(event)
             record.last, record.last_line = event, line
@@ -233,6 +249,7 @@ class _File:
                 strand.row_count += 1
                 strand.message_count += count
                 strand.last_position = position
+                named = named or event.id
                 if strand.is_multicast:
                     strand.highest = max(strand.highest, event.first + count - 1)
                     past[0] = position + STRIDE - 1
@@ -243,6 +260,7 @@ class _File:
             elif kind != "receive":
                 self._note(record, event, line)
                 yield from self._packed_ballots(ROWS_PER_PACK)
+        self._has_ids = bool(named)
         if lines:
             yield "rows", b"".join(pack)
         yield from self._packed_ballots(1)
@@ -262,6 +280,7 @@ class _File:
             spans=self._tally.spans,
             truncated=self._tally.truncated,
             error=error,
+            has_ids=self._has_ids,
         )
 
     def _begin_record(self, event: Event) -> _Record:
