@@ -135,3 +135,28 @@ def test_group_that_is_not_in_the_trace_is_refused(chat: Path, tmp_path: Path) -
     done = CliRunner().invoke(application(["verify"]), words)
     assert isinstance(done.exception, UsageError)
     assert "no group 'orders' is in the trace" in str(done.exception)
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    """Return the folder of a small run."""
+    words = ["simulate", "--messages", "20", "--out", str(tmp_path / "run")]
+    assert CliRunner().invoke(application(["simulate"]), words).exit_code == 0
+    return tmp_path / "run"
+
+
+def test_verdict_is_printed_though_it_cannot_be_kept(run: Path) -> None:
+    """What was found is not lost with the file; then it is said what to do."""
+    (run / "verdict.json").mkdir()
+    done = CliRunner().invoke(application(["verify"]), ["verify", str(run)])
+    assert "judged by oracle" in done.stdout
+    assert isinstance(done.exception, UsageError)
+    assert "verdict.json: cannot be written" in str(done.exception)
+
+
+def test_report_does_not_take_a_part_for_the_whole(run: Path) -> None:
+    """A verdict on one property was kept last: the page has them all."""
+    assert verified(str(run), "--only", "fifo") == (0, {"fifo": "holds"})
+    done = CliRunner().invoke(application(["report"]), ["report", str(run)])
+    assert done.exit_code == 0, done.output
+    assert len(json.loads((run / "verdict.json").read_text())["properties"]) == len(Property)

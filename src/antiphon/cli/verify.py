@@ -57,11 +57,11 @@ def verify(
         subscriptions=subscriptions,
     )
     verdict = judge(path, engine, cores, terms)
-    save_verdict(path, verdict)
     if as_json:
         print_json(msgspec.json.format(msgspec.json.encode(verdict)))
     else:
         output.print(verdict_screen(verdict))
+    save_verdict(path, verdict)  # last: should there be no room for it, it has been seen
     raise typer.Exit(1 if verdict.is_violated else 0)
 
 
