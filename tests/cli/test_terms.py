@@ -63,3 +63,100 @@ def test_properties_are_listed_in_their_own_order() -> None:
     assert read_terms(only="causal, fifo,causal") == expected
     assert read_terms(only="") == Terms()
     assert Terms().asked == tuple(Property)
+
+
+SLICE = [multicast("A", 4, 3), deliver("B", "A", 3), deliver("B", "A", 4), deliver("C", "A", 5)]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_slice_is_violated_unless_it_is_said_to_be_one(tmp_path: Path, engine: str) -> None:
+    """Message 3 was multicast before the log begins, message 4 delivered before C's part does."""
+    path = write_rows(tmp_path / "log.ndjson", SLICE)
+    status, found = verified(str(path), "--engine", engine)
+    assert status == 1
+    assert {name for name, each in found.items() if each == "violated"} == {
+        "fifo", "causal", "no-creation", "agreement", "no-orphan", "liveness",
+    }  # fmt: skip
+    options = ("--begins-late", "all", "--ends-early", "all")
+    status, found = verified(str(path), "--engine", engine, *options)
+    assert (status, found["fifo"], found["causal"]) == (0, "holds", "holds")
+    assert {found[name] for name in ("no-creation", "agreement", "liveness")} == {"unknown"}
+    status, found = verified(str(path), "--engine", engine, "--begins-late", "A,C")
+    assert (status, found["agreement"]) == (1, "violated")
+
+
+TOPICS = [
+    multicast("A", group="orders"), multicast("A", group="bills"),
+    deliver("B", "A", group="orders"), deliver("C", "A", group="orders"),
+    deliver("C", "A", group="bills"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_who_does_not_subscribe_need_not_receive(tmp_path: Path, engine: str) -> None:
+    """A publisher receives nothing; D subscribes, and lacks what it was to receive."""
+    path, file = write_rows(tmp_path / "log.ndjson", TOPICS), tmp_path / "topics.json"
+    arguments = (str(path), "--engine", engine, "--subscriptions", str(file))
+    file.write_text('{"orders": ["B", "C"], "bills": ["C"]}')
+    status, found = verified(*arguments)
+    assert (status, found["agreement"], found["liveness"]) == (0, "holds", "holds")
+    assert found["causal"] == "unknown", "A and C are in both groups"
+    file.write_text('{"orders": ["B", "C"], "bills": ["B", "C"]}')
+    status, found = verified(*arguments)
+    assert (status, found["agreement"], found["liveness"]) == (1, "violated", "violated")
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (None, "cannot be read"),
+        ('["orders"]', "not subscriptions"),
+        ('{"orders": "B"}', "not subscriptions"),
+        ('{"orders": [""]}', "not subscriptions"),
+        ("\xff", "not subscriptions"),
+    ],
+)
+def test_bad_subscriptions_are_refused_in_a_sentence(
+    tmp_path: Path, text: str | None, sentence: str
+) -> None:
+    """It names the file and shows what is expected."""
+    file = tmp_path / "topics.json"
+    if text is not None:
+        file.write_bytes(text.encode("latin-1"))
+    with pytest.raises(UsageError, match=f"topics.json: {sentence}"):
+        read_terms(subscriptions=file)
+
+
+def test_group_that_is_not_in_the_trace_is_refused(chat: Path, tmp_path: Path) -> None:
+    """A slip of the pen must not let everything pass."""
+    file = tmp_path / "topics.json"
+    file.write_text('{"orders": ["B"]}')
+    words = ["verify", str(chat), "--subscriptions", str(file)]
+    done = CliRunner().invoke(application(["verify"]), words)
+    assert isinstance(done.exception, UsageError)
+    assert "no group 'orders' is in the trace" in str(done.exception)
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    """Return the folder of a small run."""
+    words = ["simulate", "--messages", "20", "--out", str(tmp_path / "run")]
+    assert CliRunner().invoke(application(["simulate"]), words).exit_code == 0
+    return tmp_path / "run"
+
+
+def test_verdict_is_printed_though_it_cannot_be_kept(run: Path) -> None:
+    """What was found is not lost with the file; then it is said what to do."""
+    (run / "verdict.json").mkdir()
+    done = CliRunner().invoke(application(["verify"]), ["verify", str(run)])
+    assert "judged by oracle" in done.stdout
+    assert isinstance(done.exception, UsageError)
+    assert "verdict.json: cannot be written" in str(done.exception)
+
+
+def test_report_does_not_take_a_part_for_the_whole(run: Path) -> None:
+    """A verdict on one property was kept last: the page has them all."""
+    assert verified(str(run), "--only", "fifo") == (0, {"fifo": "holds"})
+    done = CliRunner().invoke(application(["report"]), ["report", str(run)])
+    assert done.exit_code == 0, done.output
+    assert len(json.loads((run / "verdict.json").read_text())["properties"]) == len(Property)

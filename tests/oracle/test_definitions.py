@@ -82,10 +82,9 @@ def test_forged_traces_contain_breaks_of_long_chains() -> None:
     long_breaks = 0
     for seed in SEEDS:
         rows = forged_trace(seed)
+        history = history_of(rows, "")
         transitive = sum(
-            1
-            for scope in history_of(rows, "").scopes
-            for _ in out_of_order(scope, causal_pasts(scope))
+            1 for scope in history.scopes for _ in out_of_order(history, scope, causal_pasts(scope))
         )
         direct = judge(rows).of(Property.CAUSAL).violation_count
         long_breaks += transitive > direct

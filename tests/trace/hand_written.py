@@ -17,6 +17,7 @@ class Fields(TypedDict, total=False):
     time_us: int
     group: str
     view: int
+    id: str
     detail: str
     order: Order
     uniform: bool

@@ -145,7 +145,7 @@ def _by_oracle(path: Path | Log, terms: Terms, acts_max: int = ACTS_MAX) -> Verd
     from antiphon.logs.reading import read_log
     from antiphon.oracle import judge
 
-    return judge(_few(read_log(path), acts_max), run=Log.of(path).name, terms=terms)
+    return judge(_few(read_log(path, terms), acts_max), run=Log.of(path).name, terms=terms)
 
 
 def _few(rows: "Iterable[Row]", acts_max: int) -> "Iterator[Row]":

@@ -4,13 +4,62 @@ Law: what is not understood is refused in a sentence that lists what would be, b
 read.
 """
 
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+
 from antiphon.core.errors import UsageError
+from antiphon.trace.schema import Name
 from antiphon.trace.verdict import Property, Terms
 
+Only = Annotated[
+    str,
+    typer.Option(
+        help="Judge these properties alone, for example causal,fifo; all if left out.",
+        metavar="PROPERTIES",
+    ),
+]
+BeginsLate = Annotated[
+    str,
+    typer.Option(
+        help="The records of these processes, or of all, lack their beginnings: nobody is held to "
+        "what may have come before.",
+        metavar="NAMES|all",
+    ),
+]
+EndsEarly = Annotated[
+    str,
+    typer.Option(
+        help="The records of these processes, or of all, lack their ends: nobody is held to what "
+        "may have come later.",
+        metavar="NAMES|all",
+    ),
+]
+Subscriptions = Annotated[
+    Path | None,
+    typer.Option(
+        help="A JSON file that says, by group, who is to receive its messages: "
+        '{"orders": ["bob", "carol"]}.'
+    ),
+]
 
-def read_terms(*, only: str = "") -> Terms:
+
+def read_terms(
+    *,
+    only: str = "",
+    begins_late: str = "",
+    ends_early: str = "",
+    subscriptions: Path | None = None,
+) -> Terms:
     """Return the terms that these options stand for."""
-    return Terms(only=_properties(only))
+    return Terms(
+        only=_properties(only),
+        begins_late=tuple(_names(begins_late)),
+        ends_early=tuple(_names(ends_early)),
+        subscriptions={} if subscriptions is None else _subscriptions(subscriptions),
+    )
 
 
 def _properties(text: str) -> tuple[Property, ...]:
@@ -25,6 +74,21 @@ def _properties(text: str) -> tuple[Property, ...]:
         message = f"--only: no property is named: choose from {', '.join(known)}"
         raise UsageError(message)
     return tuple(which for which in Property if which.value in names)
+
+
+def _subscriptions(path: Path) -> dict[str, tuple[str, ...]]:
+    """Return who subscribes to which group, as a file says."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=dict[str, tuple[Name, ...]])
+    except OSError as error:
+        problem = f"cannot be read ({error.strerror}): check the path and its permissions"
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        problem = (
+            f'not subscriptions ({error}): expected one JSON object like {{"orders": ["bob", '
+            f'"carol"]}}, for each group those who are to receive its messages'
+        )
+    message = f"{path}: {problem}"
+    raise UsageError(message)
 
 
 def _names(text: str) -> list[str]:

@@ -9,7 +9,7 @@ import typer
 from antiphon.cli.engines import Engine, judge
 from antiphon.cli.log_options import ColumnsOption, RegexOption
 from antiphon.cli.screen import output, print_json, verdict_screen
-from antiphon.cli.terms import read_terms
+from antiphon.cli.terms import BeginsLate, EndsEarly, Only, Subscriptions, read_terms
 from antiphon.logs.clocks.judging import judge_clocks
 from antiphon.logs.clocks.parsing import holds_clocks
 from antiphon.logs.mapping import column_map
@@ -40,13 +40,10 @@ def verify(
     ] = None,
     columns: ColumnsOption = None,
     regex: RegexOption = None,
-    only: Annotated[
-        str,
-        typer.Option(
-            help="Judge these properties alone, for example causal,fifo; all if left out.",
-            metavar="PROPERTIES",
-        ),
-    ] = "",
+    only: Only = "",
+    begins_late: BeginsLate = "",
+    ends_early: EndsEarly = "",
+    subscriptions: Subscriptions = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Check a trace: fifo, causal and total order, uniform delivery, agreement, views, commit.
@@ -56,8 +53,8 @@ def verify(
     The trace may come from Antiphon or from any system that logs its sends and deliveries
     in a simple format, one JSON object per line: {"process": "bob", "kind": "deliver", "sender":
     "alice", "first": 1} says that bob delivered message 1 of alice. Clocks in the trace are not
-    trusted: the verdict rests on who sent, delivered and decided what, in which local order. The
-    log must be complete, and of messages that go to all members of a group.
+    trusted: the verdict rests on who sent, delivered and decided what, in which local order. Of a
+    log that is a slice, say so: --begins-late all --ends-early all.
 
     Logs of vector clocks without messages (ShiViz, GoVector) are judged by their clocks: can they
     be those of happened-before?
@@ -68,18 +65,23 @@ def verify(
     Exit status: 0 nothing is violated (what is unknown is not), 1 something is, 2 the trace cannot
     be read.
     """
-    terms = read_terms(only=only)
+    terms = read_terms(
+        only=only,
+        begins_late=begins_late,
+        ends_early=ends_early,
+        subscriptions=subscriptions,
+    )
     with opened_log(paths, column_map(columns or [])) as log:
         if regex is not None or holds_clocks(log):
             verdict = judge_clocks(log, regex)
         else:
             verdict = judge(log, engine, cores, terms)
-    if len(paths) == 1:
-        save_verdict(paths[0], verdict)
     if as_json:
         print_json(msgspec.json.format(msgspec.json.encode(verdict)))
     else:
         output.print(verdict_screen(verdict))
+    if len(paths) == 1:
+        save_verdict(paths[0], verdict)  # last: should there be no room for it, it has been seen
     raise typer.Exit(1 if verdict.is_violated else 0)
 
 

@@ -21,11 +21,12 @@ from antiphon.trace.reader import (
 )
 from antiphon.trace.schema import Event
 from antiphon.trace.segments import Format, Segment
+from antiphon.trace.verdict import ALL, Terms
 
 
-def read_log(where: Path | Log) -> Trace:
+def read_log(where: Path | Log, terms: Terms = ALL) -> Trace:
     """Return the rows of a log: at a path, or at several."""
-    return Trace(where, read_log_segment)
+    return Trace(where, read_log_segment, terms)
 
 
 def read_log_segment(segment: Segment, tally: Tally) -> Iterator[tuple[int, Event]]:

@@ -17,7 +17,8 @@ from typing import NamedTuple
 from antiphon.core.errors import UsageError
 from antiphon.core.views import lineage_of
 from antiphon.trace import words
-from antiphon.trace.schema import LEFT, QUIESCENT, Event
+from antiphon.trace.schema import EARLY, LATE, LEFT, QUIESCENT, Event
+from antiphon.trace.verdict import ALL, Terms
 
 Message = tuple[str, int]
 """Sender and number; group and view are those of the scope."""
@@ -67,6 +68,12 @@ class Scope:
     acts: dict[str, list[Act]] = field(default_factory=lambda: defaultdict(list))
     """The events of the graph, by process, in local order."""
     multicasts: dict[Message, Act] = field(default_factory=dict)
+    first_sent: dict[str, int] = field(default_factory=dict)
+    """The number that each sender multicast first."""
+    first_got: dict[tuple[str, str], int] = field(default_factory=dict)
+    """By process and sender: the number that was delivered first."""
+    audience: dict[str, None] | None = None
+    """Who is to receive its messages, if that is said; otherwise its members are."""
     highest: dict[str, int] = field(default_factory=dict)
     """The highest number that each sender multicast."""
     deliveries: dict[str, dict[Message, Act]] = field(default_factory=lambda: defaultdict(dict))
@@ -98,8 +105,8 @@ class Scope:
 
     @property
     def members(self) -> list[str]:
-        """Return who must agree: those listed in views, or else all that took part."""
-        return sorted(self.viewed or self.acts)
+        """Return who must agree: those who are to receive, or are listed in views, or took part."""
+        return sorted(self.viewed or self.acts if self.audience is None else self.audience)
 
 
 @dataclass(slots=True)
@@ -112,7 +119,9 @@ class History:
     delivery_count: int
 
     whole: set[tuple[str, str]]
-    """The (run, process) whose record is known to be complete."""
+    """The (run, process) whose record is known to be complete, at its end."""
+    late: set[tuple[str, str]]
+    """Those whose record lacks its beginning."""
 
     views: dict[tuple[str, str, str], list[Entry]] = field(default_factory=dict)
     """The view rows by run, group and process, in local order."""
@@ -120,6 +129,36 @@ class History:
     """Of each run, group and view: the first view row of each process, by name in order."""
     takeovers: dict[tuple[str, str, int], dict[str, Entry]] = field(default_factory=dict)
     """Of each run, group and view: who left it by taking over, with the row that says so."""
+
+    def is_late(self, scope: Scope, process: str) -> bool:
+        """Whether something of ``scope`` may lie before a record; not where it shows the view."""
+        installed = self.installed.get((scope.run, scope.group, scope.view), {})
+        return (scope.run, process) in self.late and process not in installed
+
+    def is_excused(self, scope: Scope, process: str, message: Message) -> bool:
+        """Whether a process that has not delivered a message on record need not have.
+
+        It is not to receive it, or may have delivered it before its record begins: if it delivered
+        anything of that sender, then what it delivered first is above all that came before.
+        """
+        if scope.audience is not None and process not in scope.audience:
+            return True
+        sender, number = message
+        if not self.is_late(scope, process) or (sender == process and message in scope.multicasts):
+            return False
+        first = scope.first_got.get((process, sender))
+        return first is None or number < first
+
+    def owed(self, scope: Scope, process: str) -> int:
+        """Return the messages that a process has to have, if it has what depends on them."""
+        if scope.audience is None and not self.is_late(scope, process):
+            return -1
+        deliveries = scope.deliveries.get(process, {})
+        return sum(
+            bit
+            for message, bit in scope.bits.items()
+            if message in deliveries or not self.is_excused(scope, process, message)
+        )
 
     def has_takeover(self, scope: Scope) -> bool:
         """Whether somebody left the view of ``scope`` alone, for a new lineage."""
@@ -157,14 +196,17 @@ class History:
     def is_cut_off(self, run: str, process: str) -> bool:
         """Whether a record ends with a crash, or in the middle."""
         last = self.records[run, process][-1].event
-        return (run, process) not in self.whole and last.kind != "stop"
+        is_stopped = last.kind == "stop" and last.detail != EARLY
+        return (run, process) not in self.whole and not is_stopped
 
     def end_of(self, scope: Scope, process: str) -> Entry:
         """Return the last row of a process."""
         return self.records[scope.run, process][-1]
 
 
-def history_of(rows: Iterable[Event | tuple[Event, str, int]], run: str) -> History:
+def history_of(
+    rows: Iterable[Event | tuple[Event, str, int]], run: str, terms: Terms = ALL
+) -> History:
     """Take a trace apart into single events; rows that name no run belong to ``run``."""
     records = _records_of(rows, run)
     entries = [entry for record in records.values() for entry in record]
@@ -184,8 +226,13 @@ def history_of(rows: Iterable[Event | tuple[Event, str, int]], run: str) -> Hist
     for scope in scopes.values():
         scope.bits = {message: 1 << place for place, message in enumerate(scope.multicasts)}
     delivery_count = sum(entry.event.count for entry in entries if entry.event.kind == "deliver")
-    whole = {key for key, record in records.items() if _is_whole(record)}
-    history = History(records, [scopes[key] for key in sorted(scopes)], delivery_count, whole)
+    terms.check((group for _, group, _ in scopes), (process for _, process in records))
+    for scope in scopes.values():
+        if scope.group in terms.subscriptions:
+            scope.audience = dict.fromkeys(terms.subscriptions[scope.group])
+    whole = {key for key, record in records.items() if _is_whole(record, terms)}
+    late = {key for key, record in records.items() if _is_late(record, terms)}
+    history = History(records, [scopes[key] for key in sorted(scopes)], delivery_count, whole, late)
     _add_views(history, entries)
     return history
 
@@ -243,25 +290,29 @@ def causal_pasts(scope: Scope) -> dict[Message, int]:
     return {message: mask & ~bits[message] for message, mask in past.items()}
 
 
-def out_of_order(scope: Scope, before: dict[Message, int]) -> Iterator[tuple[Act, int]]:
+def out_of_order(
+    history: History, scope: Scope, before: dict[Message, int]
+) -> Iterator[tuple[Act, int]]:
     """Yield each delivery made while some message that must come before it was missing."""
     for process in sorted(scope.deliveries):
-        delivered = 0
+        delivered, owed = 0, history.owed(scope, process)
         for message, act in scope.deliveries[process].items():
-            missing = before.get(message, 0) & ~delivered
+            missing = before.get(message, 0) & owed & ~delivered
             if missing:
                 yield act, missing
             delivered |= scope.bits.get(message, 0)
 
 
-def without_past(scope: Scope, before: dict[Message, int]) -> Iterator[tuple[Act, int]]:
+def without_past(
+    history: History, scope: Scope, before: dict[Message, int]
+) -> Iterator[tuple[Act, int]]:
     """Yield each delivery at a process that never delivers some message that belongs with it."""
     for process in sorted(scope.deliveries):
-        delivered = 0
+        delivered, owed = 0, history.owed(scope, process)
         for message in scope.deliveries[process]:
             delivered |= scope.bits.get(message, 0)
         for message, act in scope.deliveries[process].items():
-            missing = before.get(message, 0) & ~delivered
+            missing = before.get(message, 0) & owed & ~delivered
             if missing:
                 yield act, missing
 
@@ -299,12 +350,21 @@ def _records_of(
     return {key: records[key] for key in sorted(records)}
 
 
-def _is_whole(record: list[Entry]) -> bool:
+def _is_whole(record: list[Entry], terms: Terms) -> bool:
     """Whether nothing can be missing at the end: a user's log, or a quiet stop, or a leave."""
     kinds = {entry.event.kind for entry in record}
     last = record[-1].event
     is_quiet_end = last.kind == "stop" and last.detail in {QUIESCENT, LEFT}
-    return "crash" not in kinds and ("start" not in kinds or is_quiet_end)
+    is_early = terms.may_end_early(last.process) or (last.kind == "stop" and last.detail == EARLY)
+    may_just_end = "start" not in kinds and not is_early
+    return "crash" not in kinds and (is_quiet_end or may_just_end)
+
+
+def _is_late(record: list[Entry], terms: Terms) -> bool:
+    """Whether something may be missing before a record: it says so, or does not show its start."""
+    starts = [entry.event for entry in record if entry.event.kind == "start"]
+    is_told = any(row.detail == LATE for row in starts)
+    return is_told or (not starts and terms.may_begin_late(record[0].event.process))
 
 
 def _scope_key(entry: Entry) -> tuple[str, str, int]:
@@ -357,6 +417,7 @@ def _add_multicasts(scope: Scope, entry: Entry, *, delivers: bool) -> None:
             scope.surplus.append((first, act))
             continue
         sender, number = act.message
+        scope.first_sent.setdefault(sender, number)
         scope.highest[sender] = max(number, scope.highest.get(sender, 0))
         scope.acts[act.process].append(act)
         if delivers:
@@ -365,6 +426,7 @@ def _add_multicasts(scope: Scope, entry: Entry, *, delivers: bool) -> None:
 
 def _add_deliveries(scope: Scope, entry: Entry) -> None:
     asks = entry.event.order == "total" or entry.event.uniform
+    scope.first_got.setdefault((entry.event.process, entry.event.sender), entry.event.first)
     for act in acts_of(entry, is_multicast=False):
         if asks:
             scope.told[act.message].append(entry.event)

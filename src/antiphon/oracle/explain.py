@@ -157,9 +157,18 @@ def _origin(scope: Scope, delivered: Act) -> MessageEvent[Entry] | None:
 
 
 def _event(scope: Scope, act: Act) -> MessageEvent[Entry]:
-    message = MessageId(*act.message, scope.group, scope.view)
+    message = MessageId(*act.message, scope.group, scope.view, _name_of(scope, act.message))
     entry = Entry(act.position[0], scope.run, act.event, act.file, act.line)
     return MessageEvent(act.process, message, act.is_multicast, entry)
+
+
+def _name_of(scope: Scope, message: Message) -> str:
+    """Return the user's own name for a message."""
+    multicast = scope.multicasts.get(message)
+    if multicast is not None and multicast.event.id:
+        return multicast.event.id
+    having = (scope.deliveries[process] for process in sorted(scope.deliveries))
+    return next((acts[message].event.id for acts in having if message in acts), "")
 
 
 def _installation(entry: Entry) -> ViewEvent[Entry]:

@@ -38,7 +38,9 @@ from antiphon.oracle.total_checks import judge_total, judge_total_causal, judge_
 from antiphon.oracle.untested import (
     agreement_untested,
     causes_untested,
+    is_missing,
     left_out_of_orders,
+    left_to_others,
     liveness_untested,
     orders_untested,
     senders_unseen,
@@ -62,7 +64,7 @@ def judge(
     Rows are as the reader gives them: checked, those of a process numbered or in local order.
     Those of several runs are told apart, but share the verdict.
     """
-    history = history_of(rows, run)
+    history = history_of(rows, run, terms)
     return Verdict(
         run=run,
         engine="oracle",
@@ -86,7 +88,7 @@ def _fifo(history: History) -> PropertyVerdict:
     findings = [
         ((act.process, act.position), partial(explain_order, Property.FIFO, scope, act, missing))
         for scope in history.scopes
-        for act, missing in out_of_order(scope, fifo_predecessors(scope))
+        for act, missing in out_of_order(history, scope, fifo_predecessors(scope))
     ]
     untested = orders_untested(history.scopes)
     return concluded(Property.FIFO, findings, left_out_of_orders(history), untested=untested)
@@ -95,9 +97,12 @@ def _fifo(history: History) -> PropertyVerdict:
 def _causal(history: History) -> PropertyVerdict:
     findings: list[Finding] = []
     for scope in history.scopes:
-        broken = list(out_of_order(scope, direct_predecessors(scope)))
-        is_violated = any(True for _ in out_of_order(scope, causal_pasts(scope)))
-        assert is_violated == bool(broken), "a chain of causes breaks at some link first"
+        broken = list(out_of_order(history, scope, direct_predecessors(scope)))
+        is_violated = any(True for _ in out_of_order(history, scope, causal_pasts(scope)))
+        # Unless some link is none for want of a record, or of a subscription.
+        is_complete = not history.late and scope.audience is None
+        assert is_violated >= bool(broken), "what is directly before is before"
+        assert is_violated == bool(broken) or not is_complete, "a chain breaks at a link first"
         findings += [
             (
                 (act.process, act.position),
@@ -148,7 +153,7 @@ def _agreement(history: History) -> PropertyVerdict:
             )
             for member in whole
             for message, act in delivered.items()
-            if message not in scope.deliveries.get(member, {})
+            if is_missing(history, scope, member, message)
         ]
     untested = agreement_untested(history)
     return concluded(Property.AGREEMENT, findings, _members_not_held(history), untested=untested)
@@ -161,7 +166,7 @@ def _no_orphan(history: History) -> PropertyVerdict:
             partial(explain_order, Property.NO_ORPHAN, scope, act, missing),
         )
         for scope in history.scopes
-        for act, missing in without_past(scope, direct_predecessors(scope))
+        for act, missing in without_past(history, scope, direct_predecessors(scope))
     ]
     return _concluded_on_causes(Property.NO_ORPHAN, findings, history)
 
@@ -175,8 +180,7 @@ def _liveness(history: History) -> PropertyVerdict:
         for scope in history.scopes
         for member in _whole_members(history, scope)
         for message, multicast in scope.multicasts.items()
-        if history.is_held(scope, multicast.process)
-        and message not in scope.deliveries.get(member, {})
+        if history.is_held(scope, multicast.process) and is_missing(history, scope, member, message)
     ]
     untested = liveness_untested(history)
     return concluded(Property.LIVENESS, findings, _members_not_held(history), untested=untested)
@@ -187,12 +191,13 @@ def _whole_members(history: History, scope: Scope) -> list[str]:
 
 
 def _members_not_held(history: History) -> str:
-    return words.not_held(
+    excused = words.not_held(
         member
         for scope in history.scopes
         for member in scope.members
         if not history.is_held(scope, member)
     )
+    return words.together(excused, left_to_others(history))
 
 
 def _created(scope: Scope) -> Iterator[Act]:
@@ -207,9 +212,13 @@ def _created(scope: Scope) -> Iterator[Act]:
 
 
 def _may_be_lost(history: History, scope: Scope, act: Act) -> bool:
-    """Whether the multicast of a message may have been in the lost end of its sender's record."""
+    """Whether the multicast of a message may be where its sender's record is lost."""
     sender, number = act.message
-    return (scope.run, sender) not in history.whole and number > scope.highest.get(sender, 0)
+    is_later = number > scope.highest.get(sender, 0)
+    is_earlier = sender not in scope.first_sent or number < scope.first_sent[sender]
+    may_be_before = history.is_late(scope, sender) and is_earlier
+    is_lost = act.message not in scope.multicasts
+    return is_lost and (may_be_before or ((scope.run, sender) not in history.whole and is_later))
 
 
 def _concluded_on_causes(

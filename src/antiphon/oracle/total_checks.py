@@ -24,7 +24,9 @@ from antiphon.oracle.explain import explain_not_uniform, explain_order, explain_
 from antiphon.oracle.findings import Finding, concluded
 from antiphon.oracle.untested import (
     is_bound,
+    is_missing,
     left_out_of_orders,
+    left_to_others,
     orders_untested,
     total_untested,
     uniform_untested,
@@ -136,7 +138,7 @@ def judge_total_causal(history: History) -> PropertyVerdict:
             partial(explain_order, Property.TOTAL_CAUSAL, scope, act, missing),
         )
         for scope in scopes
-        for act, missing in out_of_order(scope, _predecessors_in_total_order(scope))
+        for act, missing in out_of_order(history, scope, _predecessors_in_total_order(scope))
     ]
     across = in_several_groups(history)
     left_out, untested = left_out_of_orders(history), orders_untested(scopes)
@@ -168,7 +170,7 @@ def judge_uniform(history: History) -> PropertyVerdict:
         delivered = _uniform_deliveries(scope)
         for member in held:
             for message in delivered:
-                if message not in scope.deliveries.get(member, {}):
+                if is_missing(history, scope, member, message):
                     explain = partial(
                         explain_not_uniform,
                         scope,
@@ -178,7 +180,8 @@ def judge_uniform(history: History) -> PropertyVerdict:
                     )
                     findings.append(((member, (scope.group, scope.view, *message)), explain))
     untested = uniform_untested(history, bound)
-    return concluded(Property.UNIFORM, findings, words.not_held(excused), untested=untested)
+    left_out = words.together(words.not_held(excused), left_to_others(history))
+    return concluded(Property.UNIFORM, findings, left_out, untested=untested)
 
 
 def _uniform_deliveries(scope: Scope) -> dict[Message, Act]:

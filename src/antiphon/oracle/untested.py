@@ -5,7 +5,7 @@ to be put to the test is in docs/properties.md; every function here returns the 
 not, or nothing.
 """
 
-from antiphon.oracle.event_graph import History, Scope
+from antiphon.oracle.event_graph import History, Message, Scope
 from antiphon.trace import words
 
 
@@ -17,7 +17,31 @@ def left_out_of_orders(history: History) -> str:
         for deliveries in scope.deliveries.values()
         for message in deliveries
     )
-    return words.together(words.without_multicast(count), senders_unseen(history))
+    left_out = words.without_multicast(count)
+    return words.together(left_out, senders_unseen(history), left_to_others(history))
+
+
+def left_to_others(history: History) -> str:
+    """Say who is not held to all: its record begins late, or it is not to receive everything."""
+    late = words.held_from_beginning(
+        process
+        for scope in history.scopes
+        for process in scope.acts
+        if history.is_late(scope, process)
+    )
+    others = words.not_subscribed(
+        process
+        for scope in history.scopes
+        for process in scope.acts
+        if scope.audience is not None and process not in scope.audience
+    )
+    return words.together(late, others)
+
+
+def is_missing(history: History, scope: Scope, process: str, message: Message) -> bool:
+    """Whether a process has not delivered a message, and nothing excuses it."""
+    is_delivered = message in scope.deliveries.get(process, {})
+    return not is_delivered and not history.is_excused(scope, process, message)
 
 
 def senders_unseen(history: History) -> str:
@@ -82,6 +106,7 @@ def self_delivery_untested(history: History) -> str:
         for scope in history.scopes
         for act in scope.multicasts.values()
         if is_bound(history, scope, act.process)
+        and (scope.audience is None or act.process in scope.audience)
     }
     if not bound:
         return words.together(words.NO_MULTICAST, senders_unseen(history))

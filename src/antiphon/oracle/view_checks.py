@@ -30,7 +30,7 @@ from antiphon.oracle.explain import (
     explain_wrong_view,
 )
 from antiphon.oracle.findings import Finding, concluded
-from antiphon.oracle.untested import is_bound, self_delivery_untested
+from antiphon.oracle.untested import is_bound, is_missing, self_delivery_untested
 from antiphon.trace import words
 from antiphon.trace.verdict import Property, PropertyVerdict, Violation, unknown
 
@@ -75,11 +75,15 @@ def judge_sending_view(history: History) -> PropertyVerdict:
     scopes = {(scope.run, scope.group, scope.view): scope for scope in history.scopes}
     findings: list[Finding] = []
     left_out: list[str] = []
+    begun: list[str] = []
     is_tested = False
     for entry, current in _acts_in_views(history):
         row = entry.event
         if (entry.run, row.group, row.process) not in history.views:
             left_out.append(row.process)
+            continue
+        if current is None and (entry.run, row.process) in history.late:
+            begun.append(row.process)
             continue
         is_tested = True
         if current is None or current.event.view != row.view:
@@ -89,9 +93,8 @@ def judge_sending_view(history: History) -> PropertyVerdict:
                 for act in acts_of(entry, is_multicast=row.kind == "multicast")
             ]
     untested = "" if is_tested else words.NO_ACT_IN_VIEWS
-    return concluded(
-        Property.SENDING_VIEW, findings, words.without_views(left_out), untested=untested
-    )
+    excused = words.together(words.without_views(left_out), words.held_from_first_view(begun))
+    return concluded(Property.SENDING_VIEW, findings, excused, untested=untested)
 
 
 def _acts_in_views(history: History) -> Iterator[tuple[Entry, Entry | None]]:
@@ -124,7 +127,7 @@ def judge_view_atomic(history: History) -> PropertyVerdict:
             )
             for mover in movers
             for message, act in delivered.items()
-            if message not in scope.deliveries.get(mover, {})
+            if is_missing(history, scope, mover, message)
         ]
     untested = "" if is_tested else words.NO_VIEW_LEFT
     return concluded(Property.VIEW_ATOMIC, findings, untested=untested)
@@ -150,7 +153,7 @@ def judge_self_delivery(history: History) -> PropertyVerdict:
             process = multicast.process
             if not is_bound(history, scope, process):
                 excused.append(process)
-            elif message not in scope.deliveries.get(process, {}):
+            elif is_missing(history, scope, process, message):
                 explain = partial(
                     explain_own_missing,
                     scope,

@@ -45,7 +45,7 @@ def judge(
     What is not asked is not looked for where that costs a pass of its own.
     """
     begin("matrix")
-    found = survey(trace.reports)
+    found = survey(trace.reports, terms)
     layouts = {scope.number: scope.layout() for scope in found.scopes}
     row_count = sum(part.row_count for scope in found.scopes for part in scope.parts.values())
     part_count = executor.part_count(row_count, grain.rows_per_partition)

@@ -56,7 +56,8 @@ def in_doubt(case: Case) -> str:
 
 def _left_out_of_orders(case: Case) -> str:
     count = sum(item.count for item in case.of(What.NOT_MULTICAST, What.IN_DOUBT))
-    return words.together(words.without_multicast(count), senders_unseen(case))
+    left = words.without_multicast(count)
+    return words.together(left, senders_unseen(case), _left_to_others(case))
 
 
 def _in_fifo_order(case: Case) -> str:
@@ -75,10 +76,24 @@ def in_several_groups(case: Case) -> str:
     return words.in_several_groups(name for (_, name), names in groups.items() if len(names) > 1)
 
 
+def _left_to_others(case: Case) -> str:
+    parts = [
+        (name, part)
+        for scope in case.scopes
+        for name, part in scope.parts.items()
+        if part.row_count
+    ]
+    return words.together(
+        words.held_from_beginning(name for name, part in parts if part.is_late),
+        words.not_subscribed(name for name, part in parts if not part.is_addressed),
+    )
+
+
 def _members_not_held(case: Case) -> str:
-    return words.not_held(
+    excused = words.not_held(
         name for scope in case.scopes for name in scope.members() if not scope.parts[name].is_held
     )
+    return words.together(excused, _left_to_others(case))
 
 
 def _senders_not_held(case: Case) -> str:
@@ -101,20 +116,29 @@ def _held_to_uniform(case: Case) -> str:
 
 
 def _not_held_to_uniform(case: Case) -> str:
-    return words.not_held(
+    excused = words.not_held(
         name
         for scope in case.scopes
         if scope.asks_uniform
         for name in set(scope.members()) - set(scope.movers())
         if not scope.parts[name].is_held
     )
+    return words.together(excused, _left_to_others(case))
 
 
 def _without_views(case: Case) -> str:
-    views = case.survey.views.rows
-    return words.without_views(
-        name
+    views = case.survey.views
+    owners = [
+        ((*scope.key[:2], name), part)
         for scope in case.scopes
         for name, part in scope.parts.items()
-        if part.row_count and (*scope.key[:2], name) not in views
+        if part.row_count
+    ]
+    return words.together(
+        words.without_views(owner[2] for owner, _ in owners if owner not in views.rows),
+        words.held_from_first_view(
+            owner[2]
+            for owner, part in owners
+            if views.begins_late(owner) and part.first_position < views.rows[owner][0].position
+        ),
     )

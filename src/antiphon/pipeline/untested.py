@@ -66,12 +66,15 @@ def _agreement(case: Case) -> str:
 
 
 def _sending_view(case: Case) -> str:
-    is_tested = any(
-        part.row_count and (*scope.key[:2], name) in case.survey.views.rows
-        for scope in case.scopes
-        for name, part in scope.parts.items()
-    )
-    return "" if is_tested else words.NO_ACT_IN_VIEWS
+    views = case.survey.views
+    for scope in case.scopes:
+        for name, part in scope.parts.items():
+            owner = (*scope.key[:2], name)
+            if not part.row_count or owner not in views.rows:
+                continue
+            if not views.begins_late(owner) or part.last_position > views.rows[owner][0].position:
+                return ""
+    return words.NO_ACT_IN_VIEWS
 
 
 def _view_atomic(case: Case) -> str:
@@ -87,7 +90,7 @@ def _self_delivery(case: Case) -> str:
         part
         for scope in case.scopes
         for part in scope.parts.values()
-        if part.multicast_count and part.is_bound
+        if part.multicast_count and part.is_bound and part.is_addressed
     ]
     if not bound:
         return words.together(words.NO_MULTICAST, senders_unseen(case))
@@ -121,7 +124,8 @@ def _total(case: Case) -> str:
 def _uniform(case: Case) -> str:
     for scope in (one for one in case.scopes if one.asks_uniform):
         deliverers = {name for name, part in scope.parts.items() if part.delivery_count}
-        if any(deliverers - {member} for member in {*scope.held(), *scope.movers()}):
+        held = {*scope.held(), *scope.movers()}.intersection(scope.members())
+        if any(deliverers - {member} for member in held):
             return ""
     return words.together(words.NONE_TO_FOLLOW, _only_process(case))
 

@@ -46,7 +46,7 @@ def verify(
     name = sources[0].run
     steps = _Steps(on_step)
     steps.begin("ingest")
-    with ingest(executor, sources) as trace:
+    with ingest(executor, sources, terms) as trace:
         [verdict] = judge(
             executor,
             trace,
@@ -73,7 +73,7 @@ def verify_all(
     sources = find_sources(paths)
     steps = _Steps(on_step)
     steps.begin("ingest")
-    with ingest(executor, sources) as trace:
+    with ingest(executor, sources, terms) as trace:
         verdicts = verify_runs(executor, trace, begin=steps.begin, grain=grain, terms=terms)
     steps.end()
     return verdicts

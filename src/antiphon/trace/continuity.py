@@ -12,7 +12,8 @@ from itertools import groupby
 from typing import Self
 
 from antiphon.core.errors import TraceError
-from antiphon.trace.schema import Event
+from antiphon.trace.schema import LATE, Event
+from antiphon.trace.verdict import ALL, Terms
 
 
 @dataclass(slots=True)
@@ -27,11 +28,14 @@ class Span:
     first: int
     """The first index, or -1 if the rows are not numbered."""
     last: int
+    is_late: bool = False
+    """Whether the first row says that what came before is missing."""
 
     @classmethod
     def of(cls, event: Event, file: str, line: int) -> Self:
         """Return the span of a single row."""
-        return cls(file, line, event.run, event.process, event.index, event.index)
+        is_late = event.kind == "start" and event.detail == LATE
+        return cls(file, line, event.run, event.process, event.index, event.index, is_late)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +76,17 @@ def step_problem(span: Span, index: int) -> str | None:
     return f"row {index} of {span.process!r} follows row {span.last}: {_GAP_FREE}"
 
 
-def check_spans(spans: Iterable[Span]) -> None:
-    """Complain if a process's rows are not numbered without gaps across all files."""
+def check_spans(spans: Iterable[Span], terms: Terms = ALL) -> None:
+    """Complain if a process's rows are not numbered without gaps across all files.
+
+    They begin with 0, unless the record begins late.
+    """
     ordered = sorted(spans, key=lambda span: (span.run, span.process, span.first, span.file))
     for _, of_process in groupby(ordered, key=lambda span: (span.run, span.process)):
         expected, before = 0, ""
         for place, span in enumerate(of_process):
+            if not place and (span.is_late or terms.may_begin_late(span.process)):
+                expected = span.first
             if place and expected < 0:
                 message = (
                     f"{span.file}:{span.line}: rows of {span.process!r} without `index` are in "

@@ -20,6 +20,7 @@ from antiphon.trace.log import Log
 from antiphon.trace.rules import LINE_BYTES_MAX, problem_of
 from antiphon.trace.schema import Event
 from antiphon.trace.segments import Segment, segments
+from antiphon.trace.verdict import ALL, Terms
 
 Row = tuple[Event, str, int]
 """A row, its file and its line."""
@@ -37,9 +38,10 @@ ReadSegment = Callable[[Segment, Tally], Iterator[tuple[int, Event]]]
 class Trace:
     """A whole trace: iterate for its rows; afterwards ``tally`` says what was found."""
 
-    def __init__(self, where: Path | Log, read: ReadSegment) -> None:
+    def __init__(self, where: Path | Log, read: ReadSegment, terms: Terms = ALL) -> None:
         """Find the files; nothing is read yet."""
         self.segments = segments(where)
+        self._terms = terms
         self.tally = Tally()
         self._read = read
 
@@ -53,12 +55,12 @@ class Trace:
         if not tally.row_count:
             message = f"{self.segments[0].file}:1: the trace is empty: no process wrote any row"
             raise TraceError(message)
-        check_spans(tally.spans)
+        check_spans(tally.spans, self._terms)
 
 
-def read_rows(where: Path | Log) -> Trace:
+def read_rows(where: Path | Log, terms: Terms = ALL) -> Trace:
     """Return the rows of a trace of JSON lines: a run folder, events folder, folder or file."""
-    return Trace(where, read_json_segment)
+    return Trace(where, read_json_segment, terms)
 
 
 def read_json_segment(segment: Segment, tally: Tally) -> Iterator[tuple[int, Event]]:

@@ -22,6 +22,12 @@ QUIESCENT = "quiescent"
 LEFT = "left"
 """``detail`` of a ``stop`` row: the process left its group and took part until the end."""
 
+LATE = "late"
+"""``detail`` of a ``start`` row: what the process did before is not in the record."""
+
+EARLY = "early"
+"""``detail`` of a ``stop`` row: what the process did later is not in the record."""
+
 YES, NO = "yes", "no"
 """``detail`` of a ``vote`` row."""
 
@@ -89,5 +95,6 @@ class Event(Struct, kw_only=True, omit_defaults=True):
     """Your own name of the row's message, if it has one: explanations say it. Never used for a
     verdict; a row with it is about one message."""
     detail: str = ""
-    """Anything a person may want to know; in `stop` rows, `quiescent` and `left` have a meaning, a
-    `vote` is `yes` or `no`, a `decide` is `commit` or `abort`, a `send` names the addressee."""
+    """Anything a person may want to know; in `start` rows, `late` has a meaning, in `stop` rows,
+    `quiescent`, `left` and `early` have; a `vote` is `yes` or `no`, a `decide` is `commit` or
+    `abort`, a `send` names the addressee."""

@@ -11,6 +11,7 @@ from typing import cast
 
 import msgspec
 
+from antiphon.core.errors import UsageError
 from antiphon.trace import words
 
 EXAMPLES_MAX = 3
@@ -62,16 +63,52 @@ def as_property(which: Property | ClockProperty) -> Property:
     return cast("Property", which)
 
 
+EVERYBODY = "all"
+"""Stands for all processes."""
+
+
 class Terms(msgspec.Struct, frozen=True):
     """On which terms a trace is judged: what is asked, beyond what the trace says itself."""
 
     only: tuple[Property, ...] = ()
     """The properties that are judged; empty: all."""
+    begins_late: tuple[str, ...] = ()
+    """Processes whose records lack their beginnings, if they show none; or ``all``."""
+    ends_early: tuple[str, ...] = ()
+    """Processes whose records lack their ends, if they show none; or ``all``."""
+    subscriptions: dict[str, tuple[str, ...]] = {}
+    """By group: who is to receive its messages; of other groups, its members are."""
+
+    def may_begin_late(self, process: str) -> bool:
+        """Whether something may be missing before a record that has no ``start`` row."""
+        return EVERYBODY in self.begins_late or process in self.begins_late
+
+    def may_end_early(self, process: str) -> bool:
+        """Whether something may be missing after a record that does not end quietly."""
+        return EVERYBODY in self.ends_early or process in self.ends_early
+
+    def check(self, groups: Iterable[str], processes: Iterable[str]) -> None:
+        """Complain about terms that name what is not in the trace."""
+        _check_known("--subscriptions", "group", self.subscriptions, set(groups))
+        known = set(processes)
+        for option, names in (
+            ("--begins-late", self.begins_late),
+            ("--ends-early", self.ends_early),
+        ):
+            _check_known(option, "process", [name for name in names if name != EVERYBODY], known)
 
     @property
     def asked(self) -> tuple[Property, ...]:
         """Return the properties that are judged, in the order in which verdicts list them."""
         return tuple(which for which in Property if not self.only or which in self.only)
+
+
+def _check_known(option: str, what: str, names: Iterable[str], known: set[str]) -> None:
+    for name in names:
+        if name not in known:
+            there = words.listed(known)
+            message = f"{option}: no {what} {name!r} is in the trace: it has {there}"
+            raise UsageError(message)
 
 
 ALL = Terms()
@@ -85,10 +122,14 @@ class MessageId(msgspec.Struct, frozen=True, order=True):
     number: int
     group: str = ""
     view: int = 1
+    id: str = ""
+    """The user's own name for it, if the trace has one: in the row of its multicast, or else of
+    its delivery at the first process by name."""
 
     def __str__(self) -> str:
-        """As people say it: ``message 3 of alice``."""
-        return f"message {self.number} of {self.sender}"
+        """As people say it: ``message 3 of alice``, with the user's own name for it, if any."""
+        named = f' ("{self.id}")' if self.id else ""
+        return f"message {self.number} of {self.sender}{named}"
 
 
 class Link(msgspec.Struct, frozen=True):

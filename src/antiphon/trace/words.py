@@ -107,6 +107,39 @@ def not_held(names: Iterable[str]) -> str:
     )
 
 
+def held_from_beginning(names: Iterable[str]) -> str:
+    """Say who is not held to what may have been before its record."""
+    names = set(names)
+    if not names:
+        return ""
+    return (
+        f"{counted(len(names), 'process is', 'processes are')} not held to what may have come "
+        f"before the record, which begins late: {listed(names)}"
+    )
+
+
+def held_from_first_view(names: Iterable[str]) -> str:
+    """Say whose view is not known at first."""
+    names = set(names)
+    if not names:
+        return ""
+    return (
+        f"{counted(len(names), 'process is', 'processes are')} not held to it before the first "
+        f"view row, as the record begins late: {listed(names)}"
+    )
+
+
+def not_subscribed(names: Iterable[str]) -> str:
+    """Say who takes part without being one of those who are to receive."""
+    names = set(names)
+    if not names:
+        return ""
+    return (
+        f"{counted(len(names), 'process has', 'processes have')} nothing to receive in a group "
+        f"without a subscription: {listed(names)}"
+    )
+
+
 def held_to_uniform(names: Iterable[str]) -> str:
     """Say who is held to total order in uniform messages only."""
     names = set(names)

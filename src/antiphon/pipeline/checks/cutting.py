@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from antiphon.pipeline.ingest.position import NEVER
+from antiphon.pipeline.ingest.position import EXCUSED, NEVER
 from antiphon.pipeline.survey.layout import MULTICAST, Layout, Numbers, Truths
 
 _SENDER_SHIFT = 40
@@ -116,7 +116,7 @@ def cut(pieces: Pieces, layout: Layout) -> Cut:
 def delivered_early(matrix: Cut) -> Truths:
     """Return which runs their own sender delivered before it multicast them."""
     own = matrix.positions[matrix.sender, np.arange(len(matrix.sender))]
-    early: Truths = (own < matrix.multicast) & (matrix.multicast != NEVER)
+    early: Truths = (own < matrix.multicast) & (matrix.multicast != NEVER) & (own != EXCUSED)
     return early
 
 
@@ -176,9 +176,11 @@ def _matrix(pieces: Pieces, layout: Layout, spans: _Spans, borders: Numbers) -> 
     )
     implied = np.flatnonzero(np.array(layout.is_implied)[sender])
     positions[sender[implied], implied] = multicast[0, implied]
+    first = (address & (2**_SENDER_SHIFT - 1)) + spans.lowest[sender]
+    _excuse(positions, sender, first, multicast[0], layout)
     return Cut(
         sender=sender,
-        first=(address & (2**_SENDER_SHIFT - 1)) + spans.lowest[sender],
+        first=first,
         count=end - address,
         multicast=multicast[0],
         asks=_asks(multicast[0], asks[0], delivered.run, what[~is_multicast]),
@@ -186,6 +188,21 @@ def _matrix(pieces: Pieces, layout: Layout, spans: _Spans, borders: Numbers) -> 
         afters=afters,
         again=_again(sent_again, delivered_again),
     )
+
+
+def _excuse(
+    positions: Numbers, sender: Numbers, first: Numbers, multicast: Numbers, layout: Layout
+) -> None:
+    """Mark what processes do not show, and need not.
+
+    Where a record begins late, the first that it has of a sender begins a row: no run is cut.
+    """
+    for rank, _, got_below in layout.late:
+        is_before = first < np.array(got_below)[sender]
+        is_before &= (sender != rank) | (multicast == NEVER)
+        positions[rank, is_before & (positions[rank] == NEVER)] = EXCUSED
+    for rank in layout.free:
+        positions[rank, positions[rank] == NEVER] = EXCUSED
 
 
 def _asks(multicast: Numbers, asks: Numbers, run: Numbers, what: Numbers) -> Numbers:

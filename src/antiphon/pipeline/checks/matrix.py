@@ -10,7 +10,8 @@ table it yields, every property follows without going back to the trace. Columns
     is_fifo            whether it was multicast in fifo order
     is_total           whether it is in total order
     is_uniform         whether it is uniform
-    positions          by rank: position of the first one's first delivery there, or NEVER
+    positions          by rank: position of the first one's first delivery there, or NEVER; or
+                       EXCUSED, if there is none, and need not be
     afters             by rank: a position before it, with no multicast by that rank in between
     is_doubtful        whether it may have been multicast where the sender's record is lost
     is_broken          whether anything is wrong with it that shows in this row alone
@@ -36,7 +37,7 @@ from antiphon.pipeline.checks.cutting import (
     delivered_early,
 )
 from antiphon.pipeline.checks.findings import What
-from antiphon.pipeline.ingest.position import NEVER
+from antiphon.pipeline.ingest.position import EXCUSED, NEVER
 from antiphon.pipeline.ingest.reading import LINES
 from antiphon.pipeline.survey.layout import (
     IN_FIFO_ORDER,
@@ -133,6 +134,9 @@ def _table(matrix: Cut, layout: Layout, scope: int, bucket: int) -> pa.RecordBat
     row_count = len(matrix.sender)
     doubt_above = np.array(layout.doubt_above)[matrix.sender]
     is_lost = matrix.multicast == NEVER
+    is_doubtful = is_lost & (matrix.first > doubt_above)
+    for rank, sent_below, _ in layout.late:
+        is_doubtful |= is_lost & (matrix.sender == rank) & (matrix.first < sent_below)
     missing, again = _all_missing(matrix, layout), matrix.again
     is_broken = is_lost | delivered_early(matrix)
     is_broken[missing[0]] = True
@@ -147,7 +151,7 @@ def _table(matrix: Cut, layout: Layout, scope: int, bucket: int) -> pa.RecordBat
         *(column(matrix.asks & bit > 0) for bit in (IN_FIFO_ORDER, IN_TOTAL_ORDER, UNIFORM)),
         list_column(matrix.positions.T),
         list_column(matrix.afters.T),
-        column(is_lost & (matrix.first > doubt_above)),
+        column(is_doubtful),
         column(is_broken),
         _entries_column(missing[0], missing[1:], row_count),
         _entries_column(again.run, (again.process, again.position, again.is_multicast), row_count),
@@ -172,7 +176,7 @@ def _missing(matrix: Cut, layout: Layout) -> Iterator[tuple[What, Numbers, Numbe
     is_missing, is_sent = matrix.positions == NEVER, matrix.multicast != NEVER
     for what, ranks in ((What.NOT_DELIVERED, layout.held), (What.NOT_ATOMIC, layout.movers)):
         is_here = is_missing[ranks]
-        place, run = np.nonzero(is_here & ~is_here.all(axis=0))
+        place, run = np.nonzero(is_here & has_it(matrix.positions[ranks]).any(axis=0))
         yield what, np.array(ranks, dtype=np.int64)[place], run
     is_alive = is_sent & np.array(layout.is_whole)[sender]
     place, run = np.nonzero(is_missing[layout.held] & is_alive)
@@ -183,8 +187,16 @@ def _missing(matrix: Cut, layout: Layout) -> Iterator[tuple[What, Numbers, Numbe
     is_uniform = matrix.asks & UNIFORM > 0
     if is_uniform.any():
         ranks = sorted({*layout.held, *layout.movers})
-        place, run = np.nonzero(is_missing[ranks] & is_uniform & ~is_missing.all(axis=0))
+        place, run = np.nonzero(
+            is_missing[ranks] & is_uniform & has_it(matrix.positions).any(axis=0)
+        )
         yield What.NOT_UNIFORM, np.array(ranks, dtype=np.int64)[place], run
+
+
+def has_it(positions: Numbers) -> Truths:
+    """Return where something was delivered."""
+    delivered: Truths = (positions != NEVER) & (positions != EXCUSED)
+    return delivered
 
 
 def _entries_column(

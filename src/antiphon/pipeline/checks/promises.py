@@ -11,7 +11,8 @@ import numpy as np
 import pyarrow as pa
 
 from antiphon.pipeline.checks.findings import Findings, What, finding_batch, found
-from antiphon.pipeline.ingest.position import NEVER
+from antiphon.pipeline.checks.matrix import has_it
+from antiphon.pipeline.ingest.position import EXCUSED, NEVER
 from antiphon.pipeline.survey.layout import Numbers
 from antiphon.pipeline.tables.chunks import entries, numbers, slices, vectors
 from antiphon.pipeline.tables.table import Table
@@ -51,7 +52,7 @@ def _creations(batch: pa.RecordBatch) -> _Found:
     """Find deliveries of what was never multicast, or may have been where the record is lost."""
     positions = vectors(batch, "positions")
     is_lost = numbers(batch, "multicast") == NEVER
-    rows, process = np.nonzero((positions != NEVER) & is_lost[:, None])
+    rows, process = np.nonzero(has_it(positions) & is_lost[:, None])
     what = np.where(numbers(batch, "is_doubtful")[rows], What.IN_DOUBT, What.NOT_MULTICAST)
     return rows, what, process, positions[rows, process]
 
@@ -60,7 +61,7 @@ def _early_deliveries(batch: pa.RecordBatch) -> _Found:
     """Find deliveries by the sender itself before it had multicast the message."""
     sender, multicast = numbers(batch, "sender"), numbers(batch, "multicast")
     position = vectors(batch, "positions")[np.arange(len(sender)), sender]
-    rows = np.flatnonzero((multicast != NEVER) & (position < multicast))
+    rows = np.flatnonzero((multicast != NEVER) & (position < multicast) & (position != EXCUSED))
     return rows, np.full(len(rows), What.TOO_EARLY), sender[rows], position[rows]
 
 

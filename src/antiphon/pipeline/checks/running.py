@@ -5,6 +5,7 @@ Law: let s multicast m', and m be anything that s multicast or delivered before.
 is smaller than that of m'. So s's past needs no set of messages: a vector of positions, one per
 process, that only ever grows. What was not delivered has the position NEVER, larger than all, so
 a hole breaks the order of everything after it, and what q did not deliver itself is never wrong.
+What q need not show has the position EXCUSED, smaller than all: it breaks nothing, nor is it wrong.
 Fifo order is the same with s's own multicasts alone. Within one group no more than these direct
 predecessors are needed: a longer chain breaks at one of its links first.
 
@@ -16,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from antiphon.pipeline.ingest.position import NEVER
+from antiphon.pipeline.ingest.position import EXCUSED, NEVER
 from antiphon.pipeline.survey.layout import Numbers, Truths
 
 
@@ -70,9 +71,13 @@ class Runner:
         self.fifo, fifo = _run(self.fifo, own)
         self.causal, causal = _run(self.causal, positions)
         causal = causal[:, ~is_past]
-        is_early = causal > own
+        is_early, is_late = causal > own, fifo > own
+        is_excused = own == EXCUSED
+        if is_excused.any():
+            is_early &= ~is_excused
+            is_late &= ~is_excused
         is_orphan = is_early & (causal == NEVER) if is_early.any() else is_early
-        return fifo > own, is_early, is_orphan
+        return is_late, is_early, is_orphan
 
 
 def nothing(column_count: int) -> Numbers:

@@ -31,7 +31,7 @@ from antiphon.pipeline.checks.findings import (
     first_of_each,
     found,
 )
-from antiphon.pipeline.ingest.position import NEVER, STRIDE
+from antiphon.pipeline.ingest.position import EXCUSED, NEVER, STRIDE
 from antiphon.pipeline.survey.grain import Grain
 from antiphon.pipeline.survey.layout import Layout, Numbers, Truths
 from antiphon.pipeline.survey.scopes import Scope
@@ -107,7 +107,7 @@ def yardsticks(scopes: Iterable[Scope]) -> Owners:
 
 def held_positions(positions: Numbers, is_uniform: Truths, layout: Layout) -> Numbers:
     """Return positions by run and process, without what the processes are not held to."""
-    held = positions.copy()
+    held = np.where(positions == EXCUSED, NEVER, positions)
     is_free = ~np.array(layout.is_bound, dtype=bool)
     held[np.ix_(~is_uniform, is_free)] = NEVER
     return held

@@ -2,6 +2,7 @@
 
 evidence   what an explanation needs to know, fetched from the matrix and the trace
 rivals     who delivered in another order
+names      the users' own names for messages
 facts      what is known of one message that is wrong, event by event
 explain    findings about messages and views
 decisions  transactions

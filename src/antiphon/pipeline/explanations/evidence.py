@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from antiphon.pipeline.checks.findings import Finding, What
-from antiphon.pipeline.ingest.position import NEVER
+from antiphon.pipeline.ingest.position import EXCUSED, NEVER
 from antiphon.pipeline.ingest.reading import LINES
 from antiphon.pipeline.survey.layout import MULTICAST, Numbers
 from antiphon.pipeline.tables.chunks import (
@@ -50,7 +50,7 @@ class Message(NamedTuple):
     multicast: int
     """Position of its multicast, or NEVER."""
     positions: list[int]
-    """By rank: position of its first delivery, or NEVER."""
+    """By rank: position of its first delivery, or NEVER, or EXCUSED."""
     is_uniform: bool
 
 
@@ -239,7 +239,7 @@ def message_of(row: dict[str, Any], place: int) -> Message:
     """Return the message at a place in a run."""
 
     def moved(position: int) -> int:
-        return position if position == NEVER else position + place
+        return position if position in {NEVER, EXCUSED} else position + place
 
     return Message(
         row["sender"],

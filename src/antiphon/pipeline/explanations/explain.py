@@ -6,6 +6,7 @@ memory or on disk already (``evidence``), and only if something is wrong.
 """
 
 from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
 from antiphon.pipeline.checks.findings import PROPERTY_OF, Finding, What
 from antiphon.pipeline.explanations.evidence import (
@@ -15,10 +16,11 @@ from antiphon.pipeline.explanations.evidence import (
     places_of,
     predecessors_of,
 )
-from antiphon.pipeline.explanations.facts import Facts, Lines, Where, installation
+from antiphon.pipeline.explanations.facts import Facts, Ids, Lines, Where, installation
+from antiphon.pipeline.explanations.names import Naming, ids_of
 from antiphon.pipeline.explanations.rivals import Rival, rivals_of
 from antiphon.pipeline.ingest.loading import Trace
-from antiphon.pipeline.ingest.position import NEVER
+from antiphon.pipeline.ingest.position import EXCUSED, NEVER
 from antiphon.pipeline.survey.layout import Layout, Numbers
 from antiphon.pipeline.survey.scopes import Survey
 from antiphon.pipeline.tables.table import Table
@@ -42,15 +44,15 @@ def explain(
     is_of_view = {item: PROPERTY_OF[item.what] is Property.VIEWS for item in findings}
     explained = {item: _of_view(survey, item) for item in findings if is_of_view[item]}
     of_messages = [item for item in findings if not is_of_view[item]]
-    if of_messages:
-        explained |= _of_messages(survey, layouts, matrix, of_messages)
-    acts = [
-        where
-        for explanation in explained.values()
-        for where, _ in explanation.steps
-        if isinstance(where, Act)
-    ]
-    places = places_of(trace.packs, strands, acts) if acts else {}
+    evidence = _gathered(matrix, layouts, of_messages)
+    explained |= _told(survey, evidence, {})
+    acts = [where for item in explained.values() for where, _ in item.steps]
+    naming = _naming(survey, evidence) if trace.has_ids else {}
+    acts += [act for candidates in naming.values() for act in candidates]
+    wanted = [act for act in acts if isinstance(act, Act)]
+    places = places_of(trace.packs, strands, wanted) if wanted else {}
+    if naming:
+        explained |= _told(survey, evidence, ids_of(trace, naming, places))
     link = Lines(survey, trace.files, places).link
     return {
         finding: explanation.written(survey.scopes[finding.scope].key[0], link)
@@ -75,29 +77,54 @@ def _of_view(survey: Survey, finding: Finding) -> Explanation[Where]:
     return explanations.explain_not_listed(wrong)
 
 
-def _of_messages(
-    survey: Survey,
-    layouts: dict[int, Layout],
-    matrix: Table,
-    findings: list[Finding],
-) -> dict[Finding, Explanation[Where]]:
+class _Evidence(NamedTuple):
+    """What was looked up for findings about messages."""
+
+    messages: dict[Finding, Message]
+    predecessors: dict[Finding, Message]
+    """Of what is out of order: the message that had to come first."""
+    rivals: dict[Finding, Rival]
+    """Of what is in two orders: who has the other."""
+
+
+def _gathered(matrix: Table, layouts: dict[int, Layout], findings: list[Finding]) -> _Evidence:
+    if not findings:
+        return _Evidence({}, {}, {})
     messages = messages_of(matrix, findings)
     out_of_order = {finding: messages[finding] for finding in messages if finding.what in _ORDERS}
-    predecessors = predecessors_of(matrix, out_of_order) if out_of_order else {}
     in_two_orders = {
         finding: messages[finding] for finding in messages if finding.what is What.NOT_TOTAL
     }
-    rivals = rivals_of(matrix, layouts, in_two_orders) if in_two_orders else {}
+    return _Evidence(
+        messages,
+        predecessors_of(matrix, out_of_order) if out_of_order else {},
+        rivals_of(matrix, layouts, in_two_orders) if in_two_orders else {},
+    )
+
+
+def _told(survey: Survey, evidence: _Evidence, ids: Ids) -> dict[Finding, Explanation[Where]]:
     explained: dict[Finding, Explanation[Where]] = {}
-    for finding, message in messages.items():
-        facts = Facts(survey, finding, message)
-        if finding in out_of_order:
-            explained[finding] = _order(facts, predecessors[finding])
-        elif finding in in_two_orders:
-            explained[finding] = _two_orders(facts, rivals[finding])
+    for finding, message in evidence.messages.items():
+        facts = Facts(survey, finding, message, ids)
+        if finding in evidence.predecessors:
+            explained[finding] = _order(facts, evidence.predecessors[finding])
+        elif finding in evidence.rivals:
+            explained[finding] = _two_orders(facts, evidence.rivals[finding])
         else:
             explained[finding] = _EXPLAIN[finding.what](facts)
     return explained
+
+
+def _naming(survey: Survey, evidence: _Evidence) -> Naming:
+    """Return where the users' own names for all these messages may be."""
+    found: Naming = {}
+    for finding, message in evidence.messages.items():
+        facts = Facts(survey, finding, message, {})
+        earlier = [evidence.predecessors[finding]] if finding in evidence.predecessors else []
+        earlier += [evidence.rivals[finding].earlier] if finding in evidence.rivals else []
+        for each in (message, *earlier):
+            found[finding.scope, each.sender, each.number] = facts.naming(each)
+    return found
 
 
 def _order(facts: Facts, earlier: Message) -> Explanation[Where]:
@@ -183,7 +210,7 @@ def _not_uniform(facts: Facts) -> Explanation[Where]:
 
 def _first_with(message: Message, ranks: list[int]) -> int:
     """Return the first of these processes that delivered a message."""
-    return next(rank for rank in ranks if message.positions[rank] != NEVER)
+    return next(rank for rank in ranks if message.positions[rank] not in {NEVER, EXCUSED})
 
 
 _EXPLAIN: dict[What, Callable[[Facts], Explanation[Where]]] = {

@@ -4,11 +4,13 @@ Law: what happened to messages is looked up in the trace, all at once (``evidenc
 rows and the ends of records are, the reports have said already.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import islice
 
 from antiphon.pipeline.checks.findings import Finding, What
 from antiphon.pipeline.explanations.evidence import Act, Message, Place
-from antiphon.pipeline.ingest.position import NEVER, STRIDE
+from antiphon.pipeline.ingest.position import EXCUSED, NEVER, STRIDE
 from antiphon.pipeline.ingest.reading import ViewRow
 from antiphon.pipeline.survey.scopes import Record, Scope, Survey
 from antiphon.trace.explanations import Ending, MessageEvent, ViewEvent
@@ -20,6 +22,10 @@ Where = Act | ViewRow | Record
 _MULTICASTS = (What.MULTICAST_AGAIN, What.MULTICAST_ASTRAY)
 
 
+Ids = Mapping[tuple[int, int, int], str]
+"""By scope, sender and number: the users' own names for messages."""
+
+
 @dataclass(frozen=True, slots=True)
 class Facts:
     """What is known of a finding, and of the message that it is about."""
@@ -27,6 +33,7 @@ class Facts:
     survey: Survey
     finding: Finding
     message: Message
+    ids: Ids
 
     @property
     def scope(self) -> Scope:
@@ -65,6 +72,13 @@ class Facts:
         is_own = finding.process == finding.sender and finding.position == message.multicast
         return event._replace(place=self.multicast(message).place) if is_own else event
 
+    def naming(self, message: Message) -> list[Where]:
+        """Return where the user's own name for a message may be: the first that has one counts."""
+        having = (rank for rank, at in enumerate(message.positions) if at not in {NEVER, EXCUSED})
+        events = [self.multicast_if_any(message)]
+        events += [self.delivery(rank, message) for rank in islice(having, 1)]
+        return [event.place for event in events if event is not None]
+
     def ending(self, successor: ViewRow | None = None) -> Ending[Where]:
         """Return how the process came to do without the message."""
         went_on = None if successor is None else self.installation(successor)
@@ -93,7 +107,8 @@ class Facts:
         act = Act(
             self.scope.number, rank, message.sender, is_multicast, position - position % STRIDE
         )
-        name = MessageId(names[message.sender], message.number, group, view)
+        own = self.ids.get((self.scope.number, message.sender, message.number), "")
+        name = MessageId(names[message.sender], message.number, group, view, own)
         return MessageEvent(names[rank], name, is_multicast, act)
 
 

@@ -107,7 +107,7 @@ class ColumnReader(SourceFile):
             record = records[whose[place]]
             known = _strand_key(columns, row)
             strand, past = record.strands.get(known) or self.begin_strand(
-                record, known, int(position[place])
+                record, known, int(position[place]), int(first[place])
             )
             pasts[int(scope[place])] = past
             strands[places] = strand.number

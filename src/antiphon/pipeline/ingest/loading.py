@@ -28,6 +28,7 @@ from antiphon.pipeline.tables.chunks import column, numbers, unpacked
 from antiphon.pipeline.tables.table import Executor, Table
 from antiphon.trace.continuity import Truncation, check_spans
 from antiphon.trace.segments import Segment
+from antiphon.trace.verdict import ALL, Terms
 
 __all__ = ["Source", "Trace", "find_sources", "ingest", "ingest_columns", "named", "sources_of"]
 
@@ -57,6 +58,13 @@ class Trace:
     reports: list[Report]
     """By file."""
     files: list[str]
+    sources: Sequence[Source] = ()
+    """The files, to be looked into again."""
+
+    @property
+    def has_ids(self) -> bool:
+        """Whether users have named messages in their own way."""
+        return any(report.has_ids for report in self.reports)
 
     @property
     def truncated(self) -> list[Truncation]:
@@ -65,25 +73,26 @@ class Trace:
 
 
 @contextmanager
-def ingest(executor: Executor, sources: Sequence[Source]) -> Iterator[Trace]:
+def ingest(executor: Executor, sources: Sequence[Source], terms: Terms = ALL) -> Iterator[Trace]:
     """Read and check every file; keep the rows for as long as they are needed."""
     sources = parted(sources)
     hands = deal(sources, executor.core_count)
     tasks = executor.numbered(len(hands))
     with tasks.map(partial(_read, hands=hands), READ_TYPES).kept() as kept:
         reports = _collect_reports(kept)
-        _check(sources, reports)
+        _check(sources, reports, terms)
         yield Trace(
             packs=kept.having("rows", "segment"),
             ballots=kept.having("ballots", "segment"),
             reports=reports,
             files=[source.segment.file for source in sources],
+            sources=sources,
         )
 
 
 @contextmanager
 def ingest_columns(
-    table: Table, part_count: int, run: str, *, is_numbered: bool
+    table: Table, part_count: int, run: str, *, is_numbered: bool, terms: Terms = ALL
 ) -> Iterator[Trace]:
     """Read a table of columns, in ``part`` the number of the part, rows of a process in order.
 
@@ -94,7 +103,7 @@ def ingest_columns(
     kernel = partial(_read_columns, sources=sources, is_numbered=is_numbered)
     with table.map(kernel, READ_TYPES).kept() as kept:
         reports = _collect_reports(kept)
-        _check(sources, reports)
+        _check(sources, reports, terms)
         yield Trace(
             packs=kept.having("rows", "segment"),
             ballots=kept.having("ballots", "segment"),
@@ -169,7 +178,7 @@ def _collect_reports(kept: Table) -> list[Report]:
     return sorted(reports, key=lambda report: report.number)
 
 
-def _check(sources: Sequence[Source], reports: list[Report]) -> None:
+def _check(sources: Sequence[Source], reports: list[Report], terms: Terms) -> None:
     """Raise what the first bad file had to say, then what only all of them together show."""
     for report in reports:
         if report.error:
@@ -180,4 +189,4 @@ def _check(sources: Sequence[Source], reports: list[Report]) -> None:
     for report in reports:
         for span in report.spans:
             span.run = span.run or sources[report.number].run
-    check_spans(span for report in reports for span in report.spans)
+    check_spans((span for report in reports for span in report.spans), terms)

@@ -19,7 +19,7 @@ from antiphon.logs.reading import read_log_segment
 from antiphon.pipeline.ingest.column_reading import ColumnReader
 from antiphon.pipeline.ingest.columns import NAMES, READ
 from antiphon.pipeline.ingest.reading import SourceFile
-from antiphon.pipeline.ingest.row_groups import can_be_read_by_columns
+from antiphon.pipeline.ingest.row_groups import can_be_read_by_columns, has_ids
 from antiphon.pipeline.ingest.sources import Source
 from antiphon.pipeline.tables.chunks import column, text_column
 from antiphon.trace.continuity import Tally
@@ -77,6 +77,7 @@ class ParquetReader(ColumnReader):
                 return
             columns = [name for name in READ if name in parquet.schema_arrow.names]
             groups = range(part.first_group, part.end_group) if part is not None else None
+            self.has_ids = has_ids(parquet)
             self.first_line = part.first_row + 1 if part is not None else 1
             self.batches = parquet.iter_batches(
                 ROWS_PER_BATCH, row_groups=groups, columns=columns, use_threads=False

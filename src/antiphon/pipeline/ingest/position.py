@@ -14,6 +14,10 @@ NEVER = 2**63 - 1
 """The position of what did not happen: after everything else."""
 
 
+EXCUSED = -1
+"""The position of what a process does not show, and need not: before everything else."""
+
+
 def row_position(index: int, line: int) -> int:
     """Return the position of a row's first message."""
     return (index if index >= 0 else line) * STRIDE

@@ -21,7 +21,7 @@ takes them apart where they are needed. The lines of a packed matrix:
 """
 
 from array import array
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
 import msgspec
 import numpy as np
@@ -34,7 +34,7 @@ from antiphon.pipeline.ingest.position import STRIDE, row_position
 from antiphon.pipeline.ingest.sources import Source
 from antiphon.pipeline.tables.chunks import column
 from antiphon.trace.continuity import Span, Tally, Truncation
-from antiphon.trace.schema import LEFT, QUIESCENT, Event
+from antiphon.trace.schema import EARLY, LATE, LEFT, QUIESCENT, Event
 
 ROWS_PER_PACK = 16_384
 """Just under a megabyte."""
@@ -73,6 +73,8 @@ class Strand(msgspec.Struct):
     message_count: int = 0
     highest: int = 0
     """The highest number multicast."""
+    first_number: int = 0
+    """The number of the first message of its first row."""
     first_position: int = -1
     last_position: int = -1
     """Of the first row, and the last."""
@@ -90,6 +92,10 @@ class RecordPart(msgspec.Struct):
     process: str
     row_count: int = 0
     has_start: bool = False
+    is_late: bool = False
+    """Whether a start row says that what came before is missing."""
+    is_early: bool = False
+    """Whether the last row says that what came later is missing."""
     has_crash: bool = False
     is_numbered: bool = False
     is_at_rest: bool = False
@@ -131,6 +137,8 @@ class Report(msgspec.Struct):
     spans: list[Span]
     truncated: list[Truncation]
     error: str
+    has_ids: bool = False
+    """Whether any message has a name of the user's own."""
 
 
 def read_source(source: Source, reader: "SourceFile | None" = None) -> Iterator[pa.RecordBatch]:
@@ -142,6 +150,17 @@ def read_source(source: Source, reader: "SourceFile | None" = None) -> Iterator[
     except TraceError as refusal:
         error = str(refusal)
     yield _batch(source, report=msgspec.json.encode(file.report(error)))
+
+
+def ids_at(source: Source, lines: Container[int], last_line: int) -> dict[int, str]:
+    """Return the users' own names for messages in these lines of a file, none after the last."""
+    found: dict[int, str] = {}
+    for line, event in read_log_segment(source.segment, Tally()):
+        if line in lines:
+            found[line] = event.id
+        if line >= last_line:
+            break
+    return found
 
 
 def _batch(
@@ -177,7 +196,8 @@ class FileRecord:
         part, last = self.part, self.last
         part.is_numbered = last.index >= 0
         part.is_at_rest = last.kind == "stop" and last.detail in {QUIESCENT, LEFT}
-        part.is_stopped = last.kind == "stop"
+        part.is_early = last.kind == "stop" and last.detail == EARLY
+        part.is_stopped = last.kind == "stop" and not part.is_early
         part.has_left = part.is_stopped and last.detail == LEFT
         part.last_position = row_position(last.index, self.last_line)
         part.last_line = self.last_line
@@ -195,6 +215,7 @@ class SourceFile:
         self.strands: list[Strand] = []
         self.views: list[ViewRow] = []
         self.ballots = Ballots()
+        self.has_ids = False
 
     def packs(self) -> Iterator[tuple[str, bytes]]:
         """Yield what multicast and deliver rows say, and ballots. Every row of every trace passes.
@@ -203,6 +224,7 @@ class SourceFile:
         """
         pack = [array("q") for _ in LINES]
         strands, firsts, counts, positions, afters, lines = pack
+        named = ""
         for line, event in read_log_segment(self.source.segment, self.tally):
             record = self.records.get((event.run, event.process)) or self.begin_record(event)
             record.last, record.last_line = event, line
@@ -214,7 +236,9 @@ class SourceFile:
                 key = (
                     kind, event.sender, event.group, event.view, event.order, event.uniform,
                 )  # fmt: skip
-                strand, past = record.strands.get(key) or self.begin_strand(record, key, position)
+                strand, past = record.strands.get(key) or self.begin_strand(
+                    record, key, position, event.first
+                )
                 strands.append(strand.number)
                 firsts.append(event.first)
                 counts.append(count)
@@ -224,6 +248,7 @@ class SourceFile:
                 strand.row_count += 1
                 strand.message_count += count
                 strand.last_position = position
+                named = named or event.id
                 if strand.is_multicast:
                     strand.highest = max(strand.highest, event.first + count - 1)
                     past[0] = position + STRIDE - 1
@@ -234,6 +259,7 @@ class SourceFile:
             elif kind != "receive":
                 self.note(record, event, line)
                 yield from self.packed_ballots(ROWS_PER_PACK)
+        self.has_ids = bool(named)
         if lines:
             yield "rows", b"".join(pack)
         yield from self.packed_ballots(1)
@@ -254,6 +280,7 @@ class SourceFile:
             spans=self.tally.spans,
             truncated=self.tally.truncated,
             error=error,
+            has_ids=self.has_ids,
         )
 
     def begin_record(self, event: Event) -> FileRecord:
@@ -263,7 +290,7 @@ class SourceFile:
         return record
 
     def begin_strand(
-        self, record: FileRecord, key: StrandKey, position: int
+        self, record: FileRecord, key: StrandKey, position: int, first: int
     ) -> tuple[Strand, list[int]]:
         """Take the first row of a strand."""
         kind, sender, group, view, order, is_uniform = key
@@ -279,6 +306,7 @@ class SourceFile:
             is_relaxed=kind == "multicast" and order == "fifo",
             is_total=order == "total",
             is_uniform=is_uniform,
+            first_number=first,
             first_position=position,
         )
         past = self.pasts.setdefault((run, process, group, view), [position - 1])
@@ -290,6 +318,7 @@ class SourceFile:
         """Take a row into account that is not about messages."""
         if event.kind == "start":
             record.part.has_start = True
+            record.part.is_late |= event.detail == LATE
         elif event.kind == "crash":
             record.part.has_crash = True
         elif event.kind == "vote" or event.kind == "decide":  # noqa: PLR1714  as above

@@ -40,6 +40,15 @@ def can_be_read_by_columns(parquet: "ParquetFile") -> bool:
     )
 
 
+def has_ids(parquet: "ParquetFile") -> bool:
+    """Whether some row has an id, as far as the file itself tells."""
+    return any(
+        chunk.statistics is None or not chunk.statistics.has_min_max or bool(chunk.statistics.max)
+        for chunk in _chunks(parquet)
+        if chunk.path_in_schema == "id" and chunk.num_values
+    )
+
+
 def _parts_of(source: Source) -> Sequence[RowGroups | None]:
     segment = source.segment
     if segment.format is not Format.PARQUET or segment.columns is not None:

@@ -21,6 +21,16 @@ STRAND_LINES = ("scope", "sender", "process", "what", "width")
 """Of a matrix with a column per strand; ``what`` is made of the bits above."""
 
 
+class Late(NamedTuple):
+    """A process of which something may lie before its record."""
+
+    rank: int
+    sent_below: int
+    """It may have multicast numbers below this one there."""
+    got_below: list[int]
+    """By rank of sender: it may have delivered numbers below this one there."""
+
+
 class Layout(NamedTuple):
     """What must be known of a scope to judge a part of it."""
 
@@ -40,3 +50,7 @@ class Layout(NamedTuple):
     """By rank: whether its messages must arrive."""
     is_bound: list[bool]
     """By rank: whether it owes its own messages, and total order, for it is whole, or went on."""
+    late: tuple[Late, ...] = ()
+    """Those of which something may lie before their records."""
+    free: tuple[int, ...] = ()
+    """Ranks that need not receive anything."""

@@ -26,10 +26,12 @@ from antiphon.pipeline.survey.layout import (
     MULTICAST,
     UNIFORM,
     WIDTH_MAX,
+    Late,
     Layout,
     Numbers,
 )
 from antiphon.pipeline.survey.views import Views
+from antiphon.trace.verdict import ALL, Terms
 
 
 @dataclass(slots=True)
@@ -38,6 +40,8 @@ class Record:
 
     row_count: int
     is_whole: bool
+    is_late: bool
+    """Whether something may be missing before it."""
     last: RecordPart
     """Its last part, in the file with this number:"""
     last_segment: int
@@ -58,6 +62,13 @@ class Part:
     told_row_count: int = 0
     """Rows of anyone about its messages."""
     told_message_count: int = 0
+    first_sent: tuple[int, int] = (NEVER, NEVER)
+    """Position and number of what it multicast first."""
+    first_got: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """By sender: position and number of what it delivered first; noted if its record is late."""
+    first_position: int = NEVER
+    last_position: int = -1
+    """Of its first row, and its last."""
     last_multicast: int = -1
     """Position of the row that it multicast last."""
     delivers_own: bool = False
@@ -69,6 +80,10 @@ class Part:
     is_left_behind: bool = False
     """Whether it has a view row of the next view."""
     is_whole: bool = False
+    is_late: bool = False
+    """Whether something of this scope may lie before its record."""
+    is_addressed: bool = True
+    """Whether it is to receive what is multicast here."""
     has_taken_over: bool = False
     """Whether it left this view, or one before it of the same lineage, by taking over; or was
     in views of other lineages only."""
@@ -97,6 +112,8 @@ class Scope:
     key: ScopeKey
     parts: dict[str, Part]
     """By name, in order of rank."""
+    has_audience: bool = False
+    """Whether it is said who is to receive."""
     asks: set[tuple[bool, bool]] = field(default_factory=set)
     """What its rows ask for: (total order, uniform delivery)."""
     names: list[str] = field(default_factory=list)
@@ -110,7 +127,9 @@ class Scope:
         self.parts = {name: self.parts[name] for name in self.names}
 
     def members(self) -> list[str]:
-        """Return those listed in views, or else all that took part."""
+        """Return those who are to receive, or are listed in views, or took part."""
+        if self.has_audience:
+            return [name for name, part in self.parts.items() if part.is_addressed]
         viewed = [name for name, part in self.parts.items() if part.is_viewed]
         return viewed or [name for name, part in self.parts.items() if part.row_count]
 
@@ -148,6 +167,16 @@ class Scope:
             movers=[self.ranks[name] for name in self.movers()],
             is_whole=[part.is_held for part in parts],
             is_bound=[part.is_bound for part in parts],
+            late=tuple(
+                Late(
+                    rank,
+                    part.first_sent[1],
+                    [part.first_got.get(name, (0, NEVER))[1] for name in self.names],
+                )
+                for rank, part in enumerate(parts)
+                if part.is_late
+            ),
+            free=tuple(rank for rank, part in enumerate(parts) if not part.is_addressed),
         )
 
     def widths(self, grain: Grain) -> list[int]:
@@ -183,42 +212,87 @@ class Survey:
         return position // STRIDE if is_numbered else -1
 
 
-def survey(reports: Sequence[Report]) -> Survey:
-    """Bring together what the reports say."""
-    records, views = _records(reports), Views(reports)
+def survey(reports: Sequence[Report], terms: Terms = ALL) -> Survey:
+    """Bring together what the reports say, on these terms."""
+    records = _records(reports, terms)
+    late = {(run, name) for run in records for name in records[run] if records[run][name].is_late}
+    views = Views(reports, late)
     parts: dict[ScopeKey, dict[str, Part]] = {}
     asks: dict[ScopeKey, set[tuple[bool, bool]]] = {}
     for report in reports:
         for strand in report.strands:
             asks.setdefault(strand.scope, set()).add((strand.is_total, strand.is_uniform))
             scope = parts.setdefault(strand.scope, {})
-            _add(scope.setdefault(strand.process, Part()), strand)
+            part = scope.setdefault(strand.process, Part())
+            _add(part, strand)
+            if (strand.run, strand.process) in late:
+                _note_first(part, strand)
             sender = scope.setdefault(strand.sender, Part())
             sender.told_row_count += strand.row_count
             sender.told_message_count += strand.message_count
-    for key, rosters in views.rosters.items():
-        scope = parts.setdefault(key, {})
-        for member in (member for roster in rosters for member in roster):
-            scope.setdefault(member, Part()).is_viewed = True
-    for key, scope in parts.items():
-        of_run = records[key[0]]
-        for name, part in scope.items():
-            part.is_whole = name in of_run and of_run[name].is_whole
+    _add_viewed(parts, views)
+    _note_audiences(parts, records, terms)
+    _note_records(parts, records)
     _note_views(parts, views)
     for key in _note_takeovers(parts, views):
         asks[key] = set()  # nothing in total order, and nothing uniform, is asked of such a view
     scopes = [
-        Scope(number, key, parts[key], asks.get(key, set()))
+        Scope(number, key, parts[key], key[1] in terms.subscriptions, asks.get(key, set()))
         for number, key in enumerate(sorted(parts))
     ]
     return Survey(records, scopes, views)
 
 
+def _add_viewed(parts: dict[ScopeKey, dict[str, Part]], views: Views) -> None:
+    """Add whoever installed a view, or is listed in one."""
+    for key, rosters in views.rosters.items():
+        scope = parts.setdefault(key, {})
+        for member in (member for roster in rosters for member in roster):
+            scope.setdefault(member, Part()).is_viewed = True
+        for name in views.installed[key]:
+            scope.setdefault(name, Part()).is_installed = True
+
+
+def _note_audiences(
+    parts: dict[ScopeKey, dict[str, Part]], records: dict[str, dict[str, Record]], terms: Terms
+) -> None:
+    """Note who is to receive what, where that is said; complain if it names what is not there."""
+    processes = {name for of_run in records.values() for name in of_run}
+    terms.check({group for _, group, _ in parts}, processes)
+    for (_, group, _), scope in parts.items():
+        audience = terms.subscriptions.get(group, ())
+        for name in audience:
+            scope.setdefault(name, Part())
+        for name, part in scope.items():
+            part.is_addressed = group not in terms.subscriptions or name in audience
+
+
+def _note_records(
+    parts: dict[ScopeKey, dict[str, Part]], records: dict[str, dict[str, Record]]
+) -> None:
+    """Note whose record is whole, and whose begins late."""
+    for (run, _, _), scope in parts.items():
+        for name, part in scope.items():
+            record = records[run].get(name)
+            part.is_whole = record is not None and record.is_whole
+            part.is_late = record is not None and record.is_late
+
+
+def _note_first(part: Part, strand: Strand) -> None:
+    """Note what a process whose record begins late multicast, or delivered, first."""
+    first = (strand.first_position, strand.first_number)
+    if strand.is_multicast:
+        part.first_sent = min(part.first_sent, first)
+    else:
+        known = part.first_got.get(strand.sender, first)
+        part.first_got[strand.sender] = min(known, first)
+
+
 def _note_views(parts: dict[ScopeKey, dict[str, Part]], views: Views) -> None:
-    """Note who installed which view, and who went on from there."""
+    """Note who has all of a view on record, and who went on from there."""
     for (run, group, view), scope in parts.items():
         for name in views.installed.get((run, group, view), {}):
-            scope.setdefault(name, Part()).is_installed = True
+            scope[name].is_late = False  # all of this view comes after its view row
         for name in views.installed.get((run, group, view + 1), {}):
             if name in scope:
                 scope[name].is_left_behind = True
@@ -273,7 +347,7 @@ def _bits(strand: Strand) -> int:
     return sum(bit for bit, is_set in bits.items() if is_set)
 
 
-def _records(reports: Sequence[Report]) -> dict[str, dict[str, Record]]:
+def _records(reports: Sequence[Report], terms: Terms) -> dict[str, dict[str, Record]]:
     found: dict[tuple[str, str], list[tuple[RecordPart, int]]] = {}
     for report in reports:
         for part in report.records:
@@ -284,14 +358,19 @@ def _records(reports: Sequence[Report]) -> dict[str, dict[str, Record]]:
         parts = [part for part, _ in pairs]
         has_crash = any(part.has_crash for part in parts)
         has_start = any(part.has_start for part in parts)
-        is_whole = not has_crash and (last.is_at_rest or not has_start)
+        is_early = last.is_early or terms.may_end_early(process)
+        is_whole = not has_crash and (last.is_at_rest or not (has_start or is_early))
+        is_late = any(part.is_late for part in parts)
+        is_late |= not has_start and terms.may_begin_late(process)
         row_count = sum(part.row_count for part in parts)
-        records.setdefault(run, {})[process] = Record(row_count, is_whole, last, segment)
+        records.setdefault(run, {})[process] = Record(row_count, is_whole, is_late, last, segment)
     return records
 
 
 def _add(part: Part, strand: Strand) -> None:
     part.row_count += strand.row_count
+    part.first_position = min(part.first_position, strand.first_position)
+    part.last_position = max(part.last_position, strand.last_position)
     if strand.is_multicast:
         part.multicast_count += strand.message_count
         part.fifo_count += strand.message_count if strand.is_relaxed else 0

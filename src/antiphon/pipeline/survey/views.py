@@ -7,7 +7,7 @@ docs/properties.md.
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from functools import cached_property
 from itertools import pairwise
 
@@ -27,8 +27,12 @@ Stay = tuple[int, int]
 class Views:
     """All view rows of a trace."""
 
-    def __init__(self, reports: Iterable[Report]) -> None:
-        """Sort the rows out; those of a process by position."""
+    def __init__(self, reports: Iterable[Report], late: Container[tuple[str, str]] = ()) -> None:
+        """Sort the rows out; those of a process by position.
+
+        ``late``: by run and process, whose record begins late.
+        """
+        self._late = late
         found = [(row, report.number) for report in reports for row in report.views]
         found.sort(key=lambda pair: (pair[0].run, pair[0].process, pair[0].position))
         self.rows: dict[Owner, list[ViewRow]] = {}
@@ -82,7 +86,15 @@ class Views:
             self._stays[owner] = {}
             for row, stay in zip(self.rows[owner], pairwise(borders), strict=True):
                 self._stays[owner].setdefault(row.view, []).append(stay)
-        return self._stays[owner].get(view, [])
+        stays = self._stays[owner].get(view, [])
+        if self.begins_late(owner):  # before the first it may have been in any view
+            stays = [(-1, self.rows[owner][0].position), *stays]
+        return stays
+
+    def begins_late(self, owner: Owner) -> bool:
+        """Whether a process installed views, but its record lacks the beginning."""
+        run, _, process = owner
+        return (run, process) in self._late and owner in self.rows
 
     def current(self, owner: Owner, position: int) -> ViewRow | None:
         """Return the view in which a process was at a position, or None before the first."""
