@@ -39,6 +39,9 @@ LOCAL_BYTES_MAX = 1_500_000_000
 BYTES_PER_WORKER = 32 * 1024 * 1024
 """A process that reads files takes half a second to start: as long as for 250,000 rows."""
 
+QUICK_BYTES_MAX = 64 * 1024 * 1024
+"""Up to half a million rows Spark is done before Java's second compiler has paid."""
+
 _PARQUET_FACTOR = 40
 """Bytes of lines for one byte of Parquet, about."""
 
@@ -186,15 +189,16 @@ def _locally(path: Path, cores: int | None) -> Verdict:
 
 
 def _on_spark(path: Path, cores: int | None) -> Verdict:
-    from antiphon.pipeline.session.spark import abandon, require_spark, spark_session
+    from antiphon.pipeline.session.spark import QUICK, abandon, require_spark, spark_session
 
-    segments(path)  # says at once what is missing, before Java starts
+    byte_count = _bytes_at(path)  # says at once what is missing, before Java starts
     require_spark()
     from antiphon.pipeline.tables.spark import SparkExecutor
     from antiphon.pipeline.verify import verify
 
     with ended_by_interrupt(abandon), _progress("starting Spark") as on_step:
-        spark = spark_session("antiphon verify", cores=cores)
+        settings = QUICK if byte_count < QUICK_BYTES_MAX else {}
+        spark = spark_session("antiphon verify", cores=cores, settings=settings)
         try:
             return verify(SparkExecutor(spark), path, on_step=on_step)
         finally:
