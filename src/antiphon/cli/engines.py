@@ -9,8 +9,9 @@ to judge.
 
 import os
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -58,8 +59,23 @@ class Engine(StrEnum):
     SPARK = "spark"
 
 
-def judge(path: Path, engine: Engine = Engine.AUTO, cores: int | None = None) -> Verdict:
-    """Return the verdict on the trace at ``path``."""
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """Where Spark runs, and with which settings, if not here with ours."""
+
+    master: str | None = None
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+
+def judge(
+    path: Path,
+    engine: Engine = Engine.AUTO,
+    cores: int | None = None,
+    cluster: Cluster | None = None,
+) -> Verdict:
+    """Return the verdict on the trace at ``path``; a cluster is for Spark."""
+    if cluster is not None and engine in {Engine.AUTO, Engine.SPARK}:
+        return _on_spark(path, cores, cluster)
     match engine:
         case Engine.AUTO:
             best = chosen(path)
@@ -188,19 +204,29 @@ def _locally(path: Path, cores: int | None) -> Verdict:
         raise UsageError(message) from failure
 
 
-def _on_spark(path: Path, cores: int | None) -> Verdict:
+def _on_spark(path: Path, cores: int | None, cluster: Cluster | None = None) -> Verdict:
+    from antiphon.pipeline.session.cluster import require_executors, told_plainly
     from antiphon.pipeline.session.spark import QUICK, abandon, require_spark, spark_session
 
     byte_count = _bytes_at(path)  # says at once what is missing, before Java starts
     require_spark()
     from antiphon.pipeline.tables.spark import SparkExecutor
     from antiphon.pipeline.verify import verify
+    from antiphon.spark.borrowing import equipped
 
-    with ended_by_interrupt(abandon), _progress("starting Spark") as on_step:
-        settings = QUICK if byte_count < QUICK_BYTES_MAX else {}
-        spark = spark_session("antiphon verify", cores=cores, settings=settings)
+    cluster = cluster or Cluster()
+    settings = dict(QUICK) if byte_count < QUICK_BYTES_MAX else {}
+    settings |= cluster.settings
+    with (
+        told_plainly(cluster.master or "this machine"),
+        ended_by_interrupt(abandon),
+        _progress("starting Spark") as on_step,
+    ):
+        spark = spark_session("antiphon verify", cores, settings=settings, master=cluster.master)
         try:
-            return verify(SparkExecutor(spark), path, on_step=on_step)
+            require_executors(spark)
+            with equipped(spark):
+                return verify(SparkExecutor(spark), path, on_step=on_step)
         finally:
             spark.stop()
 

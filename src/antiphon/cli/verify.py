@@ -6,8 +6,9 @@ from typing import Annotated
 import msgspec
 import typer
 
-from antiphon.cli.engines import Engine, judge
+from antiphon.cli.engines import Cluster, Engine, judge
 from antiphon.cli.screen import output, print_json, verdict_screen
+from antiphon.core.errors import UsageError
 from antiphon.trace.run_folder import RunFolder
 from antiphon.trace.verdict import Verdict
 
@@ -27,6 +28,15 @@ def verify(
     cores: Annotated[
         int | None, typer.Option(help="Cores to use; all of this machine's if left out.")
     ] = None,
+    master: Annotated[
+        str | None,
+        typer.Option(
+            help="Where Spark runs: spark://host:port, yarn, k8s://...; here if left out."
+        ),
+    ] = None,
+    conf: Annotated[
+        list[str] | None, typer.Option(help="A setting of Spark's, name=value; may be repeated.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Check a trace: fifo, causal and total order, uniform delivery, agreement, views, commit.
@@ -45,13 +55,23 @@ def verify(
     Exit status: 0 nothing is violated (what is unknown is not), 1 something is, 2 the trace cannot
     be read.
     """
-    verdict = judge(path, engine, cores)
+    verdict = judge(path, engine, cores, cluster_of(master, conf or []))
     save_verdict(path, verdict)
     if as_json:
         print_json(msgspec.json.format(msgspec.json.encode(verdict)))
     else:
         output.print(verdict_screen(verdict))
     raise typer.Exit(1 if verdict.is_violated else 0)
+
+
+def cluster_of(master: str | None, conf: list[str]) -> Cluster | None:
+    """Return what the options say of Spark; None: nothing."""
+    settings = dict(setting.partition("=")[::2] for setting in conf)
+    for setting in conf:
+        if "=" not in setting:
+            message = f"--conf {setting}: expected name=value, as spark.executor.memory=8g"
+            raise UsageError(message)
+    return Cluster(master, settings) if master or settings else None
 
 
 def save_verdict(path: Path, verdict: Verdict) -> None:
