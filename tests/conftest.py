@@ -57,6 +57,7 @@ LONG = (
     "report/test_browser.py",
     "sim/test_shrinking.py",
     "sim/test_world.py",
+    "spark/test_cluster.py",
     "test_readme.py",
     "testing/test_driver_worlds.py",
     "testing/test_groups_worlds.py",

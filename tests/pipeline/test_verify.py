@@ -321,3 +321,20 @@ def test_nothing_is_kept_after_a_verdict(spark: "SparkSession", tmp_path: Path) 
         verify(SparkExecutor(spark), path)
     kept = spark.sparkContext._jsc.getPersistentRDDs()
     assert kept.size() == 0
+
+
+@pytest.mark.spark
+def test_few_lines_take_few_jobs(spark: "SparkSession", tmp_path: Path) -> None:
+    """A job takes a fraction of a second however little it does: reports, orders, promises.
+
+    What is wrong takes three more, to explain it.
+    """
+    from antiphon.pipeline.tables.spark import SparkExecutor
+
+    def job_count(name: str, rows: list[Event]) -> int:
+        spark.sparkContext.setJobGroup(name, name)
+        verify(SparkExecutor(spark), write_rows(tmp_path / f"{name}.ndjson", rows))
+        return len(spark.sparkContext.statusTracker().getJobIdsForGroup(name))
+
+    assert job_count("right", [multicast("A"), deliver("B", "A")]) == 3
+    assert job_count("wrong", answer_before_question()) == 6

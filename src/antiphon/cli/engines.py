@@ -9,8 +9,9 @@ to judge.
 
 import os
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -40,6 +41,9 @@ LOCAL_BYTES_MAX = 1_500_000_000
 BYTES_PER_WORKER = 32 * 1024 * 1024
 """A process that reads files takes half a second to start: as long as for 250,000 rows."""
 
+QUICK_BYTES_MAX = 64 * 1024 * 1024
+"""Up to half a million rows Spark is done before Java's second compiler has paid."""
+
 _COMPRESSION = {".gz": 10, ".parquet": 40}
 """How much longer a file would be as plain JSON, about."""
 
@@ -56,10 +60,27 @@ class Engine(StrEnum):
     SPARK = "spark"
 
 
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """Where Spark runs, and with which settings, if not here with ours."""
+
+    master: str | None = None
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+
 def judge(
-    path: Path | Log, engine: Engine = Engine.AUTO, cores: int | None = None, terms: Terms = ALL
+    path: Path | Log,
+    engine: Engine = Engine.AUTO,
+    cores: int | None = None,
+    terms: Terms = ALL,
+    cluster: Cluster | None = None,
 ) -> Verdict:
-    """Return the verdict on the trace at ``path``, or on a log of several paths."""
+    """Return the verdict on the trace at ``path``, or on a log of several paths.
+
+    A cluster is for Spark.
+    """
+    if cluster is not None and engine in {Engine.AUTO, Engine.SPARK}:
+        return _on_spark(path, cores, terms, cluster)
     match engine:
         case Engine.AUTO:
             best = chosen(path)
@@ -182,18 +203,31 @@ def _locally(path: Path | Log, cores: int | None, terms: Terms) -> Verdict:
         raise UsageError(message) from failure
 
 
-def _on_spark(path: Path | Log, cores: int | None, terms: Terms) -> Verdict:
-    from antiphon.pipeline.session.spark import abandon, require_spark, spark_session
+def _on_spark(
+    path: Path | Log, cores: int | None, terms: Terms, cluster: Cluster | None = None
+) -> Verdict:
+    from antiphon.pipeline.session.cluster import require_executors, told_plainly
+    from antiphon.pipeline.session.spark import QUICK, abandon, require_spark, spark_session
 
-    segments(path)  # says at once what is missing, before Java starts
+    byte_count = _bytes_at(path)  # says at once what is missing, before Java starts
     require_spark()
     from antiphon.pipeline.tables.spark import SparkExecutor
     from antiphon.pipeline.verify import verify
+    from antiphon.spark.borrowing import equipped
 
-    with ended_by_interrupt(abandon), _progress("starting Spark") as on_step:
-        spark = spark_session("antiphon verify", cores=cores)
+    cluster = cluster or Cluster()
+    settings = dict(QUICK) if byte_count < QUICK_BYTES_MAX else {}
+    settings |= cluster.settings
+    with (
+        told_plainly(cluster.master or "this machine"),
+        ended_by_interrupt(abandon),
+        _progress("starting Spark") as on_step,
+    ):
+        spark = spark_session("antiphon verify", cores, settings=settings, master=cluster.master)
         try:
-            return verify(SparkExecutor(spark), path, on_step=on_step, terms=terms)
+            require_executors(spark)
+            with equipped(spark):
+                return verify(SparkExecutor(spark), path, on_step=on_step, terms=terms)
         finally:
             spark.stop()
 

@@ -6,10 +6,11 @@ from typing import Annotated
 import msgspec
 import typer
 
-from antiphon.cli.engines import Engine, judge
+from antiphon.cli.engines import Cluster, Engine, judge
 from antiphon.cli.log_options import ColumnsOption, RegexOption
 from antiphon.cli.screen import output, print_json, verdict_screen
 from antiphon.cli.terms import BeginsLate, EndsEarly, Only, Subscriptions, read_terms
+from antiphon.core.errors import UsageError
 from antiphon.logs.clocks.judging import judge_clocks
 from antiphon.logs.clocks.parsing import holds_clocks
 from antiphon.logs.mapping import column_map
@@ -44,6 +45,15 @@ def verify(
     begins_late: BeginsLate = "",
     ends_early: EndsEarly = "",
     subscriptions: Subscriptions = None,
+    master: Annotated[
+        str | None,
+        typer.Option(
+            help="Where Spark runs: spark://host:port, yarn, k8s://...; here if left out."
+        ),
+    ] = None,
+    conf: Annotated[
+        list[str] | None, typer.Option(help="A setting of Spark's, name=value; may be repeated.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Check a trace: fifo, causal and total order, uniform delivery, agreement, views, commit.
@@ -71,11 +81,12 @@ def verify(
         ends_early=ends_early,
         subscriptions=subscriptions,
     )
+    cluster = cluster_of(master, conf or [])
     with opened_log(paths, column_map(columns or [])) as log:
         if regex is not None or holds_clocks(log):
             verdict = judge_clocks(log, regex)
         else:
-            verdict = judge(log, engine, cores, terms)
+            verdict = judge(log, engine, cores, terms, cluster)
     if as_json:
         print_json(msgspec.json.format(msgspec.json.encode(verdict)))
     else:
@@ -83,6 +94,16 @@ def verify(
     if len(paths) == 1:
         save_verdict(paths[0], verdict)  # last: should there be no room for it, it has been seen
     raise typer.Exit(1 if verdict.is_violated else 0)
+
+
+def cluster_of(master: str | None, conf: list[str]) -> Cluster | None:
+    """Return what the options say of Spark; None: nothing."""
+    settings = dict(setting.partition("=")[::2] for setting in conf)
+    for setting in conf:
+        if "=" not in setting:
+            message = f"--conf {setting}: expected name=value, as spark.executor.memory=8g"
+            raise UsageError(message)
+    return Cluster(master, settings) if master or settings else None
 
 
 def save_verdict(path: Path, verdict: Verdict) -> None:
