@@ -58,6 +58,12 @@ def _verify() -> Callable[..., None]:
     return verify
 
 
+def _measure() -> Callable[..., None]:
+    from antiphon.cli.measure import measure
+
+    return measure
+
+
 def _report() -> Callable[..., None]:
     from antiphon.cli.report import report
 
@@ -81,6 +87,7 @@ _LOADERS = {
     "simulate": _simulate,
     "explore": _explore,
     "verify": _verify,
+    "measure": _measure,
     "report": _report,
     "takeover": _takeover,
     "bench": _bench,

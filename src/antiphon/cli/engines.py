@@ -70,7 +70,7 @@ def judge(path: Path, engine: Engine = Engine.AUTO, cores: int | None = None) ->
 
 def chosen(path: Path) -> Engine:
     """Return who is to judge a trace here; complain if there is none at ``path``."""
-    byte_count = _bytes_at(path)
+    byte_count = bytes_at(path)
     if byte_count <= ORACLE_BYTES_MAX or not _has_tables():
         return Engine.ORACLE
     return Engine.SPARK if byte_count > LOCAL_BYTES_MAX and _has_spark() else Engine.LOCAL
@@ -91,7 +91,8 @@ def verify_command(path: Path, message_count: int = 0) -> str:
     return command
 
 
-def _bytes_at(path: Path) -> int:
+def bytes_at(path: Path) -> int:
+    """Return how large the files of a trace are; complain if there are none."""
     return sum(_byte_count(segment.path) for segment in segments(path))
 
 
@@ -156,7 +157,7 @@ def _few(rows: "Iterable[Row]", acts_max: int) -> "Iterator[Row]":
 def _locally(path: Path, cores: int | None) -> Verdict:
     from antiphon.pipeline.tables.packages import require_tables
 
-    byte_count = _bytes_at(path)  # says at once what is missing, whatever is installed
+    byte_count = bytes_at(path)  # says at once what is missing, whatever is installed
     require_tables()
     from antiphon.pipeline.tables.local import LocalExecutor
     from antiphon.pipeline.verify import verify
