@@ -64,6 +64,12 @@ def _measure() -> Callable[..., None]:
     return measure
 
 
+def _sweep() -> Callable[..., None]:
+    from antiphon.cli.sweep import sweep
+
+    return sweep
+
+
 def _report() -> Callable[..., None]:
     from antiphon.cli.report import report
 
@@ -88,6 +94,7 @@ _LOADERS = {
     "explore": _explore,
     "verify": _verify,
     "measure": _measure,
+    "sweep": _sweep,
     "report": _report,
     "takeover": _takeover,
     "bench": _bench,
