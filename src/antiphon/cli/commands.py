@@ -70,6 +70,12 @@ def _sweep() -> Callable[..., None]:
     return sweep
 
 
+def _reproduce() -> Callable[..., None]:
+    from antiphon.cli.reproduce import reproduce
+
+    return reproduce
+
+
 def _report() -> Callable[..., None]:
     from antiphon.cli.report import report
 
@@ -95,6 +101,7 @@ _LOADERS = {
     "verify": _verify,
     "measure": _measure,
     "sweep": _sweep,
+    "reproduce": _reproduce,
     "report": _report,
     "takeover": _takeover,
     "bench": _bench,
