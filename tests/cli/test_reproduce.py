@@ -19,6 +19,9 @@ def test_claim_that_does_not_hold_is_status_1(tmp_path: Path) -> None:
     done = antiphon("reproduce", "isis", "--quick", "--only", "join-cost", folder=tmp_path)
     assert done.returncode == 1, done.stderr
     assert "join-cost does not hold: messages / n" in done.stdout
+    page = antiphon("report", "reproductions/isis", "--json", folder=tmp_path)
+    assert page.returncode == 1, page.stderr
+    assert (tmp_path / "reproductions" / "isis" / "report.html").is_file()
 
 
 def test_unknown_paper_and_claim_are_one_sentence(tmp_path: Path) -> None:

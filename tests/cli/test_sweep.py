@@ -26,3 +26,14 @@ def test_wrong_key_is_one_sentence(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert done.stderr.startswith("antiphon: orders.toml: grid.process is no parameter")
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_sweep_is_shown_as_a_page(tmp_path: Path) -> None:
+    """In its folder, with the command that sweeps again."""
+    (tmp_path / "orders.toml").write_text(EXPERIMENT)
+    antiphon("sweep", "orders.toml", "--cores", "1", folder=tmp_path)
+    done = antiphon("report", "sweeps/orders", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "4 cells, none to look at" in done.stdout
+    page = (tmp_path / "sweeps" / "orders" / "report.html").read_text(encoding="utf-8")
+    assert "antiphon sweep orders.toml" in page

@@ -12,4 +12,7 @@ it, never markup or code; the same trace and verdict give the same bytes.
     measures   counts, delays, depths, headers, view changes
     plots      figures of these
     page       all of it as one page
+
+Sweeps and reproductions have pages of their own (``sweep_page``, ``claims_page``), whose figures
+are lines, ours beside a paper's (``series``).
 """

@@ -1,11 +1,11 @@
 """Figures of several lines, ours beside a paper's, as SVG.
 
-Law: what was measured is a full line with dots, what a paper says is dashed; each line is named
-where it ends, or in a legend where ends would cover each other. As a file of its own a figure
-brings its colours along, for light and dark screens.
+Law: what was measured is a full line with dots, what a paper says is dashed, in the colour of what
+it is to be compared with; lines are named above the plot. As a file of its own a figure brings its
+colours along, for light and dark screens.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from antiphon.report.plots import HEIGHT, WIDTH, Frame, nice_step, si
 from antiphon.trace.claims import FigureData, Series
@@ -37,21 +37,27 @@ def series_plot(figure: FigureData) -> str:
     top = max(y for _, y in points)
     step = nice_step(top * 1.05, 5)
     high = step * -(-top * 1.02 // step)
-    rows = (len(figure.series) + 1) // 2
-    extra = max(0, rows - 1) * _LEGEND_PX
+    above = (len(figure.series) + 1) // 2 * _LEGEND_PX
     frame = Frame(figure.title, xs[-1], high, xs[0] if len(xs) > 1 else xs[0] - 1)
     frame.grid_y(step)
     ticks = xs if len(xs) <= 8 else xs[:: -(-len(xs) // 8)]
     frame.ticks_x([(x, si(x)) for x in ticks], figure.x_name)
-    for place, series in enumerate(figure.series):
-        _draw(frame, place, series)
-    frame.text(8, 14 - extra, figure.y_name, "start", "name")
-    _name(frame, figure.series, extra)
-    return _taller(frame.svg(), extra + _LEGEND_PX)
+    for style, series in _styled(figure.series):
+        _draw(frame, style, series)
+    frame.text(8, 18, figure.y_name, "start", "name")
+    _name(frame, figure.series, 12 - above)
+    return _taller(frame.svg(), above)
 
 
-def _draw(frame: Frame, place: int, series: Series) -> None:
-    style = place % _STYLES_MAX
+def _styled(all_series: Sequence[Series]) -> Iterator[tuple[int, Series]]:
+    """Yield the colour of each line: the first of the paper's has that of the first of ours."""
+    seen = {True: 0, False: 0}
+    for series in all_series:
+        yield seen[series.is_paper] % _STYLES_MAX, series
+        seen[series.is_paper] += 1
+
+
+def _draw(frame: Frame, style: int, series: Series) -> None:
     kind = " paper" if series.is_paper else ""
     frame.line(series.points, f"line l{style}{kind}")
     if not series.is_paper:
@@ -61,12 +67,11 @@ def _draw(frame: Frame, place: int, series: Series) -> None:
             )
 
 
-def _name(frame: Frame, all_series: Sequence[Series], extra: int) -> None:
+def _name(frame: Frame, all_series: Sequence[Series], top: float) -> None:
     """Name the lines above the plot, two in a row."""
-    for place, series in enumerate(all_series):
-        x, y = 52 + (place % 2) * 196, 14 - extra + (place // 2) * _LEGEND_PX - _LEGEND_PX + 14
+    for place, (style, series) in enumerate(_styled(all_series)):
+        x, y = 8 + (place % 2) * 212, top + (place // 2) * _LEGEND_PX
         kind = " paper" if series.is_paper else ""
-        style = place % _STYLES_MAX
         frame.add(f'<path class="line l{style}{kind}" d="M{x} {y - 4}h22"/>')
         frame.text(x + 28, y, series.name, "start", "legend")
 

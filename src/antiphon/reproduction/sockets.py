@@ -130,7 +130,7 @@ def _packet_size(effort: Effort) -> Measured:
     series += [
         Series(name=f"{name}, 1991", points=_relative(_paper(isis.CBCAST_MS, size), paper_unit),
                is_paper=True)
-        for name, size in isis.SIZES.items() if name != "M"
+        for name, size in isis.SIZES.items()
     ]  # fmt: skip
     ratio = trips[last][isis.SIZES["L"]] / trips[last][0]
     return Measured(
