@@ -1,6 +1,9 @@
 """``antiphon sweep`` as a user meets it."""
 
 import json
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 from tests.cli.command import antiphon
@@ -37,3 +40,25 @@ def test_sweep_is_shown_as_a_page(tmp_path: Path) -> None:
     assert "4 cells, none to look at" in done.stdout
     page = (tmp_path / "sweeps" / "orders" / "report.html").read_text(encoding="utf-8")
     assert "antiphon sweep orders.toml" in page
+
+
+def test_killed_sweep_goes_on_where_it_was(tmp_path: Path) -> None:
+    """After kill -9, what was finished is not run again; nobody is left behind."""
+    text = "seeds = 60\n[simulate]\nmessages = 300\n[grid]\nprocesses = [3, 4]\n"
+    (tmp_path / "many.toml").write_text(text)
+    cells = tmp_path / "sweeps" / "many" / "cells"
+    command = [sys.executable, "-m", "antiphon", "sweep", "many.toml", "--cores", "2"]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL) as running:
+        while running.poll() is None and len(_files(cells)) < 3:
+            time.sleep(0.05)
+        running.kill()
+    before = {file: file.stat().st_mtime_ns for file in _files(cells)}
+    assert 3 <= len(before) < 120
+    done = antiphon("sweep", "many.toml", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert len(_files(cells)) == 120
+    assert all(file.stat().st_mtime_ns == time_ns for file, time_ns in before.items())
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(folder.glob("*.json"))

@@ -55,10 +55,12 @@ def cell_of(parameters: Mapping[str, Any], seed: int) -> Cell:
 def code_digest() -> str:
     """Return the digest of the version, and of every module that a result can depend on."""
     root = Path(antiphon.__file__).parent
-    folders = ("core", "membership", "oracle", "ordering", "sim", "stack", "toolkit", "trace")
+    folders = (
+        "core", "membership", "oracle", "ordering", "pipeline", "sim", "stack", "sweep", "toolkit",
+        "trace",
+    )  # fmt: skip
     found = hashlib.sha256(antiphon.__version__.encode())
     files = [file for name in folders for file in (root / name).rglob("*.py")]
-    files += (root / "pipeline" / "measures").rglob("*.py")
     for file in sorted(files):
         found.update(file.relative_to(root).as_posix().encode() + b"\0" + file.read_bytes())
     return found.hexdigest()[: 2 * _ADDRESS_BYTES]
