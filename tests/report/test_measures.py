@@ -4,7 +4,8 @@ import pytest
 from tests.report.worlds import CHAT, record_of, row, rows_of
 
 from antiphon.report.matching import Origins
-from antiphon.report.measures import Distribution, Measures, measures_of
+from antiphon.report.measures import Measures, measures_of
+from antiphon.trace.distribution import Distribution
 from antiphon.trace.reader import Row
 from antiphon.trace.schema import Event
 

@@ -1,4 +1,4 @@
-"""Measure one spec: four real processes on loopback, one rate.
+"""Measure one spec: real processes on loopback, four unless it says otherwise, one rate.
 
 Law: the clock runs from the moment the members are told to go until the last member has the last
 message, so nobody's start-up is counted and nobody's delay is hidden.
@@ -28,8 +28,8 @@ class Rate(NamedTuple):
 
 
 def measure(spec: Spec) -> Rate:
-    """Run the members and return how fast they were."""
-    spec = msgspec.structs.replace(spec, ports=free_ports(MEMBER_COUNT))
+    """Run the members, as many as the spec has ports, and return how fast they were."""
+    spec = msgspec.structs.replace(spec, ports=free_ports(len(spec.ports) or MEMBER_COUNT))
     said = run_members("antiphon.bench.member", msgspec.json.encode(spec).decode(), spec.names)
     return _rate(spec, [msgspec.json.decode(line, type=MemberReport) for line in said])
 

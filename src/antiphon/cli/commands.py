@@ -70,6 +70,24 @@ def _compact() -> Callable[..., None]:
     return compact
 
 
+def _measure() -> Callable[..., None]:
+    from antiphon.cli.measure import measure
+
+    return measure
+
+
+def _sweep() -> Callable[..., None]:
+    from antiphon.cli.sweep import sweep
+
+    return sweep
+
+
+def _reproduce() -> Callable[..., None]:
+    from antiphon.cli.reproduce import reproduce
+
+    return reproduce
+
+
 def _report() -> Callable[..., None]:
     from antiphon.cli.report import report
 
@@ -101,6 +119,9 @@ _LOADERS = {
     "verify": _verify,
     "import": _import,
     "compact": _compact,
+    "measure": _measure,
+    "sweep": _sweep,
+    "reproduce": _reproduce,
     "report": _report,
     "export": _export,
     "takeover": _takeover,

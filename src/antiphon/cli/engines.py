@@ -97,7 +97,7 @@ def judge(
 
 def chosen(path: Path | Log) -> Engine:
     """Return who is to judge a trace here; complain if there is none at ``path``."""
-    byte_count = _bytes_at(path)
+    byte_count = bytes_at(path)
     if byte_count <= ORACLE_BYTES_MAX or not _has_tables():
         return Engine.ORACLE
     return Engine.SPARK if byte_count > LOCAL_BYTES_MAX and _has_spark() else Engine.LOCAL
@@ -118,8 +118,8 @@ def verify_command(path: Path, message_count: int = 0) -> str:
     return command
 
 
-def _bytes_at(path: Path | Log) -> int:
-    """Return how much there is to read, in bytes of lines."""
+def bytes_at(path: Path | Log) -> int:
+    """Return how much there is to read, in bytes of lines; complain if there is nothing."""
     return sum(
         _byte_count(segment.path) * _COMPRESSION.get(segment.path.suffix, 1)
         for segment in segments(path)
@@ -186,7 +186,7 @@ def _few(rows: "Iterable[Row]", acts_max: int) -> "Iterator[Row]":
 def _locally(path: Path | Log, cores: int | None, terms: Terms) -> Verdict:
     from antiphon.pipeline.tables.packages import require_tables
 
-    byte_count = _bytes_at(path)  # says at once what is missing, whatever is installed
+    byte_count = bytes_at(path)  # says at once what is missing, whatever is installed
     require_tables()
     from antiphon.pipeline.tables.local import LocalExecutor
     from antiphon.pipeline.verify import verify
@@ -209,7 +209,7 @@ def _on_spark(
     from antiphon.pipeline.session.cluster import require_executors, told_plainly
     from antiphon.pipeline.session.spark import QUICK, abandon, require_spark, spark_session
 
-    byte_count = _bytes_at(path)  # says at once what is missing, before Java starts
+    byte_count = bytes_at(path)  # says at once what is missing, before Java starts
     require_spark()
     from antiphon.pipeline.tables.spark import SparkExecutor
     from antiphon.pipeline.verify import verify

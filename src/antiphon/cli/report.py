@@ -1,12 +1,13 @@
 """``antiphon report``: a run as one page, to look at and to show."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import msgspec
 import typer
 
 from antiphon.cli.engines import Engine, judge
+from antiphon.cli.report_summaries import SummaryPage, summary_page
 from antiphon.cli.screen import output, print_json, progress_bar
 from antiphon.cli.verify import save_verdict
 from antiphon.core.errors import UsageError
@@ -17,7 +18,11 @@ from antiphon.trace.verdict import Verdict
 
 def report(
     path: Annotated[
-        Path, typer.Argument(help="A run folder, or newline-delimited JSON: a file or a folder.")
+        Path,
+        typer.Argument(
+            help="A run folder, or newline-delimited JSON: a file or a folder; or the folder of a "
+            "sweep or of a reproduction."
+        ),
     ],
     out: Annotated[
         Path | None,
@@ -35,7 +40,10 @@ def report(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    """Write a run as one HTML page: verdicts, measures, and a space-time diagram.
+    """Write a run, a sweep or a reproduction as one HTML page.
+
+    Of a run it shows verdicts, measures, and a space-time diagram; of a sweep, how measures change
+    with parameters; of a reproduction, a verdict per claim beside the paper's numbers.
 
     The diagram shows processes as lines, messages as arrows, what was held back, views as
     bands, crashes and suspicions; where a property is violated, the events that show it are
@@ -45,14 +53,12 @@ def report(
     Exit status: 0 nothing is violated, 1 something is (the page is written all the same), 2 the
     trace cannot be read, or the page not be written.
     """
+    if (short := summary_page(path)) is not None:
+        _write_summary(short, _writable(out or path / "report.html"), as_json=as_json)
     target = _target(path, out)
     verdict = _verdict(path, engine)
     document = _page(path, verdict)
-    try:
-        write_whole(target, document)
-    except OSError as error:
-        message = f"{target}: cannot be written ({error.strerror}): choose another file with --out"
-        raise UsageError(message) from error
+    _write(target, document)
     if as_json:
         summary = {
             "report": str(target), "bytes": len(document), "events": verdict.event_count,
@@ -66,17 +72,47 @@ def report(
     raise typer.Exit(1 if verdict.is_violated else 0)
 
 
+def _write(target: Path, document: bytes) -> None:
+    try:
+        write_whole(target, document)
+    except OSError as error:
+        message = f"{target}: cannot be written ({error.strerror}): choose another file with --out"
+        raise UsageError(message) from error
+
+
+def _write_summary(summary: SummaryPage, target: Path, *, as_json: bool) -> NoReturn:
+    """Write the page of a sweep or a reproduction, and end."""
+    _write(target, summary.document)
+    if as_json:
+        said = {
+            "report": str(target), "bytes": len(summary.document), "count": summary.item_count,
+            "is_violated": summary.is_bad,
+        }  # fmt: skip
+        print_json(msgspec.json.encode(said))
+    else:
+        size = f"{len(summary.document) / 1e6:.2f} MB"
+        words = f"{target}: {size}, {summary.words}; open it in a browser"
+        output.print(words, soft_wrap=True, markup=False)
+    raise typer.Exit(1 if summary.is_bad else 0)
+
+
 def _target(path: Path, out: Path | None) -> Path:
     """Return where the page goes; complain now, not after long work, if it cannot."""
     files = [segment.path for segment in segments(path)]
     if out is None:
         out = path / "report.html" if path.is_dir() else path.with_name(f"{path.stem}.report.html")
+    _writable(out)
+    if any(out.exists() and out.samefile(file) for file in files):
+        message = f"{out}: is part of the trace: choose another file with --out"
+        raise UsageError(message)
+    return out
+
+
+def _writable(out: Path) -> Path:
+    """Return where the page goes, if it can be written at all."""
     if out.is_dir() or not out.parent.is_dir():
         why = "it is a folder" if out.is_dir() else "its folder is not there"
         message = f"{out}: cannot be written ({why}): choose another file with --out"
-        raise UsageError(message)
-    if any(out.exists() and out.samefile(file) for file in files):
-        message = f"{out}: is part of the trace: choose another file with --out"
         raise UsageError(message)
     return out
 

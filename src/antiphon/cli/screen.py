@@ -19,6 +19,7 @@ from rich.progress import (
     SpinnerColumn,
     TextColumn,
     TimeElapsedColumn,
+    TimeRemainingColumn,
 )
 from rich.table import Table
 from rich.text import Text
@@ -62,14 +63,18 @@ def _verdict_mark(status: Status) -> Text:
 
 
 @contextmanager
-def progress_bar(what: str, total: float | None = None) -> Iterator[tuple[Progress, int]]:
+def progress_bar(
+    what: str, total: float | None = None, *, time_left: bool = False
+) -> Iterator[tuple[Progress, int]]:
     """Show a bar on standard error, if that is a terminal; gone when done."""
+    left = [TextColumn("left"), TimeRemainingColumn()] if time_left else []
     bar = Progress(
         SpinnerColumn("line" if progress_output.options.ascii_only else "dots"),
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
+        *left,
         console=progress_output,
         transient=True,
         disable=not progress_output.is_terminal,

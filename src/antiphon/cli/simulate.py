@@ -1,7 +1,6 @@
 """``antiphon simulate``: a world from a seed, its trace in a run folder."""
 
 import json
-import shlex
 import time
 from contextlib import ExitStack
 from pathlib import Path
@@ -13,14 +12,11 @@ from rich.table import Table
 from antiphon.cli.engines import verify_command
 from antiphon.cli.screen import output, progress_bar
 from antiphon.core.errors import TraceError, UsageError
-from antiphon.core.runs import Order
-from antiphon.sim.delays import DelayOptions
+from antiphon.sim.parameters import ORDERS, options_of, replay_command
 from antiphon.sim.steady_group import Options, SteadyGroup, process_names
-from antiphon.sim.workload import WorkloadOptions
 from antiphon.trace.run_folder import RunFolder
 
 _WHAT = "simulate"
-_ORDERS = {"causal": Order.CAUSAL, "fifo": Order.FIFO, "total": Order.TOTAL}
 
 
 def simulate(
@@ -55,29 +51,15 @@ def simulate(
     are for `antiphon explore`. Judge the trace with `antiphon verify`. A folder that was simulated
     before is replaced: it can be replayed.
     """
-    if order not in _ORDERS:
+    if order not in ORDERS:
         message = f"order {order!r} cannot be simulated: choose causal, fifo or total"
         raise UsageError(message)
-    options = Options(
-        seed=seed,
-        process_count=processes,
-        order=_ORDERS[order],
-        uniform=uniform,
-        delays=DelayOptions(delay_us_min=delay_us_min, delay_us_mean=delay_us),
-        workload=WorkloadOptions(
-            message_count=messages,
-            interval_us_mean=interval_us,
-            answers=answers,
-            burst_max=burst,
-            payload_bytes=payload_bytes,
-        ),
-    )
     config = {
         "processes": processes, "messages": messages, "order": order, "uniform": uniform,
         "delay_us": delay_us, "delay_us_min": delay_us_min, "interval_us": interval_us,
         "answers": answers, "burst": burst, "payload_bytes": payload_bytes,
     }  # fmt: skip
-    summary = _run(options, config, out, force=force)
+    summary = _run(options_of(seed, config), config, out, force=force)
     if as_json:
         typer.echo(json.dumps(summary))
         return
@@ -129,15 +111,3 @@ def _was_simulated(out: Path) -> bool:
         return RunFolder.open(out).record.what == _WHAT
     except TraceError:  # whatever is there, it is not a simulated run
         return False
-
-
-def replay_command(seed: int, config: dict[str, Any], out: Path) -> str:
-    """Return the one command that gives this run again."""
-    words = ["antiphon", "simulate", "--seed", str(seed)]
-    for name, value in config.items():
-        option = "--" + name.replace("_", "-")
-        if value is True:
-            words.append(option)
-        elif value is not False:
-            words += [option, str(value)]
-    return shlex.join([*words, "--out", str(out)])

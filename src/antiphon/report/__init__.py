@@ -13,4 +13,7 @@ it, never markup or code; the same trace and verdict give the same bytes.
     plots      figures of these
     page       all of it as one page
     export     the rows, for other programs to show
+
+Sweeps and reproductions have pages of their own (``sweep_page``, ``claims_page``), whose figures
+are lines, ours beside a paper's (``series``).
 """

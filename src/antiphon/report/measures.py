@@ -1,55 +1,24 @@
 """What can be counted and timed in a trace: messages, delays, depths, headers, view changes.
 
-Law: counts come from rows alone. Times are compared between processes only where no message was
-delivered before it was multicast by the clocks: one that was shows that clocks differ, and then
-delays and durations are left out, with the reason. Delays are of messages, not of runs, and leave
-out what a process delivers of its own. Quantiles are exact to 2 %, in memory that does not grow.
+Law: what each measure is, ``antiphon.trace.measures`` tells; the pipeline computes the same for
+runs of any size. Counts come from rows alone. Times are compared between processes only where no
+message was delivered before it was multicast by the clocks: one that was shows that clocks differ,
+and then delays and durations are left out, with the reason. Delays are of messages, not of runs,
+and leave out what a process delivers of its own.
 """
 
-import math
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from antiphon.core.views import say_number
 from antiphon.report.matching import Origins, arrivals, rows_of
 from antiphon.report.record import CODE, Lane, RecordedTrace
+from antiphon.trace.distribution import Distribution
+from antiphon.trace.view_changes import AbsenceSign, Installation, ViewChange, view_changes
 
 BINS = 240
 """Points of a curve over time."""
 
-_GRAIN = math.log(1.02)
 _SIGNS = ("crash", "suspect")
-
-
-class Distribution:
-    """Values from 0 up, each counted with a weight, in buckets that grow by 2 %."""
-
-    def __init__(self) -> None:
-        """Begin empty."""
-        self._buckets: Counter[int] = Counter()
-        self.total = 0
-
-    def add(self, value: float, weight: int) -> None:
-        """Count a value."""
-        self._buckets[0 if value < 1 else 1 + int(math.log(value) / _GRAIN)] += weight
-        self.total += weight
-
-    def quantile(self, part: float) -> float:
-        """Return the value that ``part`` of all are at most."""
-        last = 0.0
-        for value, share in self.curve():
-            last = value
-            if share >= part:
-                break
-        return last
-
-    def curve(self) -> Iterator[tuple[float, float]]:
-        """Yield values in order, each with the share of all that are at most so large."""
-        done = 0
-        for bucket in sorted(self._buckets):
-            done += self._buckets[bucket]
-            yield (0.0 if bucket == 0 else math.exp((bucket - 0.5) * _GRAIN)), done / self.total
 
 
 @dataclass(slots=True)
@@ -74,24 +43,6 @@ class Depths:
     step_us: float = 0.0
     deepest: list[int] = field(default_factory=list)
     mean: list[float] = field(default_factory=list)
-
-
-@dataclass(slots=True)
-class ViewChange:
-    """How a view came about, in microseconds from the beginning of the run."""
-
-    name: str
-    sign_us: int | None
-    """The first crash or suspicion of somebody who is not in it any more; None: there was none."""
-    first_us: int
-    """When the first process installed it, and the last."""
-    last_us: int
-    installed: int
-
-    @property
-    def duration_us(self) -> int:
-        """Return how long it took, from its first sign to its last installation."""
-        return self.last_us - (self.first_us if self.sign_us is None else self.sign_us)
 
 
 @dataclass(slots=True)
@@ -213,35 +164,20 @@ def _headers(record: RecordedTrace) -> Headers:
 
 def _changes(record: RecordedTrace, begin_us: int) -> list[ViewChange]:
     """Return how each view came about that follows another."""
-    installed: dict[tuple[str, str, int], list[tuple[int, tuple[str, ...]]]] = {}
-    for lane in record.lanes:
-        for row in rows_of(lane, "view"):
-            run, group, view, _ = record.streams[lane.stream[row]]
-            entry = (lane.time_us[row] - begin_us, lane.members.get(row, ()))
-            installed.setdefault((run, group, view), []).append(entry)
-    signs = list(_signs(record, begin_us))
-    names = {key[:2] for key in installed}
-    before: dict[tuple[str, str], tuple[int, set[str]]] = {}
-    changes: list[ViewChange] = []
-    for (run, group, view), entries in sorted(installed.items()):
-        members, (first_us, _), (last_us, _) = set(entries[0][1]), min(entries), max(entries)
-        if (run, group) in before:
-            since_us, others = before[run, group]
-            gone = {(run, name) for name in others - members}
-            sign_us = min(
-                (at for at, who in signs if who in gone and since_us <= at <= last_us),
-                default=None,
-            )
-            name = say_number(view) + (f" of {group}" if len(names) > 1 else "")
-            changes.append(ViewChange(name, sign_us, first_us, last_us, len(entries)))
-        before[run, group] = (first_us, members)
-    return changes
+    installations = [
+        Installation(
+            *record.streams[lane.stream[row]][:3], lane.time_us[row], lane.members.get(row, ())
+        )
+        for lane in record.lanes
+        for row in rows_of(lane, "view")
+    ]
+    return view_changes(installations, _signs(record), begin_us)
 
 
-def _signs(record: RecordedTrace, begin_us: int) -> Iterable[tuple[int, tuple[str, str]]]:
+def _signs(record: RecordedTrace) -> Iterable[AbsenceSign]:
     """Yield crashes and suspicions: when, and of whom."""
     for lane in record.lanes:
         for row in rows_of(lane, *_SIGNS):
             is_crash = lane.kind[row] == CODE["crash"]
             who = lane.process if is_crash else record.streams[lane.stream[row]].sender
-            yield lane.time_us[row] - begin_us, (lane.run, who)
+            yield AbsenceSign(lane.run, who, lane.time_us[row])

@@ -8,7 +8,7 @@ and run only the script that came with this version. Text from the trace is esca
 import hashlib
 import re
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from importlib.resources import files
@@ -24,7 +24,7 @@ from antiphon.trace.run_folder import RunRecord
 from antiphon.trace.verdict import PropertyVerdict, Status, Verdict, Violation
 
 _MARKS = {Status.HOLDS: "✓", Status.VIOLATED: "✗", Status.UNKNOWN: "?"}
-_SCRIPTS = ("data", "painters", "picture", "window", "controls")
+_SCRIPTS = ("data", "painters", "picture", "window", "figures", "controls")
 _NAME_MAX = 60
 _TEXT_MAX = 600
 _ROWS_MAX = 200
@@ -46,11 +46,10 @@ class PageContent:
 
 def page_of(run: PageContent) -> str:
     """Return the page."""
-    script, style = _script(), _template("page.css")
-    digest = b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    script, style = script_of(*_SCRIPTS), template("page.css")
     parts = {
         "title": escape(cut(run.name, _NAME_MAX)),
-        "digest": digest,
+        "digest": digest_of(script),
         "style": style,
         "script": script,
         "headline": _headline(run.verdict),
@@ -62,7 +61,12 @@ def page_of(run: PageContent) -> str:
         "replay": _replay(run.record),
         "data": embedded(diagram_data(run.diagram, run.witnesses, run.measures)),
     }
-    return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], _template("page.html"))
+    return filled("page.html", parts)
+
+
+def filled(name: str, parts: Mapping[str, str]) -> str:
+    """Return a template with its places filled."""
+    return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], template(name))
 
 
 def diagram_data(
@@ -119,13 +123,19 @@ def cut_front(text: str, length: int) -> str:
     return text if len(text) <= length else f"…{text[1 - length :]}"
 
 
-def _template(name: str) -> str:
+def digest_of(script: str) -> str:
+    """Return what a page's policy calls its script by."""
+    return b64encode(hashlib.sha256(script.encode()).digest()).decode()
+
+
+def template(name: str) -> str:
+    """Return a file that pages are made of."""
     return files("antiphon.report").joinpath("templates", name).read_text(encoding="utf-8")
 
 
-def _script() -> str:
-    """Return the page's one script: its parts share a function, and nothing with the page."""
-    parts = "\n".join(_template(f"{name}.js") for name in _SCRIPTS)
+def script_of(*names: str) -> str:
+    """Return a page's one script: its parts share a function, and nothing with the page."""
+    parts = "\n".join(template(f"{name}.js") for name in names)
     return f'"use strict";\n(() => {{\n{parts}}})();\n'
 
 
@@ -222,7 +232,8 @@ def _diagram_note(diagram: Diagram) -> str:
     )
 
 
-def _figure(title: str, picture: str, caption: str) -> str:
+def figure_html(title: str, picture: str, caption: str) -> str:
+    """Return a figure with its title, its caption and a button."""
     return (
         f"<figure><h3>{title}</h3>{picture}<figcaption>{caption}</figcaption>"
         '<button type="button" class="save" hidden>Save as SVG</button></figure>'
@@ -231,7 +242,7 @@ def _figure(title: str, picture: str, caption: str) -> str:
 
 def _measures(measures: Measures) -> str:
     figures = [
-        _figure(
+        figure_html(
             "Messages by process",
             plots.count_plot(measures.processes),
             _more(len(measures.processes), "processes"),
@@ -250,13 +261,13 @@ def _measures(measures: Measures) -> str:
         middle, late = measures.delays.quantile(0.5), measures.delays.quantile(0.99)
         caption = f"Median {plots.duration(middle)}, 99 % within {plots.duration(late)}."
         picture = plots.delay_plot(measures.delays, measures.held)
-        figures.append(_figure("Delivery delay", picture, caption))
+        figures.append(figure_html("Delivery delay", picture, caption))
     figures += _queue_and_headers(measures)
     if measures.changes:
         longest = max(change.duration_us for change in measures.changes)
         caption = f"The longest took {plots.duration(longest)}."
         caption += " " + _more(len(measures.changes), "view changes")
-        figures.append(_figure("View changes", plots.change_plot(measures.changes), caption))
+        figures.append(figure_html("View changes", plots.change_plot(measures.changes), caption))
     notes = "".join(f'<p class="quiet">{note}</p>' for note in left_out)
     return f'{notes}<div class="figures">{"".join(figures)}</div>{_table(measures)}'
 
@@ -265,7 +276,7 @@ def _queue_and_headers(measures: Measures) -> list[str]:
     figures = []
     if measures.has_times and any(measures.depths.deepest):
         caption = f"Runs held back; at most {max(measures.depths.deepest):,} at one process."
-        figures.append(_figure("Delay queues", plots.depth_plot(measures.depths), caption))
+        figures.append(figure_html("Delay queues", plots.depth_plot(measures.depths), caption))
     headers = measures.headers
     if headers.message_count:
         mean = headers.byte_count / headers.message_count
@@ -273,7 +284,7 @@ def _queue_and_headers(measures: Measures) -> list[str]:
         if headers.payload_bytes:
             caption += f", {100 * headers.byte_count / headers.payload_bytes:.3g} % of the payload"
         picture = plots.header_plot(headers)
-        figures.append(_figure("Header bytes per message", picture, f"{caption}."))
+        figures.append(figure_html("Header bytes per message", picture, f"{caption}."))
     return figures
 
 

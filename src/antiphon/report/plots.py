@@ -9,7 +9,9 @@ import math
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from antiphon.report.measures import Depths, Distribution, Headers, ProcessCounts, ViewChange
+from antiphon.report.measures import Depths, Headers, ProcessCounts
+from antiphon.trace.distribution import Distribution
+from antiphon.trace.view_changes import ViewChange
 
 WIDTH, HEIGHT = 440, 270
 _LEFT, _RIGHT, _TOP, _BOTTOM = 52, 26, 32, 46

@@ -1,0 +1,112 @@
+"""``antiphon reproduce``: what the papers report, run again, with a verdict per claim."""
+
+import shlex
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from antiphon import __version__
+from antiphon.cli.screen import output, print_json, progress_bar
+from antiphon.core.errors import UsageError
+from antiphon.trace.claims import ClaimVerdict, Reproduction
+
+_STYLES = {
+    ClaimVerdict.HOLDS: "green",
+    ClaimVerdict.FAILS: "bold red",
+    ClaimVerdict.INCOMPARABLE: "yellow",
+}
+
+_SAID = {
+    ClaimVerdict.HOLDS: "hold",
+    ClaimVerdict.FAILS: "do not hold",
+    ClaimVerdict.INCOMPARABLE: "cannot be compared",
+}
+"""Of many."""
+
+
+def reproduce(
+    paper: Annotated[str, typer.Argument(help="isis, uniform or all.")],
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Fewer repetitions and smaller groups: minutes.")
+    ] = False,
+    only: Annotated[
+        list[str] | None, typer.Option(help="Run only the claim of this name; can be repeated.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder to write; if left out, reproductions/PAPER.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> None:
+    """Run what the papers report, and judge every claim beside the paper's numbers.
+
+    ISIS (Birman, Schiper, Stephenson 1991): Tables I to V, figures 6 and 7, the 1 + 1/k claim, the
+    messages of a flush and of a join, the size of timestamps. Uniform (Schiper, Sandoz 1993):
+    rounds and messages of D3 and D4, the counterexample to the ISIS flush, commit under the
+    coordinator's crash. Each claim holds, does not hold, or cannot be compared, and why;
+    assumptions are listed. Writes JSON, tables (CSV) and figures (SVG); as one page:
+    antiphon report reproductions/PAPER. Timings are taken on real sockets on loopback: leave the
+    machine alone meanwhile.
+
+    Exit status: 0 no claim fails, 1 some claim does not hold, 2 bad usage.
+    """
+    from antiphon.reproduction.claim import Effort
+    from antiphon.reproduction.running import PAPERS, claims_of
+    from antiphon.reproduction.running import reproduce as run_claims
+
+    papers = list(PAPERS) if paper == "all" else [paper]
+    if paper != "all" and paper not in PAPERS:
+        message = f"{paper!r} cannot be reproduced: choose {', '.join(PAPERS)} or all"
+        raise UsageError(message)
+    claims = claims_of(papers)
+    names = [claim.name for claim in claims]
+    for name in only or ():
+        if name not in names:
+            message = f"there is no claim {name!r} in {paper}: choose from {', '.join(names)}"
+            raise UsageError(message)
+    chosen = [claim for claim in claims if not only or claim.name in only]
+    words = ["antiphon", "reproduce", paper, *(["--quick"] if quick else [])]
+    words += [word for name in only or () for word in ("--only", name)]
+    folder = out or Path("reproductions") / paper
+    with progress_bar("starting", len(chosen), time_left=True) as (bar, task):
+        task_id = bar.task_ids[task]
+
+        def on_claim(name: str, done: int, _total: int) -> None:
+            bar.update(task_id, description=name, completed=done)
+
+        found = run_claims(
+            papers, Effort(is_quick=quick), folder, shlex.join(words), __version__, on_claim, chosen
+        )
+    if as_json:
+        print_json(msgspec.json.format(msgspec.json.encode(found)))
+    else:
+        _show(found)
+        output.print(f"next: antiphon report {folder}", soft_wrap=True, markup=False)
+    raise typer.Exit(1 if found.count(ClaimVerdict.FAILS) else 0)
+
+
+def _show(found: Reproduction) -> None:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for name in ("claim", "verdict", "paper", "here"):
+        table.add_column(name, overflow="fold")
+    for claim in found.claims:
+        table.add_row(
+            f"{claim.paper} {claim.section}: {claim.name}",
+            Text(claim.verdict.value, style=_STYLES[claim.verdict]),
+            Text(claim.paper_value),
+            Text(claim.our_value),
+        )
+    output.print(table)
+    for claim in found.claims:
+        if claim.verdict is not ClaimVerdict.HOLDS:
+            said = f"{claim.name} {claim.verdict.value}: {claim.why}"
+            output.print(said, soft_wrap=True, markup=False)
+    counts = ", ".join(
+        f"{found.count(verdict)} {_SAID[verdict]}"
+        for verdict in ClaimVerdict
+        if found.count(verdict)
+    )
+    output.print(f"{len(found.claims)} claims: {counts}", soft_wrap=True, markup=False)

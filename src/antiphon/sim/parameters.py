@@ -1,0 +1,81 @@
+"""The parameters of a steady group by the names that people give them, and the command again.
+
+Law: whoever simulates from names (the command line, an experiment's file, a claim) does so through
+here, so that the same names give the same world, and the replay command is the same everywhere.
+"""
+
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from antiphon.core.records import MEMBERS_MAX
+from antiphon.core.runs import Order
+from antiphon.sim.delays import DelayOptions
+from antiphon.sim.steady_group import Options
+from antiphon.sim.workload import WorkloadOptions
+
+ORDERS = {"causal": Order.CAUSAL, "fifo": Order.FIFO, "total": Order.TOTAL}
+
+
+class Parameter(NamedTuple):
+    """One parameter."""
+
+    default: int | float | str | bool
+    allowed: str
+    """In words."""
+
+    def takes(self, value: object) -> bool:
+        """Whether a value is of the right kind; its range is checked where it is used."""
+        if isinstance(self.default, bool) or isinstance(value, bool):
+            return isinstance(self.default, bool) and isinstance(value, bool)
+        if isinstance(self.default, str):
+            return value in ORDERS
+        kinds = (int, float) if isinstance(self.default, float) else int
+        return isinstance(value, kinds) and value >= 0
+
+
+PARAMETERS = {
+    "processes": Parameter(5, f"a number of processes from 1 to {MEMBERS_MAX}"),
+    "messages": Parameter(2_000, "a number of messages from 1 up"),
+    "order": Parameter("causal", 'one of "causal", "fifo", "total"'),
+    "uniform": Parameter(False, "true or false"),  # noqa: FBT003 - a default
+    "delay_us": Parameter(1_000, "microseconds from 0 up"),
+    "delay_us_min": Parameter(50, "microseconds from 0 up"),
+    "interval_us": Parameter(2_000, "microseconds from 0 up"),
+    "answers": Parameter(0.7, "a number from 0 to 1"),
+    "burst": Parameter(4, "a number of messages from 1 up"),
+    "payload_bytes": Parameter(32, "bytes from 0 up"),
+}
+"""By name, in the order in which commands tell them."""
+
+
+def options_of(seed: int, config: Mapping[str, Any]) -> Options:
+    """Return the world that some parameters name; the others have their defaults."""
+    value = {name: config.get(name, each.default) for name, each in PARAMETERS.items()}
+    return Options(
+        seed=seed,
+        process_count=value["processes"],
+        order=ORDERS[value["order"]],
+        uniform=value["uniform"],
+        delays=DelayOptions(delay_us_min=value["delay_us_min"], delay_us_mean=value["delay_us"]),
+        workload=WorkloadOptions(
+            message_count=value["messages"],
+            interval_us_mean=value["interval_us"],
+            answers=value["answers"],
+            burst_max=value["burst"],
+            payload_bytes=value["payload_bytes"],
+        ),
+    )
+
+
+def replay_command(seed: int, config: Mapping[str, Any], out: Path) -> str:
+    """Return the one command that gives this run again."""
+    words = ["antiphon", "simulate", "--seed", str(seed)]
+    for name, value in config.items():
+        option = "--" + name.replace("_", "-")
+        if value is True:
+            words.append(option)
+        elif value is not False:
+            words += [option, str(value)]
+    return shlex.join([*words, "--out", str(out)])

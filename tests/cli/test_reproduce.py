@@ -1,0 +1,34 @@
+"""``antiphon reproduce`` as a user meets it."""
+
+from pathlib import Path
+
+from tests.cli.command import antiphon
+
+
+def test_one_claim_is_run_and_told(tmp_path: Path) -> None:
+    """Status 0: it holds."""
+    words = ("reproduce", "uniform", "--quick", "--only", "counterexample")
+    done = antiphon(*words, folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "1 claims: 1 hold" in done.stdout
+    assert (tmp_path / "reproductions" / "uniform" / "reproduction.json").is_file()
+
+
+def test_claim_that_does_not_hold_is_status_1(tmp_path: Path) -> None:
+    """And says why."""
+    done = antiphon("reproduce", "isis", "--quick", "--only", "join-cost", folder=tmp_path)
+    assert done.returncode == 1, done.stderr
+    assert "join-cost does not hold: messages / n" in done.stdout
+    page = antiphon("report", "reproductions/isis", "--json", folder=tmp_path)
+    assert page.returncode == 1, page.stderr
+    assert (tmp_path / "reproductions" / "isis" / "report.html").is_file()
+
+
+def test_unknown_paper_and_claim_are_one_sentence(tmp_path: Path) -> None:
+    """Each names what there is."""
+    paper = antiphon("reproduce", "raft", folder=tmp_path)
+    assert paper.returncode == 2
+    assert paper.stderr == "antiphon: 'raft' cannot be reproduced: choose isis, uniform or all\n"
+    claim = antiphon("reproduce", "uniform", "--only", "speed", folder=tmp_path)
+    assert claim.returncode == 2
+    assert "there is no claim 'speed' in uniform: choose from counterexample" in claim.stderr

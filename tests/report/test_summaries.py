@@ -1,0 +1,157 @@
+"""Pages of sweeps and reproductions: what is on them, and that data stays data."""
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from tests.report.chromium import BROWSER, Chromium
+
+from antiphon.report.claims_page import claims_page
+from antiphon.report.series import figure_file, series_plot
+from antiphon.report.sweep_page import sweep_page
+from antiphon.trace.claims import (
+    ClaimResult,
+    ClaimVerdict,
+    FigureData,
+    Reproduction,
+    Series,
+    TableData,
+)
+from antiphon.trace.sweep_folder import CellResult, SweepRecord
+
+EVIL = '<script>alert(1)</script>"&'
+
+FIGURE = FigureData(
+    title="Messages", x_name="members", y_name="messages",
+    series=[
+        Series(name="measured", points=[(4, 12), (8, 50)]),
+        Series(name="n^2", points=[(4, 16), (8, 64)], is_paper=True),
+    ],
+)  # fmt: skip
+
+
+def reproduction(words: str = "It costs n^2.") -> Reproduction:
+    """Return one with a claim of each verdict."""
+    claims = [
+        ClaimResult(
+            paper="ISIS", section=f"5.{number}", name=f"c{number}", words=words, paper_value="n^2",
+            our_value="50", verdict=verdict, why=words, assumptions=[words],
+            replay=f"again {number}",
+            table=TableData(columns=["n", words], rows=[["4", "12"], [words, "50"]]),
+            figure=FIGURE if number == 0 else None,
+        )
+        for number, verdict in enumerate(ClaimVerdict)
+    ]  # fmt: skip
+    return Reproduction(
+        papers=["isis"], antiphon="1", python="3", machine="m", is_quick=True, replay="again",
+        claims=claims,
+    )  # fmt: skip
+
+
+def sweep(name: str = "orders") -> tuple[SweepRecord, list[CellResult]]:
+    """Return a sweep of two sizes and two orders, with a bad cell."""
+    results = [
+        CellResult(
+            digest=f"{order}{size}", seed=1, parameters={"processes": size, "order": order},
+            status="done", replay=f"simulate {name}", properties={"causal": "holds"},
+            counts={"messages": 10, "header_bytes": 100},
+            measures={"delivery_delay": {"p50": 1000.0 * size, "p99": 5000.0}},
+        )
+        for order in ("causal", "total") for size in (3, 5)
+    ]  # fmt: skip
+    results[-1].properties["causal"] = "violated"
+    record = SweepRecord(
+        name=name, antiphon="1", code="x", fixed={"messages": 10},
+        grid={"order": ["causal", "total"], "processes": [3, 5]}, seeds=[1],
+        cells=[each.digest for each in results], replay="antiphon sweep",
+    )  # fmt: skip
+    return record, results
+
+
+class _Tags(HTMLParser):
+    """Collects what elements a page has."""
+
+    def __init__(self) -> None:
+        """Begin."""
+        super().__init__()
+        self.scripts = 0
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Count scripts."""
+        self.scripts += tag == "script"
+
+
+def test_claims_are_told_with_their_verdicts() -> None:
+    """Tallies, the paper's value beside ours, figure, numbers, assumptions, how to run it again."""
+    page = claims_page(reproduction())
+    assert "1 holds</span>" in page
+    assert "1 does not hold</span>" in page
+    assert "1 cannot be compared</span>" in page
+    assert page.count("<article") == 3
+    assert page.count("<figure>") == 1
+    assert "again 2" in page
+    assert "It costs n^2." in page
+
+
+def test_sweep_shows_lines_and_what_to_look_at() -> None:
+    """A line per order over the size, and the bad cell with its command."""
+    page = sweep_page(*sweep())
+    assert "1 cells break a promise, 0 failed" in page
+    assert "violated: causal" in page
+    assert "By processes" in page
+    assert ">causal</text>" in page
+    assert ">total</text>" in page
+    assert "Delivery delay, median (ms)" in page
+    assert "Held back" not in page, "nothing was measured of it"
+
+
+def test_sweep_that_is_not_finished_says_so() -> None:
+    """Three of four."""
+    record, results = sweep()
+    assert "1 of 4 cells are not finished" in sweep_page(record, results[:3])
+
+
+def test_sweep_without_numbers_to_vary_has_no_figures() -> None:
+    """Only the table."""
+    record, results = sweep()
+    record.grid = {"order": ["causal", "total"]}
+    page = sweep_page(record, results)
+    assert "<figure>" not in page
+    assert "Numbers" in page
+
+
+@pytest.mark.parametrize("kind", ["claims", "sweep"])
+def test_data_stays_data(kind: str) -> None:
+    """Whatever a folder says, there is one script, and it is ours."""
+    page = claims_page(reproduction(EVIL)) if kind == "claims" else sweep_page(*sweep(EVIL))
+    tags = _Tags()
+    tags.feed(page)
+    assert tags.scripts == 1
+    assert EVIL not in page
+    assert re.search(r"(src|href)=\"(?!#)", page) is None
+
+
+def test_paper_has_the_colour_of_what_it_is_compared_with() -> None:
+    """Dashed, and without dots."""
+    drawn = series_plot(FIGURE)
+    assert 'class="line l0"' in drawn
+    assert 'class="line l0 paper"' in drawn
+    assert drawn.count("<circle") == 2
+    assert "<style>" in figure_file(FIGURE)
+
+
+@pytest.mark.skipif(BROWSER is None, reason="there is no Chromium here")
+@pytest.mark.parametrize("width", [360, 1280])
+def test_pages_fit_a_browser(tmp_path: Path, width: int) -> None:
+    """Nothing is too wide, nothing is asked of the network, figures can be saved."""
+    pages = {"claims": claims_page(reproduction()), "sweep": sweep_page(*sweep())}
+    for name, text in pages.items():
+        file = tmp_path / f"{name}.html"
+        file.write_text(text, encoding="utf-8")
+        with Chromium(tmp_path / name, width) as browser:
+            browser.open(file)
+            assert browser.complaints == []
+            assert browser.asked == [file.as_uri()]
+            assert browser.ask("document.documentElement.scrollWidth") == width
+            assert browser.ask("document.querySelector('.save').hidden") is False
