@@ -8,11 +8,10 @@ from itertools import combinations
 from antiphon.core.errors import ExcludedError
 from antiphon.net.group.group import Group
 from antiphon.testing.driver_application import Application
-from antiphon.testing.driver_world import REST_S, STALE_S, unlike
+from antiphon.testing.driver_world import REST_S, STALE_S, stay_at_rest, unlike
 from antiphon.testing.groups_programs import Programs
 
 _SETTLE_S = 0.3
-_QUIET_S = 0.7
 _END_S = 30.0
 """How long processes may take to end: to be let go, and to close connections."""
 
@@ -83,9 +82,16 @@ class Rest:
         for round_number in range(_ROUNDS):
             # What is said while somebody is being excluded may be dropped: then once more.
             if not (said := self._speak(groups, f"{word} {round_number}")):
-                self._cluster.advance(_QUIET_S)
-                break
+                return stay_at_rest(self._cluster, self._unrest, self._views)
         return said
+
+    def _views(self) -> object:
+        """Return who is in which view of which group, as far as applications have been told."""
+        return [
+            (group, handle.me, handle.view.number)
+            for group in self._there.going
+            for *_, handle in self._there.inside(group)
+        ]
 
     def _led_to(self, first: str) -> set[str]:
         """Return the groups that are found from a member of one: members tell of others."""
