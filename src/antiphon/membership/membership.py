@@ -89,7 +89,7 @@ class Membership:
         view = transition.current
         self._agreement = Agreement(outbox, view)
         self._changes = Changes(outbox.me)
-        self._detector = FailureDetector(timing, now_us, pulses)
+        self._detector = FailureDetector(timing, now_us, pulses, joins=view is None)
         self._probing = Probing(outbox, timing, self._detector)
         self._copies = copies
         self.flush = make_flush(outbox, transition, copies)
