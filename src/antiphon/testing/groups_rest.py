@@ -82,7 +82,8 @@ class Rest:
         for round_number in range(_ROUNDS):
             # What is said while somebody is being excluded may be dropped: then once more.
             if not (said := self._speak(groups, f"{word} {round_number}")):
-                return stay_at_rest(self._cluster, self._unrest, self._views)
+                # Those who are blocked in another group ask others on connections of their own.
+                return stay_at_rest(self._cluster, self._unrest_in_groups, self._views)
         return said
 
     def _views(self) -> object:
@@ -145,8 +146,11 @@ class Rest:
         for name, program in self._there.living():
             if program.is_ending.is_set():
                 return f"{name} has not ended"
+        return self._unrest_in_groups() or self._survivor() or self._crowd()
+
+    def _unrest_in_groups(self) -> str:
         said = [self._unrest_in(group) for group in self._there.going]
-        return next(filter(None, said), "") or self._survivor() or self._crowd()
+        return next(filter(None, said), "")
 
     def _unrest_in(self, group: str) -> str:
         if said := self._under_way(group):
