@@ -202,3 +202,13 @@ def test_who_joins_is_given_twice_the_time_for_its_first_sign_of_life() -> None:
     when = tick_until(detector, 600, 900, A, C)
     when |= tick_until(detector, 1_000, 4_000, A)
     assert when == {B: 500 + 2 * TIMING.timeout_us, C: 900 + TIMING.timeout_us}
+
+
+def test_who_joins_gives_everybody_twice_the_time_for_a_first_sign_of_life() -> None:
+    """Channels are made when it knows of the members, not before; later the floor counts."""
+    detector = FailureDetector(TIMING, 0, joins=True)
+    tick_until(detector, 0, 500)
+    detector.watch([A, B], 500)
+    when = tick_until(detector, 600, 900, A)
+    when |= tick_until(detector, 1_000, 4_000)
+    assert when == {A: 900 + TIMING.timeout_us, B: 500 + 2 * TIMING.timeout_us}

@@ -284,6 +284,20 @@ class Agreement:
             self._out.send(peer, Want(self.latest.number))
         return learned
 
+    def can_learn(self, views: tuple[View, ...], teller: ProcessId) -> bool:
+        """Whether these lead on from the last view known here, and ``teller`` joins in the next."""
+        latest = self.latest
+        news = [view for view in views if latest is not None and view.number > latest.number]
+        if latest is None or not news or teller not in news[0].joined:
+            return False
+        try:
+            for view in news:
+                _check_next(view, latest)
+                latest = view
+        except PeerError:
+            return False
+        return self._me in news[0].members
+
     def _learn(self, view: View) -> list[View]:
         assert view.follows(self.latest), "views are decided one after the other"
         self.latest = view

@@ -94,14 +94,19 @@ class Timing:
 class FailureDetector:
     """Suspicions of one process."""
 
-    def __init__(self, timing: Timing, now_us: int, pulses: Pulses | None = None) -> None:
-        """Watch nobody yet; ``pulses`` are shared by all groups of a process."""
+    def __init__(
+        self, timing: Timing, now_us: int, pulses: Pulses | None = None, *, joins: bool = False
+    ) -> None:
+        """Watch nobody yet; ``pulses`` are shared by all groups of a process.
+
+        Who ``joins`` is new to all members, and they to it: channels are still to be made.
+        """
         self._timing = timing
         self._pulses = pulses if pulses is not None else Pulses(now_us)
         self.hear = self._pulses.hear
         """Something came from a process."""
         self._peers: dict[ProcessId, Pulse] = {}
-        self._is_begun = False
+        self._is_begun = joins
         self.heartbeat_us = timing.heartbeat_us
         self._ailing: dict[ProcessId, dict[str, int]] = {}
         """Who says what makes it unfit, and since when."""

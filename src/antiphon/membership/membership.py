@@ -89,7 +89,7 @@ class Membership:
         view = transition.current
         self._agreement = Agreement(outbox, view)
         self._changes = Changes(outbox.me)
-        self._detector = FailureDetector(timing, now_us, pulses)
+        self._detector = FailureDetector(timing, now_us, pulses, joins=view is None)
         self.hear = self._detector.hear
         """Something came from a process: it lives."""
         self._probing = Probing(outbox, timing, self._detector)
@@ -302,6 +302,13 @@ class Membership:
             return Out(latest.number)
         places = tuple(who.place for who in latest.members if who != process)
         return Standing(latest.number, self.is_blocked, is_known, places[:PLACES_SAID])
+
+    def needs_word_of(self, views: tuple[View, ...], teller: ProcessId) -> bool:
+        """Whether this process is blocked, and a new member of the next view can tell it that.
+
+        Who decided the view may be dead, and nobody else be left who knows of it.
+        """
+        return self.is_blocked and not self.is_over and self._agreement.can_learn(views, teller)
 
     def _on_join_request(self, peer: ProcessId, process: ProcessId, now_us: int) -> None:
         dead = self._join_requests.take(process) if peer == process else None

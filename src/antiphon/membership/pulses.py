@@ -12,7 +12,8 @@ as it slept. It notices by its own late look, and forgives everybody that time, 
 from antiphon.core.ids import ProcessId
 
 _NEW = 2
-"""Who joins is given so many times the time: it is heard a round trip after it was taken in."""
+"""Who joins, and by who joins everybody, is given so many times the time to be heard first: some
+round trips after it was taken in, for a channel is made before."""
 
 _CONDEMNED_MAX = 4096
 

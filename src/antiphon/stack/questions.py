@@ -73,6 +73,10 @@ class Questions:
         """
         return self.member.membership.answer(asker, view_number, has_channel=has_channel)
 
+    def needs_word_of(self, views: tuple[View, ...], teller: ProcessId) -> bool:
+        """Whether a process that is in no view known here is to be heard: it tells the way on."""
+        return self.member.membership.needs_word_of(views, teller)
+
     @property
     def excluded(self) -> dict[ProcessId, int]:
         """Who failed in the group, and in which view: for later incarnations to know."""

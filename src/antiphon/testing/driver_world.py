@@ -4,7 +4,7 @@ Law: a world fails if the oracle finds a broken promise; if a callback or task o
 if a correct process is taken for one that lies, or is suspected where connections are merely cut;
 or if, when nothing has broken for a while, it is not at rest: the living are the members of one
 view, have read the same, and nothing that was begun is still open. Then everybody multicasts once
-more, and a process joins that was not there before: that has to work too.
+more, and a process joins that was not there before: that has to work too, and to last for a while.
 
 Not asked to recover: a world in which too few of the last view live for anybody to decide, and one
 in which a living process refused connections. Transports promise that nobody listens where one is
@@ -199,9 +199,13 @@ class DriverWorld:
         for round_number in range(_ROUNDS):
             # What is said while somebody is being excluded may be dropped: then once more.
             if not (said := self._speak(f"well {round_number}")):
-                self.cluster.advance(_QUIET_S)
-                return ""
+                return stay_at_rest(self.cluster, self._unrest, self._views)
         return f"it does not go on after it was at rest: {said}"
+
+    def _views(self) -> object:
+        """Return who is in which view, as far as applications have been told."""
+        groups = [app.group for app in self._living() if app.is_in and app.group is not None]
+        return [(group.me, group.view.number) for group in groups]
 
     def _speak(self, word: str) -> str:
         lost = self.castaways()
@@ -292,6 +296,22 @@ class DriverWorld:
         members = set(first[1].view.members) if first is not None else set()
         here = {group.me for _, group in inside}
         return f"members are {sorted(members)}, not {sorted(here)}" if members != here else ""
+
+
+def stay_at_rest(cluster: Cluster, unrest: Callable[[], str], views: Callable[[], object]) -> str:
+    """Wait until a world that is at rest has been so for a while; say why it does not stay so.
+
+    Somebody may be suspected wrongly, and come back, at any time, also now: a trace says that
+    nothing is under way only where that is so.
+    """
+    said, before = "", views()
+    for _ in range(_LOOKS):
+        cluster.advance(_QUIET_S)
+        said, now = unrest(), views()
+        if not said and now == before:
+            return ""
+        before = None if said else now
+    return f"it does not stay at rest: {said}"
 
 
 def unlike(

@@ -8,11 +8,10 @@ from itertools import combinations
 from antiphon.core.errors import ExcludedError
 from antiphon.net.group.group import Group
 from antiphon.testing.driver_application import Application
-from antiphon.testing.driver_world import REST_S, STALE_S, unlike
+from antiphon.testing.driver_world import REST_S, STALE_S, stay_at_rest, unlike
 from antiphon.testing.groups_programs import Programs
 
 _SETTLE_S = 0.3
-_QUIET_S = 0.7
 _END_S = 30.0
 """How long processes may take to end: to be let go, and to close connections."""
 
@@ -83,9 +82,17 @@ class Rest:
         for round_number in range(_ROUNDS):
             # What is said while somebody is being excluded may be dropped: then once more.
             if not (said := self._speak(groups, f"{word} {round_number}")):
-                self._cluster.advance(_QUIET_S)
-                break
+                # Those who are blocked in another group ask others on connections of their own.
+                return stay_at_rest(self._cluster, self._unrest_in_groups, self._views)
         return said
+
+    def _views(self) -> object:
+        """Return who is in which view of which group, as far as applications have been told."""
+        return [
+            (group, handle.me, handle.view.number)
+            for group in self._there.going
+            for *_, handle in self._there.inside(group)
+        ]
 
     def _led_to(self, first: str) -> set[str]:
         """Return the groups that are found from a member of one: members tell of others."""
@@ -139,8 +146,11 @@ class Rest:
         for name, program in self._there.living():
             if program.is_ending.is_set():
                 return f"{name} has not ended"
+        return self._unrest_in_groups() or self._survivor() or self._crowd()
+
+    def _unrest_in_groups(self) -> str:
         said = [self._unrest_in(group) for group in self._there.going]
-        return next(filter(None, said), "") or self._survivor() or self._crowd()
+        return next(filter(None, said), "")
 
     def _unrest_in(self, group: str) -> str:
         if said := self._under_way(group):

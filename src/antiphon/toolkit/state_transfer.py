@@ -14,7 +14,7 @@ view, and the joiner forgets what it had kept of the views before.
 
 Fault model: donor and joiner may crash at any moment. A view in which nobody is known to have the
 state has no donor; whoever turns out to have it asks for one more view. A joiner that is left
-alone without it is told that the state is lost.
+alone without it is told that the state is lost; several give up in time (``application_state``).
 
 Cost: the state, in pieces of at most ``CHUNK_BYTES``, and one small message per piece. Traffic
 goes on meanwhile: it stops for the flush and no longer.

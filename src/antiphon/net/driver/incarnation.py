@@ -13,8 +13,8 @@ import logging
 from collections import deque
 from collections.abc import Sequence
 
-from antiphon.core.control import Elsewhere, Out, Standing
-from antiphon.core.frames import Ack, Bye, Frame, Hello
+from antiphon.core.control import Decide, Elsewhere, Out, Standing
+from antiphon.core.frames import Ack, Bye, Control, Frame, Hello
 from antiphon.core.handshake import Handshake
 from antiphon.core.ids import GroupNumber, ProcessId
 from antiphon.net.driver.heartbeat import Lateness
@@ -307,6 +307,13 @@ class Incarnation:
     def has_accepted(self, process: ProcessId) -> bool:
         """Whether this process has accepted a process for the next view of a group."""
         return any(driver.has_accepted(process) for driver in self._drivers.values())
+
+    def needs_word_of(self, peer: Peer, told: Control) -> bool:
+        """Whether a guest tells a group that is blocked here of the view that goes on with it."""
+        driver, message = self._by_domain.get(told.domain), told.message
+        if driver is None or not isinstance(message, Decide):
+            return False
+        return driver.needs_word_of(message.views, peer.member(told.process))
 
     def expect(self, effect: ExpectPeers) -> None:
         """Have sessions with those whom the groups need."""

@@ -18,7 +18,7 @@ from antiphon.core.views import View as AgreedView
 from antiphon.net.application.config import Config
 from antiphon.net.driver.driver import Driver
 from antiphon.net.group.admission import Admission
-from antiphon.net.group.application_state import ApplicationState
+from antiphon.net.group.application_state import STATE_S, ApplicationState
 from antiphon.net.group.awaiting import Awaiting
 from antiphon.net.group.calling import Calling
 from antiphon.net.group.sending import Sending
@@ -48,9 +48,6 @@ from antiphon.stack.inputs import Input
 from antiphon.stack.member import Member
 from antiphon.stack.ports import CommitOptions
 from antiphon.toolkit.commit import Commit
-
-STATE_S = 30.0
-"""How long a joiner waits for the next piece of the state."""
 
 _log = logging.getLogger("antiphon")
 
@@ -227,6 +224,7 @@ class LocalGroup:
 
     def begin_incarnation(self, driver: Driver) -> None:
         """Go on with the driver of a new incarnation."""
+        self.stop_loading()
         if self.config.state is not None:
             state = self.config.state
             self._state = ApplicationState(self, state, self.stream, self.notifier)
@@ -329,6 +327,8 @@ class LocalGroup:
             commit = endpoint.ports.commit
             assert commit is not None, "the machine was made with it"
             self._committer.on_view(commit)
+        if self._state is not None and endpoint is not None:
+            self._state.enter(view, has_state=endpoint.has_state)
         self.admission.tell_machine()
         self.flush()
         self.notifier.notify()

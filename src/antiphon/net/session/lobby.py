@@ -3,6 +3,8 @@
 Law: a guest can ask to be taken in, and nothing else that it says counts before it is. It may be
 what it claims, for a new member can know its view sooner than others do: so what it says is kept,
 a little of it, and taken in its turn when a view, or a proposal accepted here, has it as a member.
+Where a group is blocked, whoever decided the next view may be dead, and those who joined in it be
+the only ones who know: there a guest counts that tells of a next view in which it joined.
 Who says more than is kept, or larger frames than a guest's, loses its connection, no more: the
 session goes on over the next one.
 
@@ -15,7 +17,7 @@ import asyncio
 import math
 from typing import Protocol
 
-from antiphon.core.control import JoinRequest
+from antiphon.core.control import Decide, JoinRequest
 from antiphon.core.errors import PeerError
 from antiphon.core.frames import Ack, Control, Frame, Hello
 from antiphon.core.ids import ProcessId
@@ -46,6 +48,9 @@ class LobbyOwner(LinkOwner[Peer], Protocol):
     def is_admitted(self, peer: Peer) -> bool:
         """Whether what a peer says counts."""
 
+    def needs_word_of(self, peer: Peer, told: Control) -> bool:
+        """Whether a guest tells what a process that is blocked may hear from nobody else."""
+
     def dismiss(self, peer: Peer, why: str) -> None:
         """Send a guest away at once."""
 
@@ -53,13 +58,20 @@ class LobbyOwner(LinkOwner[Peer], Protocol):
 class Guest:
     """What is known of one guest."""
 
-    __slots__ = ("byte_count", "heard_at", "held")
+    __slots__ = ("byte_count", "heard_at", "held", "told")
 
     def __init__(self, now: float) -> None:
         """Begin when it is let in."""
         self.held: list[tuple[Frame, int]] = []
         self.byte_count = 0
         self.heard_at = now
+        self.told: Control | None = None
+        """What it has last told of views."""
+
+    def note(self, frame: Frame) -> None:
+        """Remember what is said, if it tells of views."""
+        if isinstance(frame, Control) and isinstance(frame.message, Decide):
+            self.told = frame
 
 
 class Lobby:
@@ -113,10 +125,15 @@ class Lobby:
         """Send away who says nothing; let go on who has become known."""
         late = _now() - GUEST_SILENT_S
         for peer, guest in list(self._guests.items()):
-            if self._mesh.is_admitted(peer):
+            if self._counts(peer, guest):
                 self.admit(peer)
             elif guest.heard_at < late:
                 self._mesh.dismiss(peer, "it does not ask to be taken in")
+
+    def _counts(self, peer: Peer, guest: Guest) -> bool:
+        if self._mesh.is_admitted(peer):
+            return True
+        return guest.told is not None and self._mesh.needs_word_of(peer, guest.told)
 
     # What links call.
 
@@ -131,7 +148,8 @@ class Lobby:
         if isinstance(frame, Hello):
             message = "a peer sends a second handshake"
             raise PeerError(message)
-        if self._mesh.is_admitted(peer):
+        guest.note(frame)
+        if self._counts(peer, guest):
             self.admit(peer)
             self._mesh.on_frame(peer, frame, byte_count)
             return

@@ -21,7 +21,7 @@ from collections.abc import Collection
 from typing import Protocol, cast
 
 from antiphon.core.errors import PeerError
-from antiphon.core.frames import Ack, Bye, Frame, Hello, encode_ack, encode_bye
+from antiphon.core.frames import Ack, Bye, Control, Frame, Hello, encode_ack, encode_bye
 from antiphon.core.handshake import Handshake
 from antiphon.core.ids import ProcessId
 from antiphon.net.session.credentials import Credentials
@@ -61,6 +61,9 @@ class MeshOwner(DiallerOwner, Protocol):
 
     def has_accepted(self, process: ProcessId) -> bool:
         """Whether this process has accepted a process for the next view of a group."""
+
+    def needs_word_of(self, peer: Peer, told: Control) -> bool:
+        """Whether a guest tells a blocked group of the view that goes on with it."""
 
     def on_frame(self, peer: Peer, frame: Frame) -> None:
         """A peer sent runs or a control message; raise PeerError if no correct process would."""
@@ -136,6 +139,10 @@ class Mesh:
     def is_admitted(self, peer: Peer) -> bool:
         """Whether what a peer says counts."""
         return not peer.is_guest or self._owner.has_accepted(peer.process)
+
+    def needs_word_of(self, peer: Peer, told: Control) -> bool:
+        """Whether a guest tells what a process that is blocked may hear from nobody else."""
+        return self._owner.needs_word_of(peer, told)
 
     def dismiss(self, peer: Peer, why: str) -> None:
         """Send a guest away at once."""
