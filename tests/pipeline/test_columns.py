@@ -1,17 +1,21 @@
 """Files of Parquet read by columns: number for number what is read row by row."""
 
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from random import Random
 
 import msgspec
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from tests.logs.chat import same_from_both
 from tests.logs.tables import SCHEMA, write_parquet
 from tests.pipeline.trace_generator import random_trace
 
 from antiphon.pipeline.ingest import columns
-from antiphon.pipeline.ingest.columns import ColumnFile, reader_of
+from antiphon.pipeline.ingest.columns import ColumnFile, parted, reader_of
 from antiphon.pipeline.ingest.reading import LINES, Report, SourceFile, read_source
 from antiphon.pipeline.ingest.sources import sources_of
 from antiphon.pipeline.tables.chunks import unpacked
@@ -92,3 +96,26 @@ def test_other_names_are_read_row_by_row(tmp_path: Path) -> None:
     path = write_parquet(tmp_path / "a.parquet", random_trace(1))
     (source,) = sources_of(replace(Log.of(path), columns=ColumnMap({"group": "run"})))
     assert type(reader_of(source)) is SourceFile
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_parts_of_a_file_are_judged_as_the_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    """Row groups are read side by side if rows are numbered; else the file is read as one."""
+    monkeypatch.setattr(columns, "_ROWS_PER_PART", 4)
+    rows = sorted(random_trace(seed), key=lambda row: (row.run, row.process))
+    counts: Counter[tuple[str, str]] = Counter()
+    for place, row in enumerate(rows):
+        rows[place] = msgspec.structs.replace(row, index=counts[row.run, row.process])
+        counts[row.run, row.process] += 1
+    path = tmp_path / "a.parquet"
+    table = pa.Table.from_pylist([msgspec.to_builtins(row) for row in rows], schema=SCHEMA)
+    pq.write_table(table, path, row_group_size=3)
+    parts = parted(sources_of(path))
+    assert len(parts) > 1
+    assert [source.number for source in parts] == [*range(len(parts))]
+    assert same_from_both(path).event_count == len(rows)
+    pq.write_table(table.drop_columns("index"), path, row_group_size=3)
+    assert len(parted(sources_of(path))) == 1
+    assert same_from_both(path).event_count == len(rows)

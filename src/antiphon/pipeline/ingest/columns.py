@@ -6,7 +6,7 @@ Rows that are not about messages are few, and go through ``reading`` one by one.
 a microsecond per row; memory: a batch.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,11 +15,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from antiphon.core.errors import TraceError
 from antiphon.logs.parquet import opened
 from antiphon.logs.reading import read_log_segment
 from antiphon.pipeline.ingest.position import STRIDE
 from antiphon.pipeline.ingest.reading import FileRecord, SourceFile, Strand, StrandKey
-from antiphon.pipeline.ingest.sources import Source
+from antiphon.pipeline.ingest.sources import RowGroups, Source
 from antiphon.pipeline.tables.chunks import numbers
 from antiphon.trace.continuity import Span, Tally
 from antiphon.trace.reader import may_be_empty
@@ -30,6 +31,7 @@ from antiphon.trace.segments import Format
 Numbers = np.ndarray[Any, Any]
 
 _ROWS_PER_BATCH = 65_536
+_ROWS_PER_PART = 2_000_000
 _TEXTS = ("run", "process", "kind", "group", "sender", "order")
 _DEFAULTS = {"index": -1, "view": 1, "first": 0, "count": 1}
 _NUMBER_MAX = INT64_MAX - RUN_COUNT_MAX
@@ -59,6 +61,52 @@ def reader_of(source: Source) -> SourceFile:
     if segment.format is Format.PARQUET and segment.columns is None:
         return ColumnFile(source)
     return SourceFile(source)
+
+
+def parted(sources: Sequence[Source]) -> list[Source]:
+    """Divide large files into parts that are read side by side, if their rows are numbered."""
+    parts = [(source, part) for source in sources for part in _parts_of(source)]
+    return [
+        source._replace(number=number, part=part) for number, (source, part) in enumerate(parts)
+    ]
+
+
+def _parts_of(source: Source) -> Sequence[RowGroups | None]:
+    segment = source.segment
+    if segment.format is not Format.PARQUET or segment.columns is not None:
+        return [None]
+    try:
+        with opened(segment.path, segment.file) as parquet:
+            return _divided(parquet) or [None]
+    except TraceError:
+        return [None]  # whoever reads it will say what is wrong with it
+
+
+def _divided(parquet: pq.ParquetFile) -> list[RowGroups]:
+    """Return parts of at least so many rows; none if there would be but one."""
+    meta = parquet.metadata
+    if meta.num_rows < 2 * _ROWS_PER_PART or not _can_be_divided(parquet):
+        return []
+    parts, first_group, first_row, row_count, byte_count = [], 0, 0, 0, 0
+    for group in range(meta.num_row_groups):
+        row_count += meta.row_group(group).num_rows
+        byte_count += meta.row_group(group).total_byte_size
+        if row_count >= _ROWS_PER_PART or group == meta.num_row_groups - 1:
+            parts.append(RowGroups(first_group, group + 1, first_row, byte_count))
+            first_group, first_row = group + 1, first_row + row_count
+            row_count = byte_count = 0
+    return parts
+
+
+def _can_be_divided(parquet: pq.ParquetFile) -> bool:
+    """Whether every row has a number: else the order between parts is nobody's."""
+    if not _is_ours(parquet.schema_arrow) or not _has_sane_sizes(parquet):
+        return False
+    chunks = [chunk for name, chunk in _chunks(parquet) if name == "index"]
+    return bool(chunks) and all(
+        chunk.statistics is not None and chunk.statistics.null_count == 0 and _is_at_least(chunk, 0)
+        for chunk in chunks
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +141,8 @@ class ColumnFile(SourceFile):
 
     def packs(self) -> Iterator[tuple[str, bytes]]:
         """Yield what multicast and deliver rows say, and ballots."""
-        segment, begin = self.source.segment, 0
+        segment, part = self.source.segment, self.source.part
+        begin = first = part.first_row if part else 0
         texts = [*_TEXTS, "detail"]
         with opened(segment.path, segment.file, texts) as parquet:
             if not _is_ours(parquet.schema_arrow) or not _has_sane_sizes(parquet):
@@ -101,16 +150,17 @@ class ColumnFile(SourceFile):
                 return
             wanted = [*_TEXTS, *_DEFAULTS, "uniform", "members", "detail"]
             names = [name for name in wanted if name in parquet.schema_arrow.names]
+            groups = range(part.first_group, part.end_group) if part else None
             try:
-                for batch in parquet.iter_batches(_ROWS_PER_BATCH, columns=names):
+                for batch in parquet.iter_batches(_ROWS_PER_BATCH, groups, names):
                     if batch.num_rows:
                         yield from self._packs_of(self._rows(batch, begin))
                     begin += batch.num_rows
             except _WrongError:
                 self._refuse()
-            if not begin and not may_be_empty(segment.file):
+            if begin == first and not may_be_empty(segment.file):
                 self._refuse()
-        self.tally.add(begin, self._spans.values(), None)
+        self.tally.add(begin - first, self._spans.values(), None)
 
     def _refuse(self) -> None:
         """Raise what the reader of rows has to say."""
@@ -335,14 +385,18 @@ def _is_text(kind: pa.DataType) -> bool:
 
 def _has_sane_sizes(parquet: pq.ParquetFile) -> bool:
     """Whether the file itself says that no size or time is out of bounds."""
+    return all(
+        _is_at_least(chunk, _UNUSED[name]) for name, chunk in _chunks(parquet) if name in _UNUSED
+    )
+
+
+def _chunks(parquet: pq.ParquetFile) -> Iterator[tuple[str, pq.ColumnChunkMetaData]]:
+    """Yield what the file says about each column in each of its row groups."""
     meta = parquet.metadata
     for group in range(meta.num_row_groups):
         for place in range(meta.num_columns):
             chunk = meta.row_group(group).column(place)
-            least = _UNUSED.get(chunk.path_in_schema)
-            if least is not None and not _is_at_least(chunk, least):
-                return False
-    return True
+            yield chunk.path_in_schema, chunk
 
 
 def _is_at_least(chunk: pq.ColumnChunkMetaData, least: int) -> bool:

@@ -16,7 +16,7 @@ import msgspec
 import pyarrow as pa
 
 from antiphon.core.errors import TraceError
-from antiphon.pipeline.ingest.columns import reader_of
+from antiphon.pipeline.ingest.columns import parted, reader_of
 from antiphon.pipeline.ingest.reading import LINES, READ_TYPES, Report, Strand, read_source
 from antiphon.pipeline.ingest.sources import Source, deal, find_sources, sources_of
 from antiphon.pipeline.tables.chunks import column, numbers, unpacked
@@ -61,6 +61,7 @@ class Trace:
 @contextmanager
 def ingest(executor: Executor, sources: Sequence[Source]) -> Iterator[Trace]:
     """Read and check every file; keep the rows for as long as they are needed."""
+    sources = parted(sources)
     hands = deal(sources, executor.core_count)
     tasks = executor.numbered(len(hands))
     with tasks.map(partial(_read, hands=hands), READ_TYPES).kept() as kept:

@@ -17,12 +17,24 @@ BYTES_PER_TASK = 32 * 1024 * 1024
 """Small enough that a task's rows fit in memory many times, large enough to be worth a task."""
 
 
+class RowGroups(NamedTuple):
+    """Some row groups of a file of Parquet."""
+
+    first_group: int
+    end_group: int
+    first_row: int
+    """The number of its first row in the file, from 0."""
+    byte_count: int
+
+
 class Source(NamedTuple):
     """One file to read, and the run that its rows belong to unless they say otherwise."""
 
     number: int
     segment: Segment
     run: str
+    part: RowGroups | None = None
+    """What of it to read; None: all."""
 
 
 def find_sources(paths: Sequence[Path]) -> list[Source]:
@@ -47,7 +59,7 @@ def sources_of(where: Path | Log) -> list[Source]:
 
 def deal(sources: Sequence[Source], cores: int) -> list[list[Source]]:
     """Deal files out to tasks: the largest first, each to the task with the least so far."""
-    sizes = [_size(source.segment.path) for source in sources]
+    sizes = [_size(source) for source in sources]
     wanted = max(2 * cores, sum(sizes) // BYTES_PER_TASK)
     hands: list[list[Source]] = [[] for _ in range(min(len(sources), wanted))]
     loads = [(0, hand) for hand in range(len(hands))]
@@ -58,8 +70,10 @@ def deal(sources: Sequence[Source], cores: int) -> list[list[Source]]:
     return hands
 
 
-def _size(path: Path) -> int:
+def _size(source: Source) -> int:
+    if source.part is not None:
+        return source.part.byte_count
     try:
-        return path.stat().st_size
+        return source.segment.path.stat().st_size
     except OSError:
         return 0  # the reader will say what is wrong with it
