@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from antiphon.core.errors import TraceError
 from antiphon.logs.parquet import opened
-from antiphon.logs.reading import read_log_segment
+from antiphon.logs.reading import folder_columns, read_log_segment
 from antiphon.pipeline.ingest.position import STRIDE
 from antiphon.pipeline.ingest.reading import FileRecord, SourceFile, Strand, StrandKey
 from antiphon.pipeline.ingest.sources import RowGroups, Source
@@ -77,15 +77,15 @@ def _parts_of(source: Source) -> Sequence[RowGroups | None]:
         return [None]
     try:
         with opened(segment.path, segment.file) as parquet:
-            return _divided(parquet) or [None]
+            return _divided(parquet, folder_columns(segment)) or [None]
     except TraceError:
         return [None]  # whoever reads it will say what is wrong with it
 
 
-def _divided(parquet: pq.ParquetFile) -> list[RowGroups]:
+def _divided(parquet: pq.ParquetFile, told: dict[str, str]) -> list[RowGroups]:
     """Return parts of at least so many rows; none if there would be but one."""
     meta = parquet.metadata
-    if meta.num_rows < 2 * _ROWS_PER_PART or not _can_be_divided(parquet):
+    if meta.num_rows < 2 * _ROWS_PER_PART or not _can_be_divided(parquet, told):
         return []
     parts, first_group, first_row, row_count, byte_count = [], 0, 0, 0, 0
     for group in range(meta.num_row_groups):
@@ -98,9 +98,9 @@ def _divided(parquet: pq.ParquetFile) -> list[RowGroups]:
     return parts
 
 
-def _can_be_divided(parquet: pq.ParquetFile) -> bool:
+def _can_be_divided(parquet: pq.ParquetFile, told: dict[str, str]) -> bool:
     """Whether every row has a number: else the order between parts is nobody's."""
-    if not _is_ours(parquet.schema_arrow) or not _has_sane_sizes(parquet):
+    if not _is_ours(parquet.schema_arrow, told) or not _has_sane_sizes(parquet):
         return False
     chunks = [chunk for name, chunk in _chunks(parquet) if name == "index"]
     return bool(chunks) and all(
@@ -138,6 +138,7 @@ class ColumnFile(SourceFile):
         self._words: list[str] = [""]
         self._codes: dict[str, int] = {"": 0}
         self._spans: dict[tuple[str, str], Span] = {}
+        self._told = folder_columns(source.segment)
 
     def packs(self) -> Iterator[tuple[str, bytes]]:
         """Yield what multicast and deliver rows say, and ballots."""
@@ -145,7 +146,7 @@ class ColumnFile(SourceFile):
         begin = first = part.first_row if part else 0
         texts = [*_TEXTS, "detail"]
         with opened(segment.path, segment.file, texts) as parquet:
-            if not _is_ours(parquet.schema_arrow) or not _has_sane_sizes(parquet):
+            if not _is_ours(parquet.schema_arrow, self._told) or not _has_sane_sizes(parquet):
                 yield from super().packs()
                 return
             wanted = [*_TEXTS, *_DEFAULTS, "uniform", "members", "detail"]
@@ -293,7 +294,8 @@ class ColumnFile(SourceFile):
     def _coded(self, batch: pa.RecordBatch, name: str) -> Numbers:
         """Return a column of texts as the numbers that these have in this file."""
         if name not in batch.schema.names:
-            return np.zeros(batch.num_rows, dtype=np.int64)
+            code = self._code(self._told.get(name))
+            return np.full(batch.num_rows, code, dtype=np.int64)
         column = batch.column(name)
         if not pa.types.is_dictionary(column.type):
             column = column.dictionary_encode()
@@ -362,14 +364,18 @@ def _cell(batch: pa.RecordBatch, name: str, row: int) -> Any:  # noqa: ANN401 - 
     return batch.column(name)[row].as_py() if name in batch.schema.names else None
 
 
-def _is_ours(schema: pa.Schema) -> bool:
-    """Whether the columns have our names and types: what others mean, rows must tell."""
+def _is_ours(schema: pa.Schema, told: dict[str, str]) -> bool:
+    """Whether the columns have our names and types: what others mean, rows must tell.
+
+    ``told``: columns that are known without the file.
+    """
     types = {field.name: field.type for field in schema}
     texts = [types[name] for name in (*_TEXTS, "detail", "id") if name in types]
     integers = [types[name] for name in (*_DEFAULTS, *_UNUSED) if name in types]
     members = types.get("members", pa.list_(pa.string()))
     return (
-        {"process", "kind"} <= types.keys()
+        {"process", "kind"} <= types.keys() | told.keys()
+        and told.keys() <= set(_TEXTS)
         and all(_is_text(each) for each in texts)
         and all(pa.types.is_integer(each) for each in integers)
         and pa.types.is_boolean(types.get("uniform", pa.bool_()))
