@@ -16,12 +16,14 @@ import msgspec
 import pyarrow as pa
 
 from antiphon.core.errors import TraceError
+from antiphon.logs.reading import read_log_segment
 from antiphon.pipeline.ingest.columns import parted, reader_of
 from antiphon.pipeline.ingest.reading import LINES, READ_TYPES, Report, Strand, read_source
 from antiphon.pipeline.ingest.sources import Source, deal, find_sources, sources_of
 from antiphon.pipeline.tables.chunks import column, numbers, unpacked
 from antiphon.pipeline.tables.table import Executor, Table
-from antiphon.trace.continuity import Truncation, check_spans
+from antiphon.trace.continuity import Tally, Truncation, check_spans
+from antiphon.trace.segments import Segment
 
 __all__ = ["Source", "Trace", "find_sources", "ingest", "named", "sources_of"]
 
@@ -138,4 +140,15 @@ def _check(sources: Sequence[Source], reports: list[Report]) -> None:
     for report in reports:
         for span in report.spans:
             span.run = span.run or sources[report.number].run
-    check_spans(span for report in reports for span in report.spans)
+    try:
+        check_spans(span for report in reports for span in report.spans)
+    except TraceError:
+        _complain_of_rows({source.segment for source in sources if source.part is not None})
+        raise
+
+
+def _complain_of_rows(segments: Iterable[Segment]) -> None:
+    """Say what is wrong within a file that was read in parts, as one who reads all of it does."""
+    for segment in sorted(segments, key=lambda segment: segment.file):
+        for _ in read_log_segment(segment, Tally()):
+            pass
