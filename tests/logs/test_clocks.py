@@ -136,6 +136,8 @@ def test_each_violation_is_explained(tmp_path: Path) -> None:
                               "already")),
         (3, {"b": 2, "c": 1}, ("event 1 of c (reads) knows event 2 of b (answers), which had 1 for "
                               "a, but has 0 for it")),
+        (2, {"a": 1, "b": 2, "c": 1}, ("event 2 of b (answers) knows event 1 of c (reads), which "
+                                      "knows it already")),
         (1, {"a": 1}, "event 1 of b (hears) has no entry for b itself, where 1 was expected"),
     ]  # fmt: skip
     for place, clock, expected in cases:
@@ -144,6 +146,15 @@ def test_each_violation_is_explained(tmp_path: Path) -> None:
         verdict = judged(write_govector(tmp_path / "a.log", events))
         said = [violation.text for item in verdict.properties for violation in item.violations]
         assert expected in said, said
+
+
+def test_one_event_learnt_is_enough(tmp_path: Path) -> None:
+    """Whoever hears of a single event has to know what it knew."""
+    clocks = [("a", {"a": 1}), ("b", {"a": 1, "b": 1}), ("c", {"b": 1, "c": 1})]
+    events = [Happening(host, clock, "", {}) for host, clock in clocks]
+    verdict = judged(write_govector(tmp_path / "a.log", events))
+    assert broken(verdict) == {MERGE: 1}
+    assert [link.line for link in verdict.of(MERGE).violations[0].chain] == [3, 5]
 
 
 @pytest.mark.parametrize(

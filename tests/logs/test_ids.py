@@ -23,7 +23,7 @@ from antiphon.trace.verdict import Property
 @contextmanager
 def opened(path: Path, rows: list[Event]) -> Iterator[Log]:
     """Give a log of these rows, whose messages have ids."""
-    path.write_bytes(lines(rows))
+    path.write_bytes(b"\n\n" + lines(rows))
     with opened_log([path], column_map(["id=id"])) as log:
         yield log
 
@@ -49,7 +49,7 @@ def test_messages_are_numbered_as_they_were_multicast(tmp_path: Path) -> None:
         ]  # fmt: skip
         verdict = same_from_both(log)
         assert verdict.run == "a"
-        assert places(verdict)[-1] == (str(tmp_path / "a.json"), 7)
+        assert places(verdict)[-1] == (str(tmp_path / "a.json"), 9), "two lines are blank"
 
 
 def test_ids_say_what_numbers_say(tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_made_up_message_is_seen(tmp_path: Path) -> None:
     with opened(tmp_path / "a.json", rows) as log:
         (violation,) = same_from_both(log).of(Property.NO_CREATION).violations
         assert violation.text == "B delivered message 2 of A, which A never multicast"
-    said = "a.json:2: nobody multicasts 'x', and this row does not say who its sender is"
+    said = "a.json:4: nobody multicasts 'x', and this row does not say who its sender is"
     rows = [row("A", "multicast", "a"), row("B", "deliver", "x")]
     with pytest.raises(TraceError, match=said), opened(tmp_path / "a.json", rows):
         pass
@@ -113,7 +113,7 @@ def test_made_up_message_is_seen(tmp_path: Path) -> None:
 def test_id_of_two_messages_is_refused(tmp_path: Path) -> None:
     """It names neither."""
     rows = [row("A", "multicast", "a"), row("B", "multicast", "a")]
-    said = "a.json:2: B multicasts 'a', which A multicast, too"
+    said = "a.json:4: B multicasts 'a', which A multicast, too"
     with pytest.raises(TraceError, match=said), opened(tmp_path / "a.json", rows):
         pass
 

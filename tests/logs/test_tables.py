@@ -6,7 +6,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from tests.logs.chat import ENGINES, ROWS, lines, places, same_from_both
 from tests.logs.tables import SCHEMA, write_csv, write_parquet, write_records
@@ -94,6 +96,36 @@ def test_folder_of_parts_is_one_log(tmp_path: Path) -> None:
     verdict = same_from_both(tmp_path)
     assert verdict.event_count == len(ROWS)
     assert [line for _, line in places(verdict)] == [1, 1, 2, 1]
+
+
+def test_folders_may_name_processes(tmp_path: Path) -> None:
+    """As Spark writes a table that it divides by a column, which is then in no file."""
+    for name in ("parquet", "csv", "json"):
+        for process in "ABC":
+            folder = tmp_path / name / f"process={process}"
+            folder.mkdir(parents=True)
+            rows = [row for row in ROWS if row.process == process]
+            records = [msgspec.to_builtins(row) for row in rows]
+            for record in records:
+                del record["process"]
+            if name == "json":
+                data = b"".join(msgspec.json.encode(record) + b"\n" for record in records)
+                (folder / "part-0.json").write_bytes(data)
+            elif name == "csv":
+                text = "".join(f"{row.kind},{row.sender},{row.first}\n" for row in rows)
+                (folder / "part-0.csv").write_text(f"kind,sender,first\n{text}")
+            else:
+                schema = SCHEMA.remove(SCHEMA.get_field_index("process"))
+                pq.write_table(
+                    pa.Table.from_pylist(records, schema=schema), folder / "part-0.parquet"
+                )
+        verdict = same_from_both(tmp_path / name)
+        found = [(Path(file).parent.name, line) for file, line in places(verdict)]
+        shift = name == "csv"
+        assert found == [
+            ("process=A", 1 + shift), ("process=B", 1 + shift), ("process=B", 2 + shift),
+            ("process=C", 1 + shift),
+        ]  # fmt: skip
 
 
 def test_cut_parquet_is_one_sentence(tmp_path: Path) -> None:

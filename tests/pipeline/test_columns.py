@@ -12,7 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 from tests.logs.chat import same_from_both
 from tests.logs.tables import SCHEMA, write_parquet
+from tests.logs.test_tables import refused
 from tests.pipeline.trace_generator import random_trace
+from tests.trace.hand_written import multicast
 
 from antiphon.pipeline.ingest import parquet, row_groups
 from antiphon.pipeline.ingest.parquet import ParquetReader, reader_of
@@ -120,3 +122,19 @@ def test_parts_of_a_file_are_judged_as_the_whole(
     pq.write_table(table.drop_columns("index"), path, row_group_size=3)
     assert len(parted(sources_of(path))) == 1
     assert same_from_both(path).event_count == len(rows)
+
+
+def test_gap_between_parts_is_told_as_one_within_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever reads a file in one go, or in parts, says the same."""
+    monkeypatch.setattr(row_groups, "ROWS_PER_PART", 3)
+    rows = [multicast("A", number + 1, index=number) for number in range(12)]
+    table = pa.Table.from_pylist(
+        [msgspec.to_builtins(row) for row in rows if row.index != 6], schema=SCHEMA
+    )
+    pq.write_table(table, tmp_path / "a.parquet", row_group_size=3)
+    assert len(parted(sources_of(tmp_path / "a.parquet"))) > 2
+    assert refused(tmp_path / "a.parquet").startswith(
+        f"{tmp_path}/a.parquet:7: row 7 of 'A' follows row 5: "
+    )

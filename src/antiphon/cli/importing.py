@@ -24,7 +24,8 @@ from antiphon.logs.writing import check_target, write_log
 from antiphon.trace.log import Log
 
 _ALWAYS = ("process", "kind", "sender", "first")
-_NEVER = ("clock",)
+_NEVER = ("clock", "bytes", "overhead_bytes", "queue_depth")
+"""Columns that are shown whatever is in them, and those that no verdict needs."""
 
 
 def import_log(
@@ -124,7 +125,7 @@ def _show(shown: Preview) -> None:
         if name not in _ALWAYS and name not in _NEVER
     ]
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column("", style="dim", overflow="fold")
+    table.add_column("", style="dim", no_wrap=True)
     for name in names:
         table.add_column(name, overflow="fold")
     for row, (_, file, line) in zip(said, shown.rows, strict=True):

@@ -6,7 +6,7 @@ may go over several lines. What is not UTF-8, or not JSON, is refused with file 
 """
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
@@ -17,8 +17,10 @@ from antiphon.trace.segments import Segment
 _SEPARATORS = ",;\t|"
 
 
-def csv_records(segment: Segment, maker: RowMaker) -> Iterator[tuple[int, Record]]:
-    """Yield the records of a CSV file."""
+def csv_records(
+    segment: Segment, maker: RowMaker, others: Iterable[str] = ()
+) -> Iterator[tuple[int, Record]]:
+    """Yield the records of a CSV file; ``others`` are columns that are known without it."""
     lines = _text_lines(segment)
     head = next(lines, "")
     if not head and may_be_empty(segment.file):
@@ -31,7 +33,7 @@ def csv_records(segment: Segment, maker: RowMaker) -> Iterator[tuple[int, Record
         for cells in rows:
             if names is None:
                 names = [cell.strip() for cell in cells]
-                maker.require(names)
+                maker.require([*names, *others])
             elif len(cells) == len(names):
                 yield line, dict(zip(names, cells, strict=True))
             elif any(cells):

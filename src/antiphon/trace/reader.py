@@ -91,9 +91,10 @@ def read_segment(
     """
     tally = Tally() if tally is None else tally
     decoded = DecodedLines(path, shown or str(path), is_journal_end=last)
+    row_count = tally.row_count
     yield from checked_rows(decoded, decoded.file, process, tally)
     truncated = decoded.truncated
-    if not decoded.row_count and truncated is None:
+    if tally.row_count == row_count and truncated is None:
         truncated = _nothing(decoded, last=last)
     if truncated is not None:
         tally.truncated.append(truncated)
@@ -125,7 +126,7 @@ class DecodedLines:
     def __init__(self, path: Path, file: str, *, is_journal_end: bool) -> None:
         """Take a file; nothing is read yet."""
         self.file = file
-        self.row_count = self.line_count = 0
+        self.line_count = 0
         self.truncated: Truncation | None = None
         self._path, self._is_journal_end = path, is_journal_end
 
@@ -135,9 +136,7 @@ class DecodedLines:
             if self._is_journal_end and is_cut:
                 self.truncated = Truncation(self.file, self.line_count + 1, len(lines[0]))
                 break
-            for line, event in _decode(self.file, self.line_count + 1, lines):
-                self.row_count += 1
-                yield line, event
+            yield from _decode(self.file, self.line_count + 1, lines)
             self.line_count += len(lines)
 
 

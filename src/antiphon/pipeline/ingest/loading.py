@@ -18,6 +18,7 @@ import msgspec
 import pyarrow as pa
 
 from antiphon.core.errors import TraceError
+from antiphon.logs.reading import read_log_segment
 from antiphon.pipeline.ingest.column_reading import ColumnReader
 from antiphon.pipeline.ingest.columns import with_index
 from antiphon.pipeline.ingest.parquet import reader_of
@@ -26,7 +27,7 @@ from antiphon.pipeline.ingest.row_groups import parted
 from antiphon.pipeline.ingest.sources import Source, deal, find_sources, sources_of
 from antiphon.pipeline.tables.chunks import column, numbers, unpacked
 from antiphon.pipeline.tables.table import Executor, Table
-from antiphon.trace.continuity import Truncation, check_spans
+from antiphon.trace.continuity import Tally, Truncation, check_spans
 from antiphon.trace.segments import Segment
 from antiphon.trace.verdict import ALL, Terms
 
@@ -189,4 +190,15 @@ def _check(sources: Sequence[Source], reports: list[Report], terms: Terms) -> No
     for report in reports:
         for span in report.spans:
             span.run = span.run or sources[report.number].run
-    check_spans((span for report in reports for span in report.spans), terms)
+    try:
+        check_spans((span for report in reports for span in report.spans), terms)
+    except TraceError:
+        _complain_of_rows({source.segment for source in sources if source.part is not None})
+        raise
+
+
+def _complain_of_rows(segments: Iterable[Segment]) -> None:
+    """Say what is wrong within a file that was read in parts, as one who reads all of it does."""
+    for segment in sorted(segments, key=lambda segment: segment.file):
+        for _ in read_log_segment(segment, Tally()):
+            pass

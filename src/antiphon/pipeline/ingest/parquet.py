@@ -19,12 +19,11 @@ from antiphon.logs.reading import read_log_segment
 from antiphon.pipeline.ingest.column_reading import ColumnReader
 from antiphon.pipeline.ingest.columns import NAMES, READ
 from antiphon.pipeline.ingest.reading import SourceFile
-from antiphon.pipeline.ingest.row_groups import can_be_read_by_columns, has_ids
+from antiphon.pipeline.ingest.row_groups import can_be_read_by_columns, has_ids, may_hold_columns
 from antiphon.pipeline.ingest.sources import Source
 from antiphon.pipeline.tables.chunks import column, text_column
 from antiphon.trace.continuity import Tally
 from antiphon.trace.schema import Event
-from antiphon.trace.segments import Format
 
 ROWS_PER_BATCH = 2**17
 
@@ -56,9 +55,7 @@ _SORTED = ("index", "time_us", "first")
 
 def reader_of(source: Source) -> SourceFile:
     """Return what reads a file fastest."""
-    segment = source.segment
-    is_columns = segment.format is Format.PARQUET and segment.columns is None
-    return ParquetReader(source) if is_columns else SourceFile(source)
+    return ParquetReader(source) if may_hold_columns(source.segment) else SourceFile(source)
 
 
 class ParquetReader(ColumnReader):

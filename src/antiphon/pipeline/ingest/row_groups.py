@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 from antiphon.core.errors import TraceError
 from antiphon.logs.parquet import opened
+from antiphon.logs.reading import folder_columns
 from antiphon.pipeline.ingest.columns import is_ours
 from antiphon.pipeline.ingest.sources import RowGroups, Source
 from antiphon.trace.schema import INT64_MAX
-from antiphon.trace.segments import Format
+from antiphon.trace.segments import Format, Segment
 
 if TYPE_CHECKING:
     from pyarrow.parquet import ColumnChunkMetaData, ParquetFile
@@ -29,6 +30,12 @@ def parted(sources: Sequence[Source]) -> list[Source]:
     return [
         source._replace(number=number, part=part) for number, (source, part) in enumerate(parts)
     ]
+
+
+def may_hold_columns(segment: Segment) -> bool:
+    """Whether a file is of Parquet, and nothing else says what its columns are."""
+    is_plain = segment.columns is None and not folder_columns(segment)
+    return segment.format is Format.PARQUET and is_plain
 
 
 def can_be_read_by_columns(parquet: "ParquetFile") -> bool:
@@ -51,7 +58,7 @@ def has_ids(parquet: "ParquetFile") -> bool:
 
 def _parts_of(source: Source) -> Sequence[RowGroups | None]:
     segment = source.segment
-    if segment.format is not Format.PARQUET or segment.columns is not None:
+    if not may_hold_columns(segment):
         return [None]
     try:
         with opened(segment.path, segment.file) as parquet:
