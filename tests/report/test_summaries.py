@@ -141,6 +141,21 @@ def test_paper_has_the_colour_of_what_it_is_compared_with() -> None:
     assert "<style>" in figure_file(FIGURE)
 
 
+def test_categories_have_bars() -> None:
+    """One for each series that has a value there, with the value."""
+    bars = FigureData(
+        title="Layers", x_name="layer", y_name="%", categories=["ours", "both"],
+        series=[
+            Series(name="here", points=[(0, 40), (1, 60)]),
+            Series(name="paper", points=[(1, 100)], is_paper=True),
+        ],
+    )  # fmt: skip
+    drawn = series_plot(bars)
+    assert drawn.count('<rect class="d0"') == 3
+    assert drawn.count('<rect class="d1"') == 2
+    assert ">60 %</text>" in drawn
+
+
 @pytest.mark.skipif(BROWSER is None, reason="there is no Chromium here")
 @pytest.mark.parametrize("width", [360, 1280])
 def test_pages_fit_a_browser(tmp_path: Path, width: int) -> None:

@@ -96,6 +96,7 @@ def _claim(claim: ClaimResult) -> str:
     figure = ""
     if claim.figure is not None:
         caption = "Full lines were measured here; dashed ones are the paper's."
+        caption = "" if claim.figure.categories else caption
         figure = figure_html(escape(claim.figure.title), series_plot(claim.figure), caption)
     assumed = "".join(f"<li>{_text(each)}</li>" for each in claim.assumptions)
     shown = _table(claim.table) if claim.table is not None else ""

@@ -12,17 +12,19 @@ from antiphon.trace.claims import FigureData, Series
 
 _STYLES_MAX = 5
 _LEGEND_PX = 17
+_BARS_LEFT, _BARS_RIGHT = 152, 60
+"""Room for the names of categories, and for values."""
 
 _FILE_STYLE = """
 .plot { font: 14px system-ui, sans-serif; background: #ffffff; }
-text { fill: #1a1f26; } .name, .legend { fill: #56606d; font-size: 13px; }
+text { fill: #1a1f26; } .name, .legend, .tiny { fill: #56606d; font-size: 13px; }
 .grid { stroke: #d9dee5; fill: none; } .l0 { stroke: #2563a8; } .l1 { stroke: #b97a00; }
 .l2 { stroke: #16754a; } .l3 { stroke: #a8348a; } .l4 { stroke: #6d4fc0; }
 .d0 { fill: #2563a8; } .d1 { fill: #b97a00; } .d2 { fill: #16754a; } .d3 { fill: #a8348a; }
 .d4 { fill: #6d4fc0; } .line { stroke-width: 2.5; fill: none; stroke-linejoin: round; }
 .paper { stroke-width: 2; stroke-dasharray: 5 4; }
 @media (prefers-color-scheme: dark) {
-.plot { background: #12161c; } text { fill: #e8ecf1; } .name, .legend { fill: #a3aebb; }
+.plot { background: #12161c; } text { fill: #e8ecf1; } .name, .legend, .tiny { fill: #a3aebb; }
 .grid { stroke: #323b47; } .l0 { stroke: #7db4f0; } .l1 { stroke: #d9a02f; }
 .l2 { stroke: #6fce9a; } .l3 { stroke: #ee93d6; } .l4 { stroke: #b9a5ff; }
 .d0 { fill: #7db4f0; } .d1 { fill: #d9a02f; } .d2 { fill: #6fce9a; } .d3 { fill: #ee93d6; }
@@ -31,7 +33,9 @@ text { fill: #1a1f26; } .name, .legend { fill: #56606d; font-size: 13px; }
 
 
 def series_plot(figure: FigureData) -> str:
-    """Return the lines of a figure over a common axis, both from their least or 0 on."""
+    """Return the lines of a figure over a common axis, both from their least or 0 on; or bars."""
+    if figure.categories:
+        return _bars_plot(figure)
     points = [point for series in figure.series for point in series.points]
     xs = sorted({x for x, _ in points})
     top = max(y for _, y in points)
@@ -47,6 +51,34 @@ def series_plot(figure: FigureData) -> str:
     frame.text(8, 18, figure.y_name, "start", "name")
     _name(frame, figure.series, 12 - above)
     return _taller(frame.svg(), above)
+
+
+def _bars_plot(figure: FigureData) -> str:
+    """Return a row per category, with a bar for each series that has a value there."""
+    longest = max(y for series in figure.series for _, y in series.points)
+    frame = Frame(figure.title, longest, 1)
+    thick, row = 13, 16 + 13 * len(figure.series)
+    scale = (WIDTH - _BARS_LEFT - _BARS_RIGHT) / longest
+    for place, (style, series) in enumerate(_by_place(figure.series)):
+        frame.add(f'<rect class="{style}" x="{8 + place * 212}" y="2" width="12" height="12"/>')
+        frame.text(26 + place * 212, 12, series.name, "start", "legend")
+        for category, value in series.points:
+            y = 26 + category * row + place * thick
+            width = max(value * scale, 1)
+            frame.add(
+                f'<rect class="{style}" x="{_BARS_LEFT}" y="{y:.1f}" width="{width:.1f}" '
+                f'height="{thick - 1}"/>'
+            )
+            shown = f"{value:.2g} {figure.y_name}"
+            frame.text(_BARS_LEFT + width + 5, y + thick - 3, shown, "start", "tiny")
+    for number, name in enumerate(figure.categories):
+        frame.text(_BARS_LEFT - 8, 26 + number * row + thick * 0.5 + 8, name, "end")
+    return frame.svg(26 + row * len(figure.categories))
+
+
+def _by_place(all_series: Sequence[Series]) -> Iterator[tuple[str, Series]]:
+    """Yield the style of each series' bars."""
+    return ((f"d{place % _STYLES_MAX}", series) for place, series in enumerate(all_series))
 
 
 def _styled(all_series: Sequence[Series]) -> Iterator[tuple[int, Series]]:

@@ -39,12 +39,14 @@ class Series(msgspec.Struct, kw_only=True):
 
 
 class FigureData(msgspec.Struct, kw_only=True):
-    """A figure: lines over a common axis."""
+    """A figure: lines over a common axis, or bars."""
 
     title: str
     x_name: str
     y_name: str
     series: list[Series]
+    categories: list[str] = []
+    """If there are some, each has a bar per series; a point's first number is the category's."""
 
 
 class TableData(msgspec.Struct, kw_only=True):
