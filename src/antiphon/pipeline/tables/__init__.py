@@ -2,6 +2,7 @@
 
 table     what a table can do, and what whoever computes it must offer
 local     in this process: nothing to start, all in memory
+spill     what does not fit in memory
 workers   processes that read files for it
 spark     on Spark: spread over cores, spilt to disk
 chunks    rows that belong together, from a stream of Arrow batches

@@ -2,7 +2,8 @@
 
 Law: a table has one part, but for the numbers at its beginning, which processes of their own may
 take (``workers``), if there are some. What a kernel yields goes straight on to the next kernel;
-only what is sorted or kept is in memory as a whole. Memory for a trace in runs of one message: 48
+only what is sorted or kept is there as a whole: in memory, or if it is large, in a file that is
+mapped into it (``spill``). Memory for a trace in runs of one message: 48
 bytes per row for as long as it is judged, 56 while the matrix is made, then 16 per delivery, and
 about as much once more while orders are judged.
 """
@@ -14,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from antiphon.pipeline.tables.chunks import ROWS_PER_BATCH, column, numbers
+from antiphon.pipeline.tables.spill import collected
 from antiphon.pipeline.tables.table import Executor, Kernel, Table, Types
 from antiphon.pipeline.tables.workers import numbered_batch, spread
 
@@ -37,7 +39,7 @@ class LocalTable(Table):
         part_count: int,  # noqa: ARG002 - there is one
     ) -> "LocalTable":
         """Sort all rows."""
-        return LocalTable(lambda: _sorted(list(self._source()), (*keys, *order)))
+        return LocalTable(lambda: _sorted(collected(self._source()), (*keys, *order)))
 
     def where(self, name: str) -> "LocalTable":
         """Leave rows out, batch by batch."""
@@ -49,8 +51,8 @@ class LocalTable(Table):
 
     @contextmanager
     def kept(self) -> Iterator["LocalTable"]:
-        """Keep the batches in memory."""
-        batches = list(self._source())
+        """Keep the batches: in memory, or in a file that is mapped into it."""
+        batches = collected(self._source())
         try:
             yield LocalTable(lambda: batches)
         finally:
