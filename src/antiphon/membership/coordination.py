@@ -97,6 +97,13 @@ class Coordination:
             self._out.put(ResumeGroup())
         self.is_blocked = is_blocked
 
+    def needs_word_of(self, views: tuple[View, ...], teller: ProcessId) -> bool:
+        """Whether this process is blocked, and a new member of the next view can tell it that.
+
+        Who decided the view may be dead, and nobody else be left who knows of it.
+        """
+        return self.is_blocked and self._agreement.can_learn(views, teller)
+
     def go_on(self, latest: View, now_us: int) -> list[View]:
         """Ask whoever leads for what is to change, or lead; return what that decides."""
         assert self._me in latest.members, "only members lead or ask"

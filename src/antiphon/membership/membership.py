@@ -303,13 +303,6 @@ class Membership:
         places = tuple(who.place for who in latest.members if who != process)
         return Standing(latest.number, self.is_blocked, is_known, places[:PLACES_SAID])
 
-    def needs_word_of(self, views: tuple[View, ...], teller: ProcessId) -> bool:
-        """Whether this process is blocked, and a new member of the next view can tell it that.
-
-        Who decided the view may be dead, and nobody else be left who knows of it.
-        """
-        return self.is_blocked and not self.is_over and self._agreement.can_learn(views, teller)
-
     def _on_join_request(self, peer: ProcessId, process: ProcessId, now_us: int) -> None:
         dead = self._join_requests.take(process) if peer == process else None
         if dead is not None:

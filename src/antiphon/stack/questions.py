@@ -75,7 +75,8 @@ class Questions:
 
     def needs_word_of(self, views: tuple[View, ...], teller: ProcessId) -> bool:
         """Whether a process that is in no view known here is to be heard: it tells the way on."""
-        return self.member.membership.needs_word_of(views, teller)
+        coordination = self.member.membership.coordination
+        return not self.is_over and coordination.needs_word_of(views, teller)
 
     @property
     def excluded(self) -> dict[ProcessId, int]:

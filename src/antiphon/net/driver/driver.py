@@ -176,11 +176,6 @@ class Driver:
         bare = self.incarnation.machine.bare
         return accepted is not None and any(bare(who) == process for who in accepted.members)
 
-    def needs_word_of(self, views: tuple[View, ...], teller: ProcessId) -> bool:
-        """Whether this process is blocked, and told the way on by a member that is new to it."""
-        endpoint = self.endpoint
-        return endpoint is not None and not self.is_over and endpoint.needs_word_of(views, teller)
-
     # Beginning and ending.
 
     def begin(self, view: View | None) -> None:

@@ -313,7 +313,10 @@ class Incarnation:
         driver, message = self._by_domain.get(told.domain), told.message
         if driver is None or not isinstance(message, Decide):
             return False
-        return driver.needs_word_of(message.views, peer.member(told.process))
+        if driver.number not in self.machine.groups:
+            return False  # it is still being founded
+        endpoint = self.machine.endpoint(driver.number)
+        return endpoint.needs_word_of(message.views, peer.member(told.process))
 
     def expect(self, effect: ExpectPeers) -> None:
         """Have sessions with those whom the groups need."""

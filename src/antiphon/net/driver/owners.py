@@ -111,9 +111,6 @@ class GroupDriver(Protocol):
     def has_accepted(self, process: ProcessId) -> bool:
         """Whether this process has accepted a process for the next view."""
 
-    def needs_word_of(self, views: tuple[View, ...], teller: ProcessId) -> bool:
-        """Whether this process is blocked, and told the way on by a member that is new to it."""
-
     def handshake(
         self, other: ProcessId, to: int = 0, received: int = 0, *, is_asking: bool = False
     ) -> Handshake:
