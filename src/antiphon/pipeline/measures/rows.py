@@ -16,11 +16,11 @@ import numpy as np
 import pyarrow as pa
 
 from antiphon.core.errors import TraceError
+from antiphon.logs.reading import read_log_segment
 from antiphon.pipeline.ingest.sources import Source
 from antiphon.pipeline.tables.chunks import column
 from antiphon.trace.continuity import Span, Tally
 from antiphon.trace.distribution import Distribution
-from antiphon.trace.reader import read_segment
 from antiphon.trace.schema import SETS_ORDER, Event
 
 ROLES = {"multicast": 0, "receive": 1, "deliver": 2}
@@ -113,7 +113,7 @@ def read_file(source: Source) -> Iterator[pa.RecordBatch]:
     segment, tally = source.segment, Tally()
     summary, error = RowSums(source.number, source.run), ""
     try:
-        rows = read_segment(segment.path, last=segment.last, process=segment.process, tally=tally)
+        rows = read_log_segment(segment, tally)
         for _, event in rows:
             summary.take(event)
             if len(summary.columns[0]) >= _ROWS_PER_BATCH:
