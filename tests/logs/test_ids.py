@@ -103,7 +103,7 @@ def test_made_up_message_is_seen(tmp_path: Path) -> None:
     rows = [row("A", "multicast", "a"), row("B", "deliver", "x", sender="A")]
     with opened(tmp_path / "a.json", rows) as log:
         (violation,) = same_from_both(log).of(Property.NO_CREATION).violations
-        assert violation.text == "B delivered message 2 of A, which A never multicast"
+        assert violation.text == 'B delivered message 2 of A ("x"), which A never multicast'
     said = "a.json:4: nobody multicasts 'x', and this row does not say who its sender is"
     rows = [row("A", "multicast", "a"), row("B", "deliver", "x")]
     with pytest.raises(TraceError, match=said), opened(tmp_path / "a.json", rows):

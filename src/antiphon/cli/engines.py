@@ -61,7 +61,7 @@ class Engine(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Cluster:
+class SparkPlace:
     """Where Spark runs, and with which settings, if not here with ours."""
 
     master: str | None = None
@@ -73,7 +73,7 @@ def judge(
     engine: Engine = Engine.AUTO,
     cores: int | None = None,
     terms: Terms = ALL,
-    cluster: Cluster | None = None,
+    cluster: SparkPlace | None = None,
 ) -> Verdict:
     """Return the verdict on the trace at ``path``, or on a log of several paths.
 
@@ -204,7 +204,7 @@ def _locally(path: Path | Log, cores: int | None, terms: Terms) -> Verdict:
 
 
 def _on_spark(
-    path: Path | Log, cores: int | None, terms: Terms, cluster: Cluster | None = None
+    path: Path | Log, cores: int | None, terms: Terms, cluster: SparkPlace | None = None
 ) -> Verdict:
     from antiphon.pipeline.session.cluster import require_executors, told_plainly
     from antiphon.pipeline.session.spark import QUICK, abandon, require_spark, spark_session
@@ -215,7 +215,7 @@ def _on_spark(
     from antiphon.pipeline.verify import verify
     from antiphon.spark.borrowing import equipped
 
-    cluster = cluster or Cluster()
+    cluster = cluster or SparkPlace()
     settings = dict(QUICK) if byte_count < QUICK_BYTES_MAX else {}
     settings |= cluster.settings
     with (

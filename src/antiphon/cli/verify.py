@@ -6,7 +6,7 @@ from typing import Annotated
 import msgspec
 import typer
 
-from antiphon.cli.engines import Cluster, Engine, judge
+from antiphon.cli.engines import Engine, SparkPlace, judge
 from antiphon.cli.log_options import ColumnsOption, RegexOption
 from antiphon.cli.screen import output, print_json, verdict_screen
 from antiphon.cli.terms import BeginsLate, EndsEarly, Only, Subscriptions, read_terms
@@ -18,24 +18,34 @@ from antiphon.logs.opening import opened_log
 from antiphon.trace.run_folder import RunFolder
 from antiphon.trace.verdict import Verdict
 
+LogArgument = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="LOG...",
+        help="A run folder, or files or folders of newline-delimited JSON, CSV (also .gz) or "
+        "Parquet; - is standard input. Several are judged as one log.",
+    ),
+]
+EngineOption = Annotated[
+    Engine,
+    typer.Option(
+        help="oracle: plain Python, small traces at once. local: vectorised, in this process; "
+        "about 10 million rows in 2 GB of memory. spark: any size, but slow to start. "
+        "auto: by the size of the trace, and by what is installed. All say the same."
+    ),
+]
+MasterOption = Annotated[
+    str | None,
+    typer.Option(help="Where Spark runs: spark://host:port, yarn, k8s://...; here if left out."),
+]
+ConfOption = Annotated[
+    list[str] | None, typer.Option(help="A setting of Spark's, name=value; may be repeated.")
+]
+
 
 def verify(
-    paths: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="LOG...",
-            help="A run folder, or files or folders of newline-delimited JSON, CSV (also .gz) or "
-            "Parquet; - is standard input. Several are judged as one log.",
-        ),
-    ],
-    engine: Annotated[
-        Engine,
-        typer.Option(
-            help="oracle: plain Python, small traces at once. local: vectorised, in this process; "
-            "about 10 million rows in 2 GB of memory. spark: any size, but slow to start. "
-            "auto: by the size of the trace, and by what is installed. All say the same."
-        ),
-    ] = Engine.AUTO,
+    paths: LogArgument,
+    engine: EngineOption = Engine.AUTO,
     cores: Annotated[
         int | None, typer.Option(help="Cores to use; all of this machine's if left out.")
     ] = None,
@@ -45,15 +55,8 @@ def verify(
     begins_late: BeginsLate = "",
     ends_early: EndsEarly = "",
     subscriptions: Subscriptions = None,
-    master: Annotated[
-        str | None,
-        typer.Option(
-            help="Where Spark runs: spark://host:port, yarn, k8s://...; here if left out."
-        ),
-    ] = None,
-    conf: Annotated[
-        list[str] | None, typer.Option(help="A setting of Spark's, name=value; may be repeated.")
-    ] = None,
+    master: MasterOption = None,
+    conf: ConfOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Check a trace: fifo, causal and total order, uniform delivery, agreement, views, commit.
@@ -96,14 +99,14 @@ def verify(
     raise typer.Exit(1 if verdict.is_violated else 0)
 
 
-def cluster_of(master: str | None, conf: list[str]) -> Cluster | None:
+def cluster_of(master: str | None, conf: list[str]) -> SparkPlace | None:
     """Return what the options say of Spark; None: nothing."""
     settings = dict(setting.partition("=")[::2] for setting in conf)
     for setting in conf:
         if "=" not in setting:
             message = f"--conf {setting}: expected name=value, as spark.executor.memory=8g"
             raise UsageError(message)
-    return Cluster(master, settings) if master or settings else None
+    return SparkPlace(master, settings) if master or settings else None
 
 
 def save_verdict(path: Path, verdict: Verdict) -> None:

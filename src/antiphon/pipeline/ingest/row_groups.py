@@ -49,11 +49,16 @@ def can_be_read_by_columns(parquet: "ParquetFile") -> bool:
 
 def has_ids(parquet: "ParquetFile") -> bool:
     """Whether some row has an id, as far as the file itself tells."""
-    return any(
-        chunk.statistics is None or not chunk.statistics.has_min_max or bool(chunk.statistics.max)
-        for chunk in _chunks(parquet)
-        if chunk.path_in_schema == "id" and chunk.num_values
-    )
+    return any(_may_tell(chunk) for chunk in _chunks(parquet) if chunk.path_in_schema == "id")
+
+
+def _may_tell(chunk: "ColumnChunkMetaData") -> bool:
+    """Whether some text in a column may not be empty."""
+    told = chunk.statistics
+    if told is None:
+        return bool(chunk.num_values)
+    is_null = told.has_null_count and told.null_count == chunk.num_values
+    return not is_null and (not told.has_min_max or bool(told.max))
 
 
 def _parts_of(source: Source) -> Sequence[RowGroups | None]:
