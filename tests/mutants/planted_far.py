@@ -13,6 +13,7 @@ from antiphon.core.ids import ProcessId
 from antiphon.core.views import View
 from antiphon.membership.changes import Changes
 from antiphon.membership.coordination import Coordination
+from antiphon.membership.pulses import Pulse
 from antiphon.toolkit.commit import Commit, Effect
 from antiphon.toolkit.commit_messages import Lack, State
 
@@ -89,3 +90,13 @@ def _look_without_beginning_anew(self: Coordination, latest: View, now_us: int) 
 def vote_that_was_held_up_tells_how_far_it_is(self: Coordination, now_us: int) -> None:
     """Every vote counts as a round trip, also one that was held up while the two were cut off."""
     self._patience.hear(now_us)
+
+
+_RIGHT_BEGIN = Pulse.begin
+
+
+@plant(Pulse, "begin", "heard a round trip later", is_met=False)
+def first_sign_of_life_is_given_no_more_time(self: Pulse, now_us: int, floor_us: int) -> None:
+    """Who was taken in counts as heard then, although it learns of it only a way later."""
+    _RIGHT_BEGIN(self, now_us, floor_us)
+    self.is_new = False

@@ -18,6 +18,7 @@ FOLDER = Path(__file__).parent.parent / "scenarios_wide"
 SEEDS = range(6)
 
 WRONG_RULES = {
+    "founders_hear_of_each_other_a_round_trip_later": "first sign of life is given no more time",
     "joiners_of_a_view_whose_members_all_die": "joiners wait for a dead view",
     "only_one_left_behind_has_the_state": "joiners wait for a dead view",
     "second_letter_on_its_way": "any acknowledgement frees the sender",
