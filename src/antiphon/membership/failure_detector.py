@@ -57,7 +57,9 @@ class Timing:
     All in microseconds, as whole numbers above 0: ``Timing(timeout_us=5_000_000)`` is 5 seconds.
 
     - ``heartbeat_us``: a process is heard at least this often, and looks at its timers this often;
-      in groups of more than 32 members more rarely, in proportion.
+      in groups of more than 32 members more rarely, in proportion, and where nothing happens in
+      any group three times as rarely, or five times within ``timeout_us`` if that is more often.
+      A process may be kept from beating for ``timeout_us`` less four heartbeats, at the least.
     - ``timeout_us``: within this time of its last sign of life a process that stopped is
       suspected, where gaps between signs of life are short. The floor of the timeout: silences
       shorter than this less a heartbeat are never suspicious. Five heartbeats may be missed,

@@ -33,7 +33,7 @@ BLOCKED = "blocked: too few members are left"
 
 _Item = tuple[GroupNumber, on.Input] | OfProcess
 
-TIMING = Timing(heartbeat_us=20_000, timeout_us=100_000, timeout_us_max=400_000)
+TIMING = Timing(heartbeat_us=10_000, timeout_us=100_000, timeout_us_max=400_000)
 
 
 class Node:
