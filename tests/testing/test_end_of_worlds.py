@@ -2,13 +2,15 @@
 
 import logging
 from collections.abc import Callable, Iterator
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from antiphon.testing.cluster import Cluster
 from antiphon.testing.driver_exploration import examine_driver, scenario_of
 from antiphon.testing.driver_world import DriverWorld
+from antiphon.testing.groups_programs import Programs
 from antiphon.testing.groups_rest import Rest
 from antiphon.trace.schema import Event
 
@@ -74,13 +76,45 @@ def test_who_is_excluded_at_the_very_end_has_come_back(
     assert excluded > len(_DELAYS_US) // 2
 
 
-ASKING_SEED = 9467
-"""Of a world in which one of two groups has lost its majority for good."""
+class End:
+    """An end of a connection of anna's and ben's."""
+
+    owner = "anna"
+    peer = SimpleNamespace(owner="ben")
 
 
-def test_who_asks_for_a_lost_group_keeps_no_world_from_rest() -> None:
-    """It asks again and again, on connections of its own: whenever one looks, some are there."""
-    found, events = examine_driver(scenario_of(ASKING_SEED))
-    assert found is None, found.text
-    here = {event.run for event in events if event.detail == "quiescent"}
-    assert here < {event.run for event in events}, "one group does not go on"
+class Owners(dict[str, SimpleNamespace]):
+    """A cluster of two, and its network."""
+
+    def __init__(self, ends: list[End]) -> None:
+        """Connect the two by connections with these ends."""
+        super().__init__((name, SimpleNamespace(owner=name)) for name in ("anna", "ben"))
+        self.network = SimpleNamespace(connections=lambda one, _: ends if one == "anna" else [])
+
+
+def rest_of_two(going: list[str], ends: list[End]) -> Rest:
+    """Return who looks at two processes that share two groups, some of which still go on."""
+    both = [("anna", None), ("ben", None)]
+    programs = SimpleNamespace(
+        cluster=Owners(ends), scenario=SimpleNamespace(groups=("hall", "loft")), going=going,
+        castaways=lambda _: (), living=lambda: both, inside=lambda _: both,
+    )  # fmt: skip
+    return Rest(cast("Programs", programs))
+
+
+def test_connections_on_which_a_lost_group_is_asked_for_keep_no_world_from_rest() -> None:
+    """Whenever one looks, some are there; they are others each time."""
+    ends = [End()]
+    rest = rest_of_two(["hall"], ends)
+    for _ in range(5):
+        ends[1:] = [End()]
+        assert not rest._crowd()
+
+
+@pytest.mark.parametrize("going", [["hall"], ["hall", "loft"]])
+def test_second_connection_that_lasts_is_said(going: list[str]) -> None:
+    """At once where no group is lost, else when it is still there at the next look."""
+    rest = rest_of_two(going, [End(), End()])
+    looks = [rest._crowd() for _ in range(2)]
+    assert looks[-1] == "anna and ben have 2 connections"
+    assert bool(looks[0]) == (len(going) > 1)
