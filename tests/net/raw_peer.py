@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
+import pytest
 from msgspec.structs import replace
 from tests.net.harness import DEADLINE_S, TRIO, Nodes, free_addresses, make_choir, stop_all
 
@@ -34,6 +35,8 @@ from antiphon.core.frames import (
 from antiphon.core.handshake import Handshake
 from antiphon.core.ids import GroupNumber, ProcessId, Rank, ViewNumber
 from antiphon.core.runs import Order, Run, SetsOrder, Stamp
+from antiphon.membership.bootstrap import RollCall
+from antiphon.net.process import founding_by_list
 from antiphon.net.process.node import Node
 from antiphon.net.session.credentials import ANSWER, ASK, is_proven, proven
 from antiphon.net.session.identity import domain_digest, founding_digest
@@ -47,6 +50,9 @@ SECRET = b"a raw peer's own"
 """What every raw peer offers when it greets for the first time."""
 
 ALIVE_S = 0.1
+
+PATIENCE_US = 300_000
+"""How long founders wait for a rogue that will not found the group with them."""
 
 
 class RawPeer:
@@ -320,9 +326,12 @@ async def infiltrated(folder: Path | None = None, **options: Any) -> AsyncIterat
     nodes = {name: everybody[name] for name in TRIO[:CAROL]}
     async with Porter(addresses["carol"]) as porter:
         porter.dialled.append(said(founders_handshake(addresses)))
-        starts = asyncio.gather(*(node.start() for node in nodes.values()))
-        peers = {name: await RawPeer.join(addresses, name) for name in nodes}
-        await starts
+        with pytest.MonkeyPatch.context() as patience:
+            # Carol never says that she founds the group: alice and bob wait for her in vain.
+            patience.setattr(founding_by_list, "RollCall", _short_roll_call)
+            starts = asyncio.gather(*(node.start() for node in nodes.values()))
+            peers = {name: await RawPeer.join(addresses, name) for name in nodes}
+            await starts
         living = asyncio.ensure_future(_live(list(peers.values())))
         try:
             yield Infiltrated(nodes, peers, addresses, porter)
@@ -332,6 +341,10 @@ async def infiltrated(folder: Path | None = None, **options: Any) -> AsyncIterat
             for peer in peers.values():
                 await peer.close()
             await stop_all(list(nodes.values()))
+
+
+def _short_roll_call(size: int, _: int, now_us: int) -> RollCall:
+    return RollCall(size, PATIENCE_US, now_us)
 
 
 async def _live(peers: list[RawPeer]) -> None:
