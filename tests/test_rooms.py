@@ -8,6 +8,7 @@ list only ever gets shorter.
 import ast
 import re
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 from tests.test_tidy import ROOT, imported_names, module_name, project_files, read
@@ -44,7 +45,8 @@ FILE_ENDINGS = (".json", ".md", ".ndjson", ".toml", ".txt")
 Modules = Mapping[str, ast.Module]
 
 
-def modules_of_project() -> dict[str, ast.Module]:
+@cache
+def modules_of_project() -> Modules:
     """Return every module of the package, by its dotted name."""
     return {
         module_name(file): ast.parse(read(file)) for file in project_files((".py",), "src/antiphon")
