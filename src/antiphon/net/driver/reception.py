@@ -5,12 +5,13 @@ does not depend on it. A run takes the short way (``Endpoint.receive``) where it
 
 Of the founders of a group some begin before others, and may be connected already: what they say
 waits here until this process has begun too. The first thing they say is that they have begun, to
-those they counted: who hears that begins, even if whoever said it is gone by then.
+those they counted: who hears that begins, even if whoever said it is gone by then. It is a sign of
+life, too: who has begun is heard from then on.
 """
 
 from typing import Protocol
 
-from antiphon.core.control import Begun, FoundingAnswer, JoinRequest, Out, Standing
+from antiphon.core.control import AnyMessage, Begun, FoundingAnswer, JoinRequest, Out, Standing
 from antiphon.core.errors import PeerError
 from antiphon.core.frames import Control, Post, Relay, Runs
 from antiphon.core.handshake import Handshake
@@ -28,6 +29,7 @@ from antiphon.stack.inputs import (
     ControlReceived,
     Input,
     LetterReceived,
+    PeerHeard,
     RunsReceived,
 )
 
@@ -77,6 +79,7 @@ class Reception:
         self._counted: dict[ProcessId, int] = {}
         self.is_begun = False
         """Whether a founder that counts this very start of this process has begun."""
+        self._begun: dict[ProcessId, None] = {}
         self._early: list[tuple[Peer, GroupFrame]] = []
         self._early_bytes = 0
 
@@ -144,7 +147,7 @@ class Reception:
             self._process.give(owner.number, LetterReceived(member, frame.letter))
         elif isinstance(frame, Relay):
             self._take_runs(endpoint, member, frame.runs, is_relayed=True)
-        elif not self._is_passed_over(frame):
+        elif not self._is_passed_over(peer, frame.message):
             owner.give(ControlReceived(member, frame.message))
         if self._fault is not None:
             fault, self._fault = self._fault, None
@@ -165,6 +168,7 @@ class Reception:
 
     def _hear_begun(self, peer: Peer, begun: Begun) -> None:
         """A founder has begun: the starts that it has counted are those that count."""
+        self._begun[peer.process] = None
         counted = dict(begun.counted)
         if not self.is_begun and counted.pop(self._process.process, 0) == self._process.start:
             self.is_begun = True
@@ -173,6 +177,8 @@ class Reception:
 
     def take_early(self) -> None:
         """The group has begun here: take what founders said who began before."""
+        for founder in self._begun:
+            self._process.give(None, PeerHeard(founder))
         early, self._early, self._early_bytes = self._early, [], 0
         for peer, frame in early:
             if self._process.mesh.peers.get(peer.process) is peer and not peer.is_condemned:
@@ -209,12 +215,14 @@ class Reception:
             owner.recorder.run("receive", run, endpoint.queue_depth)
         self._process.do_all(owner.number, effects)
 
-    def _is_passed_over(self, frame: Control) -> bool:
+    def _is_passed_over(self, peer: Peer, message: AnyMessage) -> bool:
         """Whether a founder has begun, as this process has; or a joiner claims a member's address.
 
         Nobody else can listen where that member does: so look, and let the joiner ask again.
         """
-        message = frame.message
         if isinstance(message, JoinRequest):
             return self._process.mesh.is_taken(message.process)
-        return isinstance(message, Begun)
+        if isinstance(message, Begun):
+            self._process.give(None, PeerHeard(peer.process))
+            return True
+        return False
