@@ -10,7 +10,9 @@
 
 Law: what is of a process exists once, whatever the number of its groups: its incarnation, its
 channels (one per pair of processes), its heartbeat (one per pair), and what it knows of who lives.
-What is of a group exists once per group. Each group is a causality domain of its own.
+What is of a group exists once per group. Groups of one causality domain share one order of delivery
+and one of sending (``domain``): what happens in one group may deliver, install or send something in
+another, in the same step. A group whose domain nobody names is a domain of its own.
 
 Failure is of a process. Whoever learns a view in which x failed takes x for dead in all groups, and
 each excludes it in its own time; who learns that it failed in one group stops in all, and can come
@@ -40,7 +42,9 @@ from antiphon.core.views import View
 from antiphon.membership.exclusions import Exclusions
 from antiphon.membership.failure_detector import Timing
 from antiphon.membership.pulses import Pulses
+from antiphon.stack.domain import Domain
 from antiphon.stack.effects import (
+    DeliverElsewhere,
     Effect,
     ExpectPeers,
     GiveUpProcess,
@@ -62,6 +66,7 @@ from antiphon.stack.inputs import (
     TimerFired,
 )
 from antiphon.stack.ports import CommitOptions
+from antiphon.stack.receiver import GROUP
 from antiphon.stack.send_queue import SendQueue
 from antiphon.stack.settings import Settings
 
@@ -79,7 +84,15 @@ OfProcess = PeerHeard | PeerLost | PeerFilled | TimerFired
 _BEAT = Beat()
 
 _SEEN_TO = frozenset(
-    {SetTimer, ExpectPeers, GiveUpProcess, RestoreProcess, InstallView, LeaveGroup}
+    {
+        SetTimer,
+        ExpectPeers,
+        GiveUpProcess,
+        RestoreProcess,
+        InstallView,
+        LeaveGroup,
+        DeliverElsewhere,
+    }  # fmt: skip
 )
 """Effects of a group that concern the process too."""
 
@@ -101,6 +114,11 @@ class Process:
         self._exclusions = exclusions if exclusions is not None else Exclusions()
         self._endpoints: dict[GroupNumber, Endpoint] = {}
         self._domains: dict[GroupNumber, int] = {}
+        self._causal: dict[str, Domain] = {}
+        self._shared: dict[GroupNumber, Domain] = {}
+        """The causality domains of groups that are not their own."""
+        self._numbers: dict[int, GroupNumber] = {}
+        """Groups of shared domains by what the domain calls them."""
         self._expected: dict[GroupNumber, dict[ProcessId, tuple[ProcessId, ...]]] = {}
         self._known_as: dict[ProcessId, dict[ProcessId, None]] = {}
         """Each process, as its groups know it: mostly one and the same id."""
@@ -154,10 +172,14 @@ class Process:
         with_state: bool = False,
         commit: CommitOptions | None = None,
         domain: int | None = None,
+        causality: str | None = None,
+        resilience: int = 1,
     ) -> list[InGroup | Effect]:
         """Begin in one more group, as ``me``: in ``view``, founded beforehand, or outside.
 
-        ``domain`` is what tells the group from others in all incarnations, where there are several.
+        ``domain`` is what tells the group from others in all incarnations, where there are several:
+        the same number at all processes. ``causality`` names the causality domain that it is in
+        together with others, and ``resilience`` is that domain's.
         The effects are those of the group, as :meth:`step_in` returns them.
         """
         if group in self._endpoints:
@@ -169,22 +191,53 @@ class Process:
         assert me.bare() == self.me, "one process, whatever the group"
         assert now_us >= self._now_us, "time does not run backward"
         self._now_us = now_us
+        named = GroupNumber(domain) if domain is not None else GROUP if causality is None else group
+        causal = self._domain_of(causality, resilience, queue)
         endpoint = self._endpoints[group] = Endpoint(
             me, view, settings, now_us, queue=queue, with_state=with_state, commit=commit,
             pulses=self._pulses,
             former=self._exclusions.of(domain) if domain is not None else None,
+            domain=causal, group=named,
         )  # fmt: skip
         if domain is not None:
             self._domains[group] = domain
+        if causal is not None:
+            self._shared[group] = causal
+            self._numbers[named] = group
         return self._see_to(group, endpoint.start())
+
+    def _domain_of(
+        self, causality: str | None, resilience: int, queue: SendQueue | None
+    ) -> Domain | None:
+        if causality is None:
+            return None
+        domain = self._causal.get(causality)
+        if domain is None:
+            domain = self._causal[causality] = Domain(resilience)
+            if queue is not None and queue.places.order is not None:
+                domain.program = queue.places.order  # of the incarnation before
+        if domain.resilience != resilience:
+            message = (
+                f"domain {causality} has a resilience of {domain.resilience} in this process: "
+                "give all its groups the same"
+            )
+            raise UsageError(message)
+        return domain
 
     def close(self, group: GroupNumber) -> list[InGroup | Effect]:
         """Forget a group that the process has left, or was not taken into."""
-        endpoint = self._endpoints.pop(group, None)
+        endpoint = self._endpoints.get(group)
         if endpoint is not None:
+            causal = self._shared.pop(group, None)
+            if causal is not None:
+                self._sort(group, endpoint.close(self._now_us))
+                self._numbers.pop(endpoint.group, None)
+            del self._endpoints[group]
             self._forget(group, endpoint)
             if (domain := self._domains.pop(group, None)) is not None:
                 self._exclusions.note(domain, endpoint.excluded)
+            if causal is not None and not self.is_over:
+                self._settle(causal)
         return self._take()
 
     def _forget(self, group: GroupNumber, endpoint: Endpoint) -> None:
@@ -207,6 +260,8 @@ class Process:
         assert now_us >= self._now_us, "time does not run backward"
         self._now_us = now_us
         effects = endpoint.step(happened, now_us)
+        if group in self._shared:
+            return self._see_to(group, effects)
         for effect in effects:
             if type(effect) in _SEEN_TO:
                 return self._see_to(group, effects)
@@ -229,6 +284,8 @@ class Process:
                 self._give_each(peer, PeerLost)
             case PeerFilled(peer, is_full):
                 self._give_each(peer, lambda member: PeerFilled(member, is_full))
+        if self._causal:
+            self._settle_all()
         return self._take()
 
     def _give(self, group: GroupNumber, happened: Input) -> None:
@@ -274,6 +331,8 @@ class Process:
                 continue
             if not is_calm or endpoint.look(self._all_members(group)):
                 self._give(group, TimerFired(HEARTBEAT))
+        for causal in self._causal.values():
+            causal.collect()
         others = self._everybody()
         if others:
             self._done.append(SendControl(others, _BEAT))
@@ -293,8 +352,49 @@ class Process:
         """Return the effects of the group that was given the input, seen to."""
         self._current = group
         self._sort(group, effects)
+        if not self.is_over and (causal := self._shared.get(group)) is not None:
+            self._settle(causal)
         self._current = None
         return self._take()
+
+    def _settle_all(self) -> None:
+        for causal in self._causal.values():
+            if not self.is_over:
+                self._settle(causal)
+
+    def _settle(self, domain: Domain) -> None:
+        """See to all that has become possible in a domain's groups by what happened in one."""
+        is_moving = True
+        while is_moving and not self.is_over:
+            is_moving = False
+            for named in domain.take_restless():
+                group = self._numbers.get(named)
+                if group is not None:
+                    is_moving |= self._look_again(group, self._endpoints[group].look_again)
+            first = self._first_to_send(domain)
+            if first is not None:
+                is_moving |= self._look_again(first, self._endpoints[first].look_again)
+            if domain.ordering.is_frozen and not self._awaits_receipts(domain):
+                group = next(iter(self._numbers.values()))
+                is_moving |= self._look_again(group, lambda _: self._endpoints[group].thaw())
+
+    def _look_again(self, group: GroupNumber, look: Callable[[int], list[Effect]]) -> bool:
+        """Have a group see what is to be done; return whether anything was."""
+        effects = look(self._now_us)
+        self._sort(group, effects)
+        return any(type(effect) is not SetTimer for effect in effects)
+
+    def _first_to_send(self, domain: Domain) -> GroupNumber | None:
+        """Return the group whose turn it is to send, if anything waits."""
+        places = domain.program.first
+        for group, causal in self._shared.items():
+            if causal is domain and self._endpoints[group].queue.places is places:
+                return group
+        return None
+
+    def _awaits_receipts(self, domain: Domain) -> bool:
+        group = self._first_to_send(domain)
+        return group is not None and self._endpoints[group].awaits_receipts
 
     def _sort(self, group: GroupNumber, effects: list[Effect]) -> None:
         """Wrap what is of another group, and see to what is of the process."""
@@ -313,6 +413,9 @@ class Process:
                     self._lose_elsewhere(group, view.failed)
                 case LeaveGroup():
                     self._end(group, effect)
+                case DeliverElsewhere(named, runs):
+                    other = self._numbers[named]
+                    self._sort(other, self._endpoints[other].deliver(runs, self._now_us))
                 case _:
                     self._add(group, effect)
 

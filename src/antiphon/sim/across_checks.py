@@ -1,0 +1,141 @@
+"""Causality across groups, judged by an explicit relation: it knows nothing of any timestamp.
+
+Law: what happens in a world is noted in the one sequence in which the simulator lets it happen. The
+past of a message is all that its sender had multicast or delivered before, in any group, and the
+pasts of that; through a message in fifo order causality does not pass. Whoever delivers a message
+must have delivered before it all of its past that is of views, of any group, which it installs as a
+member, sooner or later (001-10). What it delivers later breaks causality; what it never delivers is
+a hole, which is excused if more processes failed than the domain is resilient to, and then only of
+another group: within a group nothing is excused.
+
+Sets of messages are integers, a bit for each message.
+"""
+
+from antiphon.core.ids import ProcessId
+from antiphon.core.runs import PORT_ORDER, Order, Run
+from antiphon.core.views import View
+
+_Scope = tuple[int, int]
+_Message = tuple[int, int, str, int]
+
+
+class AcrossChecks:
+    """What happened in a world of several groups."""
+
+    def __init__(self) -> None:
+        """Nothing happened yet."""
+        self._bits: dict[_Message, int] = {}
+        self._names: list[_Message] = []
+        self._past: dict[_Message, int] = {}
+        self._is_fifo: set[_Message] = set()
+        self._knows: dict[str, int] = {}
+        self._scopes: dict[str, set[_Scope]] = {}
+        self._ends: dict[tuple[str, _Scope], bool] = {}
+        self._letters: dict[bytes, int] = {}
+        self._events: list[tuple[str, str, _Message | bytes]] = []
+        self.failed: set[str] = set()
+        """Processes that crashed, or were excluded."""
+
+    # What happens.
+
+    def install(self, process: str, group: int, view: int, me: ProcessId, seen: View) -> None:
+        """A process installs a view of a group."""
+        if me in seen.members:
+            self._scopes.setdefault(process, set()).add((group, view))
+        self.failed.update(str(who.bare()) for who in seen.failed)
+
+    def crash(self, process: str) -> None:
+        """A process crashes."""
+        self.failed.add(process)
+
+    def multicast(self, process: str, group: int, run: Run, me: str) -> None:
+        """A process multicasts a run; lists of the total order are nobody's message."""
+        for number in range(run.first, run.last + 1):
+            message = (group, run.view, me, number)
+            if run.port == PORT_ORDER:
+                continue
+            self._bits[message] = 1 << len(self._names)
+            self._names.append(message)
+            self._past[message] = self._knows.get(process, 0)
+            if run.order is Order.FIFO:
+                self._is_fifo.add(message)
+            self._knows[process] = self._knows.get(process, 0) | self._bits[message]
+
+    def deliver(self, process: str, group: int, run: Run, sender: str) -> None:
+        """A process delivers a run."""
+        for number in range(run.first, run.last + 1):
+            message = (group, run.view, sender, number)
+            if message not in self._bits:
+                continue  # a list
+            self._events.append(("deliver", process, message))
+            gained = self._bits[message]
+            if message not in self._is_fifo:
+                gained |= self._past[message]
+            self._knows[process] = self._knows.get(process, 0) | gained
+
+    def send(self, process: str, letter: bytes) -> None:
+        """A process sends a letter."""
+        self._letters[letter] = self._knows.get(process, 0)
+
+    def take(self, process: str, letter: bytes) -> None:
+        """A process takes a letter."""
+        self._events.append(("take", process, letter))
+        self._knows[process] = self._knows.get(process, 0) | self._letters[letter]
+
+    # Judging.
+
+    def judge(self, resilience: int) -> str:
+        """Say what is wrong, or nothing."""
+        relevant = {who: self._of(scopes) for who, scopes in self._scopes.items()}
+        done: dict[str, int] = {}
+        ever: dict[str, int] = {}
+        for kind, process, message in self._events:
+            if kind == "deliver":
+                assert isinstance(message, tuple)
+                ever[process] = ever.get(process, 0) | self._bits[message]
+        for kind, process, message in self._events:
+            if isinstance(message, tuple):
+                past = 0 if message in self._is_fifo else self._past[message]
+            else:
+                past = self._letters[message]
+            missing = past & relevant.get(process, 0) & ~done.get(process, 0)
+            if missing:
+                said = self._say(process, message, missing, ever[process], resilience)
+                if said:
+                    return said
+            if isinstance(message, tuple):
+                done[process] = done.get(process, 0) | self._bits[message]
+            del kind
+        return ""
+
+    def _of(self, scopes: set[_Scope]) -> int:
+        found = 0
+        for message, bit in self._bits.items():
+            if message[:2] in scopes:
+                found |= bit
+        return found
+
+    def _say(
+        self, process: str, message: _Message | bytes, missing: int, ever: int, resilience: int
+    ) -> str:
+        what = _name(message)
+        late = missing & ever
+        if late:
+            first = self._names[(late & -late).bit_length() - 1]
+            return f"across groups: {process} delivers {what} before {_name(first)}, its past"
+        is_excused = len(self.failed) > resilience
+        own = message[0] if isinstance(message, tuple) else None
+        while missing:
+            bit = missing & -missing
+            missing ^= bit
+            lost = self._names[bit.bit_length() - 1]
+            if not is_excused or lost[0] == own:
+                return f"across groups: {process} delivers {what} and never {_name(lost)}, its past"
+        return ""
+
+
+def _name(message: _Message | bytes) -> str:
+    if isinstance(message, bytes):
+        return f"letter {message.decode()}"
+    group, view, sender, number = message
+    return f"message {number} of {sender} in view {view} of group {group}"
