@@ -11,9 +11,11 @@ TIMING = Timing(heartbeat_us=BEAT, timeout_us=1_000, timeout_us_max=8_000)
 
 
 def watching(*processes: ProcessId) -> FailureDetector:
-    """Return a detector that watches these from time 0."""
+    """Return a detector that watches these from time 0, when they are heard."""
     detector = FailureDetector(TIMING, 0)
     detector.watch(list(processes), 0)
+    for process in processes:
+        detector.hear(process, 0)
     return detector
 
 
@@ -204,9 +206,9 @@ def test_who_joins_is_given_twice_the_time_for_its_first_sign_of_life() -> None:
     assert when == {B: 500 + 2 * TIMING.timeout_us, C: 900 + TIMING.timeout_us}
 
 
-def test_who_joins_gives_everybody_twice_the_time_for_a_first_sign_of_life() -> None:
-    """Channels are made when it knows of the members, not before; later the floor counts."""
-    detector = FailureDetector(TIMING, 0, joins=True)
+def test_everybody_is_given_twice_the_time_for_a_first_sign_of_life() -> None:
+    """Also by who joins, or founds: the others begin when they are told; later the floor counts."""
+    detector = FailureDetector(TIMING, 0)
     tick_until(detector, 0, 500)
     detector.watch([A, B], 500)
     when = tick_until(detector, 600, 900, A)

@@ -1,5 +1,7 @@
 """One member between views, driven by hand: joining, leaving, being excluded, being blocked."""
 
+from collections.abc import Sequence
+
 import pytest
 from tests.membership.hands import (
     A,
@@ -19,6 +21,7 @@ from tests.membership.hands import (
 )
 
 from antiphon.core.control import (
+    Accept,
     Alive,
     AnyMessage,
     Ask,
@@ -30,6 +33,7 @@ from antiphon.core.control import (
     Prepare,
     Promise,
     Propose,
+    Reject,
     Report,
     Want,
 )
@@ -42,6 +46,7 @@ from antiphon.membership.effects import (
     SuspectProcess,
 )
 from antiphon.membership.failure_detector import Timing
+from antiphon.stack.member import Member
 
 BEAT = Timing().heartbeat_us
 TIMEOUT = Timing().timeout_us
@@ -204,6 +209,43 @@ def test_proposer_that_gets_no_answer_asks_again_and_more_and_more_rarely() -> N
             when.append(beat)
         assert not any(isinstance(message, Prepare) for message in said)
     assert when == [4, 12, 28]
+
+
+def asked_at(machine: Member, peers: Sequence[ProcessId], now: int, beats: int) -> list[int]:
+    """Let time pass in which these are heard; return after which beats votes are asked for."""
+    found = []
+    for beat in range(1, beats + 1):
+        for peer in peers:
+            machine.take_control(peer, Alive(1, (), 0, 1), now + beat * BEAT)
+        said = [message for _, message in sent(machine.tick(now + beat * BEAT))]
+        if any(isinstance(message, Prepare | Propose) for message in said):
+            found.append(beat)
+    return found
+
+
+def test_time_without_touch_is_no_measure_of_the_way() -> None:
+    """Who was blocked while it waited for a vote asks as soon and as often as if it had not."""
+    machine = member(A, THREE)
+    machine.lose(C, 0)
+    now = 100 * BEAT
+    asked_at(machine, [], 0, 100)
+    machine.take_control(B, Reject(2, 2), now)  # held up for as long as the two were cut off
+    assert asked_at(machine, [B], now, 1) == [1]
+    machine.take_control(B, Reject(2, 5), now + BEAT)
+    assert asked_at(machine, [B], now + BEAT, 20) == [4, 12]
+
+
+def test_late_vote_is_no_measure_of_the_way() -> None:
+    """Who was away votes on what is decided: others need not be given as much time."""
+    machine = member(A, view_of(A, B, C, D, E))
+    machine.lose(E, 0)
+    for peer in (B, C):
+        machine.take_control(peer, Accept(2, 1), 0)
+    assert asked_at(machine, [B, C, D], 0, 50) == []
+    now = 50 * BEAT
+    machine.take_control(D, Accept(2, 1), now)
+    machine.lose(D, now)
+    assert asked_at(machine, [B, C], now, 20) == [4, 12]
 
 
 def test_who_is_suspected_learns_that_it_is_not_heard() -> None:

@@ -32,9 +32,18 @@ def test_waits_are_no_shorter_than_the_round_trips_that_were_seen() -> None:
     patience = Patience()
     patience.ask(0, 0, BEAT, LONGEST)
     patience.hear(2_000)
-    patience.succeed()
+    patience.rest()
     assert patience.due_us == 0
     assert waits(patience, 1) == [4_000]
     patience.hear(1_000)
-    patience.succeed()
+    patience.rest()
     assert waits(patience, 1) == [3_500]
+
+
+def test_who_begins_anew_asks_at_once() -> None:
+    """What is decided, or was interrupted, leaves nothing but the round trips that were seen."""
+    patience = Patience()
+    assert waits(patience, 3) == [400, 800, 1_600]
+    patience.rest()
+    assert patience.due_us == 0
+    assert waits(patience, 2) == [400, 800]

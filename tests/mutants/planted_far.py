@@ -13,6 +13,7 @@ from antiphon.core.ids import ProcessId
 from antiphon.core.views import View
 from antiphon.membership.changes import Changes
 from antiphon.membership.coordination import Coordination
+from antiphon.membership.pulses import Pulse
 from antiphon.toolkit.commit import Commit, Effect
 from antiphon.toolkit.commit_messages import Lack, State
 
@@ -70,3 +71,32 @@ def joiners_forget_what_they_saw(self: Commit, sender: ProcessId, lack: Lack) ->
 @plant(Coordination, "tell_last", "vote of the excluded")
 def excluded_process_keeps_its_knowledge(self: Coordination, view: View) -> None:
     """Who learns that it is out ends without a word, though its own vote may have decided that."""
+
+
+_RIGHT_LOOK = Coordination.look
+
+
+def _look_without_beginning_anew(self: Coordination, latest: View, now_us: int) -> None:
+    patience = self._patience
+    kept = patience._tries, patience.due_us
+    _RIGHT_LOOK(self, latest, now_us)
+    patience._tries, patience.due_us = kept
+
+
+@plant(
+    Coordination, "hear_vote", "taking each other back", is_met=False,
+    also=((Coordination, "look", _look_without_beginning_anew),),
+)  # fmt: skip
+def vote_that_was_held_up_tells_how_far_it_is(self: Coordination, now_us: int) -> None:
+    """Every vote counts as a round trip, also one that was held up while the two were cut off."""
+    self._patience.hear(now_us)
+
+
+_RIGHT_BEGIN = Pulse.begin
+
+
+@plant(Pulse, "begin", "heard a round trip later", is_met=False)
+def first_sign_of_life_is_given_no_more_time(self: Pulse, now_us: int, floor_us: int) -> None:
+    """Who was taken in counts as heard then, although it learns of it only a way later."""
+    _RIGHT_BEGIN(self, now_us, floor_us)
+    self.is_new = False

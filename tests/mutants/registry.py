@@ -2,7 +2,8 @@
 
 Law: a mistake is planted into the real machines, by replacing methods of their classes, and
 nothing of it remains afterwards. Those that random worlds do not meet within the bound of the
-campaign are kept apart: each has a scenario in ``tests/scenarios_views`` that does.
+campaign are kept apart: each has a scenario in ``tests/scenarios_views`` or
+``tests/scenarios_wide`` that does.
 """
 
 from collections.abc import Callable, Iterator

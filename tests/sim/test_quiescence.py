@@ -132,3 +132,12 @@ def test_state_that_left_is_not_lost() -> None:
     assert World(parse_scenario(ALL_LEAVE_THE_JOINER)).run().stuck == ""
     with patch.object(Changes, "_leaving", all_at_once):
         assert "state" in World(parse_scenario(ALL_LEAVE_THE_JOINER)).run().stuck
+
+
+def test_state_of_a_leaver_that_was_excluded_is_lost() -> None:
+    """It waited, as it has to, until somebody has it; the others went on without it."""
+    world = lived((FOLDER / "leaver_with_the_only_state_is_excluded.txt").read_text())
+    drivers = list(world.drivers.values())
+    assert [str(driver.me) for driver in drivers if driver.state.has_state] == ["p1"]
+    assert [str(driver.me) for driver in drivers if driver.is_up] == ["q1", "q3"]
+    assert why_not_quiescent(drivers, []) == ""

@@ -3,6 +3,7 @@
 Each group is judged by the oracle alone, from what was delivered in it.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -13,18 +14,20 @@ from antiphon.core.ids import GroupName, GroupNumber, ProcessId, ViewNumber
 from antiphon.core.runs import Order
 from antiphon.core.views import View
 from antiphon.sim.random_groups import examine_groups
-from antiphon.sim.several_groups import TIMING, SeveralGroups
-from antiphon.stack.effects import LeaveGroup, SendRun
+from antiphon.sim.several_groups import TIMING, Node, SeveralGroups
+from antiphon.stack.effects import Effect, LeaveGroup, SendRun, SetTimer
 from antiphon.stack.inputs import (
     ACKNOWLEDGE,
+    HEARTBEAT,
     ControlReceived,
     MulticastRequested,
+    PeerFilled,
     PeerLost,
     RunsReceived,
     Timer,
     TimerFired,
 )
-from antiphon.stack.process import InGroup, Process
+from antiphon.stack.process import BEATS_PER_TIMEOUT, InGroup, Process
 from antiphon.stack.send_queue import How
 from antiphon.stack.settings import Settings
 
@@ -42,7 +45,11 @@ def only_one_group_ends(self: Process, group: GroupNumber, end: LeaveGroup) -> N
 WRONG_RULES: dict[str, Any] = {"_everybody": nobody_is_expected, "_end": only_one_group_ends}
 """Nobody is beaten to; who failed in one group goes on in the others."""
 
-BEATS_PER_S = 1_000_000 // TIMING.heartbeat_us
+B = ProcessId("b", 0)
+
+REST_US = TIMING.timeout_us // BEATS_PER_TIMEOUT
+BEATS_PER_S = 1_000_000 // REST_US
+"""Where nothing happens."""
 
 
 def views_of(world: SeveralGroups, group: int) -> dict[str, tuple[int, str]]:
@@ -66,6 +73,67 @@ def test_idle_groups_cost_one_heartbeat_per_pair(group_count: int) -> None:
     before = world.sent
     world.run(1_000_000)
     assert world.sent - before == 3 * 2 * BEATS_PER_S
+    assert not world.judge()
+
+
+def at_rest(seed: int) -> SeveralGroups:
+    """Return a world of three in one group, in which nothing has happened for a while."""
+    world = SeveralGroups(seed)
+    world.start("abc", {0: "abc"})
+    world.say("a", 0)
+    world.run(1_000_000)
+    return world
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_happens_at_rest_is_looked_at_as_soon_as_ever(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who multicasts, and who receives it, has its next heartbeat as soon as one who is awake."""
+    due_us: dict[str, int] = {}
+    set_timer = Node.set_timer
+
+    def noted(self: Node, asked: SetTimer) -> None:
+        set_timer(self, asked)
+        if asked.timer == HEARTBEAT:
+            due_us[self.me.name] = asked.time_us
+
+    monkeypatch.setattr(Node, "set_timer", noted)
+    world = at_rest(seed)
+    world.run(seed * REST_US // 20)
+    began_us = world.now_us
+    world.say("b", 0)
+    world.run(5_000)
+    assert len(due_us) == 3
+    assert max(due_us.values()) <= began_us + 5_000 + TIMING.heartbeat_us
+    assert not world.judge()
+
+
+def beats_us(effects: Sequence[InGroup | Effect]) -> list[int]:
+    """Return the times that are set for the next heartbeat."""
+    timers = [effect for effect in effects if isinstance(effect, SetTimer)]
+    return [one.time_us for one in timers if one.timer == HEARTBEAT]
+
+
+@pytest.mark.parametrize("happened", [PeerLost(B), PeerFilled(B, is_full=True)])
+def test_what_happens_to_a_channel_at_rest_is_looked_at_as_soon_as_ever(
+    happened: PeerLost | PeerFilled,
+) -> None:
+    """A process that is lost, or takes no more, ends the rest of who notices."""
+    world = at_rest(1)
+    process, now_us = world.node("a").machine, world.now_us + REST_US
+    assert beats_us(process.step(TimerFired(HEARTBEAT), now_us)) == [now_us + REST_US]
+    assert beats_us(process.step(happened, now_us + 1)) == [now_us + 1 + TIMING.heartbeat_us]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_crash_at_rest_is_suspected_in_time(seed: int) -> None:
+    """Whoever stops is out of the view within the timeout, and what agreement takes."""
+    world = at_rest(seed)
+    world.run(seed * REST_US // 20)
+    world.crash("c")
+    world.run(TIMING.timeout_us + 30_000)
+    assert views_of(world, 0) == dict.fromkeys("ab", (2, "ab"))
     assert not world.judge()
 
 

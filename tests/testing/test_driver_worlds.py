@@ -120,7 +120,7 @@ def test_planted_bug_is_found(
     assert any(examine_driver(random_driver_scenario(seed))[0] for seed in SEEDS)
 
 
-SILENT_SEED = 316
+SILENT_SEED = 748
 """Of the first world in which a founder begins, speaks, dies, and is started again."""
 
 

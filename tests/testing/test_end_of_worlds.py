@@ -72,3 +72,15 @@ def test_who_is_excluded_at_the_very_end_has_come_back(
         assert not amiss_at_rest(events)
         excluded += any(event.detail.startswith(f"failed {_LATE}") for event in events)
     assert excluded > len(_DELAYS_US) // 2
+
+
+ASKING_SEED = 9467
+"""Of a world in which one of two groups has lost its majority for good."""
+
+
+def test_who_asks_for_a_lost_group_keeps_no_world_from_rest() -> None:
+    """It asks again and again, on connections of its own: whenever one looks, some are there."""
+    found, events = examine_driver(scenario_of(ASKING_SEED))
+    assert found is None, found.text
+    here = {event.run for event in events if event.detail == "quiescent"}
+    assert here < {event.run for event in events}, "one group does not go on"

@@ -66,17 +66,18 @@ class Coordination:
         self._detector.watch([], now_us)
 
     def hear_vote(self, now_us: int) -> None:
-        """Somebody has answered a ballot."""
-        self._patience.hear(now_us)
+        """Somebody has answered a ballot; if it is an earlier one, who knows what held it up."""
+        if self._agreement.is_proposing:
+            self._patience.hear(now_us)
 
     def learn(self, view: View) -> None:
         """A view has been agreed on."""
-        self._patience.succeed()
+        self._patience.rest()
         self._pushed = {who: at for who, at in self._pushed.items() if who in view.members}
 
     def take_over(self) -> None:
         """Note that this process goes on alone: it is not blocked, whomever it reaches."""
-        self._patience.succeed()
+        self._patience.rest()
         self._pushed = {}
         self.is_blocked = False
 
@@ -91,6 +92,7 @@ class Coordination:
             ]
         is_blocked = not latest.has_quorum(self._reached)
         if is_blocked and not self.is_blocked:
+            self._patience.rest()
             self._out.put(BlockGroup(tuple(self._reached)))
         elif self.is_blocked and not is_blocked:
             self._detector.bear(now_us)  # others may be about to come to it as well

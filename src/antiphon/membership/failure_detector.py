@@ -7,7 +7,8 @@ he suspects except in asking for a new view.
 
 Anything that arrives from a process shows that it lives, so heartbeats are needed only where
 nothing else is sent. The timeout follows the gaps that were seen (mean and deviation, as TCP's
-retransmission timer does), has a floor, and is doubled for a process that was suspected wrongly.
+retransmission timer does), has a floor, and is doubled for a process that was suspected wrongly. A
+process that has not been heard yet is given twice the floor (``pulses``).
 
 A suspicion is due when the silence will be too long before the next look: so whoever stops is
 suspected within its timeout of its last sign of life, however rarely one looks.
@@ -56,7 +57,9 @@ class Timing:
     All in microseconds, as whole numbers above 0: ``Timing(timeout_us=5_000_000)`` is 5 seconds.
 
     - ``heartbeat_us``: a process is heard at least this often, and looks at its timers this often;
-      in groups of more than 32 members more rarely, in proportion.
+      in groups of more than 32 members more rarely, in proportion, and where nothing happens in
+      any group three times as rarely, or five times within ``timeout_us`` if that is more often.
+      A process may be kept from beating for ``timeout_us`` less four heartbeats, at the least.
     - ``timeout_us``: within this time of its last sign of life a process that stopped is
       suspected, where gaps between signs of life are short. The floor of the timeout: silences
       shorter than this less a heartbeat are never suspicious. Five heartbeats may be missed,
@@ -94,19 +97,13 @@ class Timing:
 class FailureDetector:
     """Suspicions of one process."""
 
-    def __init__(
-        self, timing: Timing, now_us: int, pulses: Pulses | None = None, *, joins: bool = False
-    ) -> None:
-        """Watch nobody yet; ``pulses`` are shared by all groups of a process.
-
-        Who ``joins`` is new to all members, and they to it: channels are still to be made.
-        """
+    def __init__(self, timing: Timing, now_us: int, pulses: Pulses | None = None) -> None:
+        """Watch nobody yet; ``pulses`` are shared by all groups of a process."""
         self._timing = timing
         self._pulses = pulses if pulses is not None else Pulses(now_us)
         self.hear = self._pulses.hear
         """Something came from a process."""
         self._peers: dict[ProcessId, Pulse] = {}
-        self._is_begun = joins
         self.heartbeat_us = timing.heartbeat_us
         self._ailing: dict[ProcessId, dict[str, int]] = {}
         """Who says what makes it unfit, and since when."""
@@ -119,14 +116,12 @@ class FailureDetector:
         self.heartbeat_us = self._timing.heartbeat_us * max(1, len(processes) // _SMALL_GROUP)
         old, pulses = self._peers, self._pulses
         self._peers = {
-            process: old.get(process)
-            or pulses.watch(process, now_us, self._timing.timeout_us, is_new=self._is_begun)
+            process: old.get(process) or pulses.watch(process, now_us, self._timing.timeout_us)
             for process in processes
         }
         for process in old:
             if process not in self._peers:
                 pulses.unwatch(process)
-        self._is_begun = True
         self._ailing = {who: said for who, said in self._ailing.items() if who in self._peers}
         self.suspected = {
             process: None

@@ -89,7 +89,7 @@ class Membership:
         view = transition.current
         self._agreement = Agreement(outbox, view)
         self._changes = Changes(outbox.me)
-        self._detector = FailureDetector(timing, now_us, pulses, joins=view is None)
+        self._detector = FailureDetector(timing, now_us, pulses)
         self.hear = self._detector.hear
         """Something came from a process: it lives."""
         self._probing = Probing(outbox, timing, self._detector)

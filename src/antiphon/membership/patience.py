@@ -7,6 +7,9 @@ round trip can have passed, as far as one was seen, and each time after twice th
 refuse each other, each trusted by some, sooner or later leave one of them time to finish, and the
 senior one sooner.
 
+Only votes in a ballot under way tell how long a round trip takes: others may have been held up for
+as long as one of the two was cut off. Who is cut off from a majority asks nothing, and begins anew.
+
 Cost: messages only while a decision is due; as many repetitions as the time taken has doublings.
 """
 
@@ -39,10 +42,10 @@ class Patience:
         assert self.due_us > now_us, "an answer is given time to come"
 
     def hear(self, now_us: int) -> None:
-        """An answer came: so long it may take."""
+        """An answer came to what is asked: so long it may take."""
         self._round_us = max(now_us - self._asked_us, self._round_us * 7 // 8)
         assert self._round_us >= 0, "nothing is answered before it is asked"
 
-    def succeed(self) -> None:
-        """It is decided."""
+    def rest(self) -> None:
+        """Nothing is to be asked: it is decided, or too few can be reached to decide it."""
         self._tries = self.due_us = 0

@@ -12,8 +12,8 @@ as it slept. It notices by its own late look, and forgives everybody that time, 
 from antiphon.core.ids import ProcessId
 
 _NEW = 2
-"""Who joins, and by who joins everybody, is given so many times the time to be heard first: some
-round trips after it was taken in, for a channel is made before."""
+"""Who has not been heard yet is given so many times the time. Who joins, or founds the group with
+others, begins when it is told, and is heard a round trip later; or some, for channels are made."""
 
 _CONDEMNED_MAX = 4096
 
@@ -23,14 +23,14 @@ class Pulse:
 
     __slots__ = ("deviation_us", "doubled_us", "floor_us", "gap_us", "heard_us", "is_new")
 
-    def __init__(self, now_us: int, floor_us: int, *, is_new: bool) -> None:
+    def __init__(self, now_us: int, floor_us: int) -> None:
         """Count it as heard now."""
-        self.begin(now_us, floor_us, is_new=is_new)
+        self.begin(now_us, floor_us)
 
-    def begin(self, now_us: int, floor_us: int, *, is_new: bool) -> None:
+    def begin(self, now_us: int, floor_us: int) -> None:
         """Forget what was learnt."""
         self.heard_us = now_us
-        self.is_new = is_new
+        self.is_new = True
         self.floor_us = floor_us
         self.gap_us = 0
         self.deviation_us = 0
@@ -80,11 +80,11 @@ class Pulses:
         if pulse is not None:
             pulse.hear(now_us)
 
-    def watch(self, process: ProcessId, now_us: int, floor_us: int, *, is_new: bool) -> Pulse:
+    def watch(self, process: ProcessId, now_us: int, floor_us: int) -> Pulse:
         """Begin to watch a process for one more group; a new one counts as heard now."""
         pulse = self._pulses.get(process)
         if pulse is None:
-            pulse = self._pulses[process] = Pulse(now_us, floor_us, is_new=is_new)
+            pulse = self._pulses[process] = Pulse(now_us, floor_us)
         self._watchers[process] = self._watchers.get(process, 0) + 1
         return pulse
 
@@ -98,7 +98,7 @@ class Pulses:
 
     def renew(self, process: ProcessId, now_us: int, floor_us: int) -> None:
         """Watch a process, in all groups, as if it were new: it was condemned wrongly."""
-        self._pulses[process].begin(now_us, floor_us, is_new=True)
+        self._pulses[process].begin(now_us, floor_us)
 
     def condemn(self, process: ProcessId) -> None:
         """``process`` is certainly dead."""

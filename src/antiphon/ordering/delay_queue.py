@@ -92,6 +92,11 @@ class DelayQueue:
         self.depth += 1
         heappush(self._ready, (arrival, run))
 
+    @property
+    def has_ready(self) -> bool:
+        """Whether something is ready."""
+        return bool(self._ready)
+
     def take_ready(self) -> Run | None:
         """Take out the ready run that was received first."""
         if not self._ready:

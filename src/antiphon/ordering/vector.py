@@ -351,6 +351,7 @@ class VectorDomain:
                 else:
                     self._queue.put_ready(self._queue.arrive(), run)
                 return []
+        assert not self._queue.has_ready, "what was received earlier has been delivered"
         group.received[sender] = delivered[sender] = run.last
         group.changed[sender] = None
         if self.knowledge is not None or run.foreign:

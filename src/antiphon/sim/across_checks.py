@@ -5,8 +5,8 @@ past of a message is all that its sender had multicast or delivered before, in a
 pasts of that; through a message in fifo order causality does not pass. Whoever delivers a message
 must have delivered before it all of its past that is of views, of any group, which it installs as a
 member, sooner or later (001-10). What it delivers later breaks causality; what it never delivers is
-a hole, which is excused if more processes failed than the domain is resilient to, and then only of
-another group: within a group nothing is excused.
+a hole, which is excused if more processes failed than the domain is resilient to, and then only
+between views or groups: within a view of a group nothing is excused.
 
 Sets of messages are integers, a bit for each message.
 """
@@ -124,12 +124,12 @@ class AcrossChecks:
             first = self._names[(late & -late).bit_length() - 1]
             return f"across groups: {process} delivers {what} before {_name(first)}, its past"
         is_excused = len(self.failed) > resilience
-        own = message[0] if isinstance(message, tuple) else None
+        own = message[:2] if isinstance(message, tuple) else None
         while missing:
             bit = missing & -missing
             missing ^= bit
             lost = self._names[bit.bit_length() - 1]
-            if not is_excused or lost[0] == own:
+            if not is_excused or lost[:2] == own:
                 return f"across groups: {process} delivers {what} and never {_name(lost)}, its past"
         return ""
 

@@ -104,6 +104,8 @@ class Driver:
         self.application = application
         self.entered: set[int] = set()
         """The numbers of the views that it was in."""
+        self.saw_fail: set[ProcessId] = set()
+        """Who failed in one of these views."""
         self._around = around
         self.deliveries = around.deliveries
         """Where all processes of its world note what they deliver."""
@@ -305,6 +307,7 @@ class Driver:
             self.application.enter()
         self.view = view
         self.entered.add(view.number)
+        self.saw_fail.update(view.failed)
         self._around.mark(VIEW, view.number)
         self.rows.view(self.now_us, view)
         self._around.views.setdefault(view.number, view)

@@ -46,9 +46,15 @@ def why_not_quiescent(drivers: list[Driver], outside: list[str]) -> str:
 
 
 def _is_state_lost(living: list[Driver], drivers: list[Driver]) -> bool:
-    """Whether nobody is left who has the state, and not because all who had it left: they wait."""
+    """Whether nobody is left who has the state, and not because all who had it left: they wait.
+
+    Who is excluded while it wants to leave has not left: it was waiting, and does not come back.
+    """
     had = [driver for driver in drivers if driver.state.has_state and driver not in living]
-    is_taken = any(driver.has_crashed or not driver.is_leaving for driver in had)
+    failed = {process for driver in drivers for process in driver.saw_fail}
+    is_taken = any(
+        driver.has_crashed or not driver.is_leaving or driver.me in failed for driver in had
+    )
     return is_taken and not any(driver.state.has_state for driver in living)
 
 

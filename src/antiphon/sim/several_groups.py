@@ -38,7 +38,7 @@ _Item = tuple[GroupNumber, on.Input] | OfProcess
 _JOIN_US = 1_000_000
 """How long an application asks to be taken in, where others wait for what becomes of that."""
 
-TIMING = Timing(heartbeat_us=20_000, timeout_us=100_000, timeout_us_max=400_000)
+TIMING = Timing(heartbeat_us=10_000, timeout_us=100_000, timeout_us_max=400_000)
 
 
 class Node:

@@ -445,6 +445,8 @@ class Member:
         self._out.put(InstallView(view))
         if self.me in view.members:
             self._begin(view)
+            # What waited for this view, in any group, came before what is early for it.
+            self.receiver.deliver(self.ordering.drain())
             self.receiver.take_early(view, membership.roster.view_of)
             self.receiver.drop_past(membership.roster.view_of)
         else:  # the last word of a leaver: it needs nothing more

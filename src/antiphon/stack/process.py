@@ -20,7 +20,10 @@ back only as another incarnation, in all. Leaving is of a group, and so is being
 Incarnations of a process hand on who failed in which group (``exclusions``), and tell who asks.
 
 An idle group costs nothing: receipts are said when there is news, and at a heartbeat only groups
-are looked at in which something is under way, unless somebody is silent for long.
+are looked at in which something is under way, unless somebody is silent for long. Where all groups
+rest and everybody has been heard of late, heartbeats are rarer, too: ``REST_BEATS`` of them in one,
+but at least ``BEATS_PER_TIMEOUT`` within the shortest silence that is suspicious. Whatever happens
+in a group ends the rest.
 
 A process is the same in all groups, but each group numbers its incarnations for itself: a process
 that leaves a group and joins it again has the next number there, and stays what it is elsewhere.
@@ -96,6 +99,9 @@ _SEEN_TO = frozenset(
 )
 """Effects of a group that concern the process too."""
 
+REST_BEATS, BEATS_PER_TIMEOUT = 3, 5
+"""How much rarer heartbeats are at rest, and how many there are in the time to suspicion then."""
+
 _BARE_MAX = 4096
 """Processes whose translation is kept at hand."""
 
@@ -126,12 +132,18 @@ class Process:
         self._done: list[InGroup | Effect] = []
         self._current: GroupNumber | None = None  # whose effects are not wrapped
         self._now_us = now_us
+        beat_us = timing.heartbeat_us
+        at_most_us = min(REST_BEATS * beat_us, timing.timeout_us // BEATS_PER_TIMEOUT)
+        self._rest_us = max(beat_us, at_most_us)
+        self._is_at_rest = False
+        self._beat_us = self._beats_at_us = now_us
+        """The times of the last heartbeat and of the next one."""
         self.is_over = False
         """Whether the process failed in the eyes of a group of its, and so is out of all."""
 
     def start(self) -> list[InGroup | Effect]:
         """Return what is to be done first; to be called once."""
-        self._done.append(SetTimer(HEARTBEAT, self._now_us + self._timing.heartbeat_us))
+        self._set_heartbeat(self._now_us + self._timing.heartbeat_us)
         return self._take()
 
     # What others ask, to look into.
@@ -204,6 +216,8 @@ class Process:
         if causal is not None:
             self._shared[group] = causal
             self._numbers[named] = group
+        if self._is_at_rest:
+            self._end_rest()
         return self._see_to(group, endpoint.start())
 
     def _domain_of(
@@ -260,6 +274,9 @@ class Process:
         assert now_us >= self._now_us, "time does not run backward"
         self._now_us = now_us
         effects = endpoint.step(happened, now_us)
+        if self._is_at_rest:
+            self._end_rest()
+            return self._see_to(group, effects)
         if group in self._shared:
             return self._see_to(group, effects)
         for effect in effects:
@@ -292,6 +309,8 @@ class Process:
         """Give an input to one group, unless that has ended here."""
         endpoint = self._endpoints[group]
         if not endpoint.is_over:
+            if self._is_at_rest:
+                self._end_rest()
             self._sort(group, endpoint.step(happened, self._now_us))
 
     def _give_each(self, peer: ProcessId, input_of: Callable[[ProcessId], Input]) -> None:
@@ -311,6 +330,8 @@ class Process:
         for member in self._known_as.get(peer, ()):
             self._pulses.hear(member, self._now_us)
         awake = [group for group, one in self._endpoints.items() if not one.is_resting]
+        if awake and self._is_at_rest:
+            self._end_rest()
         for group in awake:
             for member in self._members(group, peer):
                 if self._endpoints[group].cares_for(member):
@@ -321,10 +342,10 @@ class Process:
         now_us = self._now_us
         if self.is_over:
             return
-        self._done.append(SetTimer(HEARTBEAT, now_us + self._timing.heartbeat_us))
         # Some heartbeats before anybody can be suspected everybody looks.
         bears_us = self._timing.timeout_us - 3 * self._timing.heartbeat_us
-        late_us = self._pulses.forgive_own_sleep(now_us, self._timing.heartbeat_us)
+        pause_us = self._beats_at_us - self._beat_us
+        late_us = self._pulses.forgive_own_sleep(now_us, pause_us)
         is_calm = not late_us and self._pulses.is_calm(now_us, bears_us)
         for group, endpoint in list(self._endpoints.items()):
             if is_calm and endpoint.is_resting:
@@ -333,9 +354,27 @@ class Process:
                 self._give(group, TimerFired(HEARTBEAT))
         for causal in self._causal.values():
             causal.collect()
+        # From the next look on it has to be often enough for whoever stops to be suspected in time.
+        is_fresh = self._pulses.is_calm(now_us, bears_us - self._rest_us)
+        self._is_at_rest = is_fresh and all(one.is_resting for one in self._endpoints.values())
+        self._beat_us = now_us
+        beat_us = self._rest_us if self._is_at_rest else self._timing.heartbeat_us
+        self._set_heartbeat(now_us + beat_us)
         others = self._everybody()
         if others:
             self._done.append(SendControl(others, _BEAT))
+
+    def _set_heartbeat(self, time_us: int) -> None:
+        assert time_us > self._now_us, "the next heartbeat is still to come"
+        self._beats_at_us = time_us
+        self._done.append(SetTimer(HEARTBEAT, time_us))
+
+    def _end_rest(self) -> None:
+        """Something happens: the next heartbeat is as soon as at any other time."""
+        self._is_at_rest = False
+        soon_us = self._now_us + self._timing.heartbeat_us
+        if self._beats_at_us > soon_us and not self.is_over:
+            self._set_heartbeat(soon_us)
 
     def _everybody(self) -> tuple[ProcessId, ...]:
         known = dict.fromkeys(who for each in self._expected.values() for who in each)

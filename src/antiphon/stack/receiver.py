@@ -354,4 +354,3 @@ class Receiver:
                 for message in messages:
                     self.take_alive(peer, message, view_of)
         self._answer_receipts()
-        self.deliver(self._ordering.drain())  # what waited for this view, in any group

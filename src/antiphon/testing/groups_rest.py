@@ -7,6 +7,7 @@ from itertools import combinations
 
 from antiphon.core.errors import ExcludedError
 from antiphon.net.group.group import Group
+from antiphon.testing.connection import End
 from antiphon.testing.driver_application import Application
 from antiphon.testing.driver_world import REST_S, STALE_S, stay_at_rest, unlike
 from antiphon.testing.groups_programs import Programs
@@ -27,6 +28,8 @@ class Rest:
         """Look at these."""
         self._there = programs
         self._cluster, self._scenario = programs.cluster, programs.scenario
+        self._seen: set[End] = set()
+        """Ends of the connections that there were at the last look."""
 
     def come_to_rest(self) -> str:
         """Wait until all is well, and let it go on; say what is not, if anything."""
@@ -199,17 +202,23 @@ class Rest:
             self._there.castaways(group) for group in self._scenario.groups
         )
         inside = [{name for name, *_ in self._there.inside(group)} for group in self._there.going]
+        seen, self._seen = self._seen, set()
+        said = ""
         for one, other in combinations([name for name, _ in self._there.living()], 2):
-            count = max(self._connections(one, other), self._connections(other, one))
+            ends = [self._connections(one, other), self._connections(other, one)]
+            self._seen.update(*ends)
+            count = max(map(len, ends))
+            # Who is blocked in a group, or on its way back, asks on connections that are soon gone.
+            lasting = count if is_calm else max(len(seen.intersection(each)) for each in ends)
             is_needed = any({one, other} <= members for members in inside)
-            if count > 1 or (is_needed and not count) or (is_calm and count and not is_needed):
-                return f"{one} and {other} have {count} connections"
-        return ""
+            if lasting > 1 or (is_needed and not count) or (is_calm and count and not is_needed):
+                said = said or f"{one} and {other} have {count} connections"
+        return said
 
-    def _connections(self, one: str, other: str) -> int:
+    def _connections(self, one: str, other: str) -> list[End]:
         owners = (self._cluster[one].owner, self._cluster[other].owner)
         ends = self._cluster.network.connections(one, other)
-        return sum((end.owner, end.peer.owner) == owners for end in ends)
+        return [end for end in ends if (end.owner, end.peer.owner) == owners]
 
     def shut_down(self) -> str:
         """End every process; say what is left of one."""
