@@ -4,14 +4,14 @@ Each schedule is played on the process machine itself. Ways between processes ar
 what comes first overtakes; the judge (``sim.across_checks``) knows no timestamp.
 """
 
-from tests.mutants.planted_domains import nothing_is_waited_for
-
 import pytest
+from tests.mutants.planted_domains import nothing_is_waited_for
 
 from antiphon.core.ids import GroupNumber
 from antiphon.core.runs import Order
 from antiphon.sim.several_groups import Node, SeveralGroups
 from antiphon.stack.domain import ALL, Domain
+from antiphon.stack.send_queue import How
 
 A, B, C, D = 0, 1, 2, 3
 SLOW_US = 15_000
@@ -32,8 +32,8 @@ def _slow(world: SeveralGroups, source: str, to: str) -> None:
 def _delivered(world: SeveralGroups, name: str) -> list[str]:
     """Return what a process delivered, in order, as sender@group."""
     node = world.node(name)
-    events = [event for event in world.across._events if event[1] == str(node.me)]
-    return [f"{what[2]}{what[3]}@{'ABCD'[what[0]]}" for _, _, what in events if len(what) == 4]
+    told = [what for who, what in world.across._events if who == str(node.me)]
+    return [f"{one[2]}{one[3]}@{'ABCD'[one[0]]}" for one in told if isinstance(one, tuple)]
 
 
 def _judge(world: SeveralGroups) -> None:
@@ -42,7 +42,7 @@ def _judge(world: SeveralGroups) -> None:
 
 
 def test_figure_4_a_causal_cycle_over_two_groups_is_delivered_in_order() -> None:
-    """6.1: m1 in A, m2 in B, m3 in B, m4 in A, each an answer to the one before; m1 is slow to c."""
+    """6.1: m1 in A, m2 in B, m3 in B, m4 in A, each an answer to the last; m1 is slow to c."""
     world = _world({A: "abc", B: "bcd"})
     _slow(world, "a", "c")
     world.say("a", A)
@@ -76,7 +76,7 @@ def test_000_14_what_is_known_of_a_group_is_passed_on_by_who_is_not_in_it() -> N
     world.resilience = 1
     _slow(world, "p", "s")
     world.say("p", A)
-    world.node("p").machine._causal["d"]._risky.clear()  # as if s could have acknowledged it
+    world.node("p").machine._causal._named["d"]._risky.clear()  # as if s could have acknowledged it
     world.say("p", B)
     world.run(5_000)
     assert _delivered(world, "q") == ["p1@B"]
@@ -192,7 +192,7 @@ def test_flushes_of_two_groups_do_not_wait_for_each_other() -> None:
 
 
 def test_turns_of_two_groups_do_not_wait_for_each_other() -> None:
-    """h gives turns in A only, k in B only; p: w in A, x in B; q: y in B, u in A; all in total order."""
+    """H gives turns in A only, k in B only; p: w in A, x in B; q: y in B, u in A; all total."""
     world = _world({A: "hpq", B: "kpq"})
     _slow(world, "p", "h")
     _slow(world, "q", "k")
@@ -203,8 +203,25 @@ def test_turns_of_two_groups_do_not_wait_for_each_other() -> None:
     assert len(_delivered(world, "p")) == len(_delivered(world, "q")) == 4
 
 
+def test_a_turn_that_has_not_been_said_is_not_taken_for_known() -> None:
+    """B gives c's message in A its turn, and answers in B before it has said so; a holds b up."""
+    world = _world({A: "bc", B: "bc", C: "abc"})
+    world.slow["a", "b"] = 60_000
+
+    def answer(node: Node, group: GroupNumber) -> None:
+        if node.me.name == "b" and group == A:
+            node.say(GroupNumber(B), How(Order.CAUSAL))
+
+    world.on_delivery = answer
+    world.say("a", C)
+    world.run(5_000)
+    world.say("c", A, Order.TOTAL)
+    _judge(world)
+    assert _delivered(world, "c") == ["a1@C", "c1@A", "b1@B"]
+
+
 def test_7_2_a_letter_holds_up_all_groups_until_it_is_acknowledged() -> None:
-    """000-24: p writes to q in A, then speaks in B; what r makes of that comes to q after the letter."""
+    """000-24: p writes to q in A, then speaks in B; r's answer comes to q after the letter."""
     world = _world({A: "pq", B: "pr", C: "qr"})
     _slow(world, "p", "q")
     answered: list[str] = []

@@ -1,14 +1,15 @@
 """Records: a run on the wire.
 
-    record  = flags [group view sender first] count [port] [order] [stamp] [foreign] lengths payloads
+    record  = flags [group view sender first] count [port] [order] [stamp] [foreign] lengths
+              payloads
     order   = number successor+1 turn-count (rank last)*      what a token holder says (ISIS 5.2)
     stamp   = entry-count (rank count)*    ranks ascending
     foreign = group-count (group view entry-count (rank count)*)*    of other groups (ISIS 6.1)
     lengths = one varint if all are equal, else count fixed-width numbers of 1, 2 or 4 bytes
 
-Everything but the table of lengths is a varint. A group is 0 in a record of the frame's own group, and
-else its digest, which is the same for everybody. A record with CONTINUES goes on where the record
-before it in the frame ended: same group, view and sender, next number.
+Everything but the table of lengths is a varint. A group is 0 in a record of the frame's own
+group, and else its digest, which is the same for everybody. A record with CONTINUES goes on where
+the record before it in the frame ended: same group, view and sender, next number.
 
 Law: everything that arrives is untrusted: a count or length is bounded by what is really there
 before anything is allocated for it, and malformed bytes raise :class:`PeerError`, nothing else.
@@ -176,7 +177,7 @@ def decode_runs(
     return runs, offset
 
 
-def _decode_record(  # noqa: PLR0917 - as many as a record's surroundings have
+def _decode_record(
     data: Octets,
     offset: int,
     previous: Run | None,

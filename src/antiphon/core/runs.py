@@ -7,7 +7,7 @@ per-message work shrinks to one slice. A single message is a run of one.
 ``stamp`` holds the entries of the sender's vector time that changed since its previous
 multicast to the same group in the same view (ISIS 5.4; erratum 000-12), as ``(rank, count)``
 in order of rank. A missing entry is no constraint. The sender's own entry is ``first``.
-``foreign`` holds the same of other groups of the causality domain (ISIS 6.1; ``ordering.knowledge``).
+``foreign`` holds the same of other groups of the causality domain (ISIS 6.1).
 
 A token holder's sets-order list (ISIS 5.2) rides on its runs; if it has none to send, on a run of
 one empty message on a port of its own. So the list is an ordinary message: counted, kept and

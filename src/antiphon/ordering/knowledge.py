@@ -7,17 +7,17 @@ something in the sender's causal past may not have reached all its destinations:
 the counts that changed since the sender's last multicast to b in the same view of b (000-12). It
 does not carry what it learnt by a multicast to b itself: whoever is in b has that too (000-13).
 
-What may be left out. An entry (h, q, n) is left out once messages 1 to n of q are known to have been
-RECEIVED by every member of h (000-14: not "of k members", 000-16). Then, at a member s of h and b,
-whatever the multicast depends on is named by it or was received before it; the causally first of
-what s has not delivered is ready, and was received earlier; and ready messages are taken in order of
-receipt (000-15). So no rule that delays anything is needed. Three kinds of messages may have been
-received and still wait for more than their past, and are left out later: own ones that are not
-delivered here yet (they wait for a turn); those of a group in which this process has given turns and
-not said so yet; and those of a group with uniform messages (they wait for a mark), which are left
-out once they are known to be DELIVERED everywhere. Likewise the view
-itself: who has left view v of h has delivered by rule what others may still hold, so the tag of the
-new view rides along, without entries if need be, until all members are known to have installed it.
+What may be left out. An entry (h, q, n) is left out once messages 1 to n of q are known to have
+been RECEIVED by every member of h (000-14: not "of k members", 000-16). Then, at a member s of h
+and b, whatever the multicast depends on is named by it or was received before it; the causally
+first of what s has not delivered is ready, and was received earlier; and ready messages are taken
+in order of receipt (000-15). So no rule that delays anything is needed. Three kinds of messages may
+have been received and still wait for more than their past, and are left out later: own ones that
+are not delivered here yet (they wait for a turn); those of a group in which this process has given
+turns and not said so yet; and those of a group with uniform messages (they wait for a mark), which
+are left out once they are known to be DELIVERED everywhere. Likewise the view itself: who has left
+view v of h has delivered by rule what others may still hold, so the tag of the new view rides
+along, without entries if need be, until all members are known to have installed it.
 
 Tags. A stamp of an older view than one's own says nothing any more, one of a newer view waits for
 that view, and merging keeps the newer one (000-25).
@@ -49,7 +49,7 @@ NOBODY = -1
 """Not by a multicast to a group: by a letter, or by leaving a group."""
 
 
-class Witness(Protocol):
+class Reach(Protocol):
     """What is known of how far the messages of a group have got."""
 
     def is_everywhere(self, rank: int, count: int, *, delivered: bool) -> bool:
@@ -59,7 +59,7 @@ class Witness(Protocol):
         """Whether every member is known to have installed the current view."""
 
 
-class Clock(Protocol):
+class GroupClock(Protocol):
     """What this module asks of the clock of a group that the process is in."""
 
     rank: Rank
@@ -68,7 +68,7 @@ class Clock(Protocol):
     delivered: list[int]
     recent: dict[int, int]
     told: int
-    witness: Witness | None
+    reach: Reach | None
     is_uniform: bool
 
     @property
@@ -96,7 +96,7 @@ class Knowledge:
 
     __slots__ = ("_mine", "_owed", "_recent", "_tick", "foreign")
 
-    def __init__(self, mine: Mapping[int, Clock]) -> None:
+    def __init__(self, mine: Mapping[int, GroupClock]) -> None:
         """Know nothing; ``mine`` always tells the clocks of the groups that the process is in."""
         self._mine = mine
         self._tick = 1
@@ -108,7 +108,7 @@ class Knowledge:
 
     # What changes.
 
-    def note(self, group: int, clock: Clock, rank: int) -> None:
+    def note(self, group: int, clock: GroupClock, rank: int) -> None:
         """A message of a member was delivered, or multicast, in a group that the process is in."""
         tick, recent = self._tick, clock.recent
         if recent.get(rank) == tick:
@@ -118,7 +118,7 @@ class Knowledge:
         if self._recent.get(group) != tick:
             self._touch(group)
 
-    def note_view(self, group: int, clock: Clock) -> None:
+    def note_view(self, group: int, clock: GroupClock) -> None:
         """The process has installed a view of a group."""
         self.foreign.pop(group, None)
         clock.recent[VIEW] = self._tick
@@ -261,27 +261,27 @@ def _newer(recent: dict[int, int], told: int) -> Iterable[int]:
         yield rank
 
 
-def count_of(clock: Clock, rank: int) -> int:
+def count_of(clock: GroupClock, rank: int) -> int:
     """Return what the causal past of a process holds of a member of a group that it is in."""
     if rank == VIEW:
         return 0
     return clock.sent if rank == clock.rank else clock.delivered[rank]
 
 
-def is_collectable(clock: Clock, rank: int, count: int | None = None) -> bool:
+def is_collectable(clock: GroupClock, rank: int, count: int | None = None) -> bool:
     """Whether an entry of a group that the process is in need not be named any more."""
-    witness = clock.witness
-    if witness is None:
+    reach = clock.reach
+    if reach is None:
         return False
     if rank == VIEW:
-        return witness.is_installed_everywhere()
+        return reach.is_installed_everywhere()
     if clock.has_unsaid or (rank == clock.rank and clock.delivered[rank] < clock.sent):
         return False
     wanted = count_of(clock, rank) if count is None else count
-    return witness.is_everywhere(rank, wanted, delivered=clock.is_uniform)
+    return reach.is_everywhere(rank, wanted, delivered=clock.is_uniform)
 
 
-def _collectable(clock: Clock, view: int, entries: Mapping[int, int]) -> Stamp:
+def _collectable(clock: GroupClock, view: int, entries: Mapping[int, int]) -> Stamp:
     """Return which of the entries told of a group that the process is in may be forgotten."""
     is_left = view < clock.view_number
     return tuple(

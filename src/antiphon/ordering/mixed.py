@@ -13,14 +13,14 @@ earlier ABCAST, at itself either (000-7). Beyond that
 and everything that is ready leaves in order of receipt. Plain runs take the short way of
 ``VectorDomain``, at its cost; everything else the long way below.
 
-Several groups: turns and marks are of a group, the past is of the domain. Three things follow.
-A message is confirmed (``uniform``) when all it depends on in other groups has been received, too. A
+Several groups: turns and marks are of a group, the past is of the domain. Three things follow. A
+message is confirmed (``uniform``) when all it depends on in other groups has been received, too. A
 list by itself carries no stamps of other groups, and waits for none: it is no news to an
 application, and what says last words must wait for nobody. And nothing is multicast in one group
-while an own message of another is still to be delivered here (``has_undelivered``: the caller looks).
-Else what is named might have no turn yet, and turns of two groups, given by holders that are each in
-one of them, could wait for each other: p: w in A, x in B; q: y in B, u in A; A gives turns to u, w, and
-B to x, y; whoever is in both waits for ever.
+while an own message of another is still to be delivered here (``has_undelivered``: the caller
+looks). Else what is named might have no turn yet, and turns of two groups, given by holders that
+are each in one of them, could wait for each other: p: w in A, x in B; q: y in B, u in A; A gives
+turns to u, w, and B to x, y; whoever is in both waits for ever.
 
 When a view is left, after its flush, marks are needed no more (``close``); when nothing of it waits
 for another group, ``finish`` delivers what is left: the total messages by turn or by rule. What
@@ -35,70 +35,19 @@ from antiphon.core.ids import GroupNumber, Rank
 from antiphon.core.runs import PORT_APPLICATION, PORT_ORDER, Foreign, Letter, Order, Run
 from antiphon.core.views import View
 from antiphon.ordering.gate import Arrived, Gate
+from antiphon.ordering.gated import GatedDomain
+from antiphon.ordering.left_over import is_kept, total_order
+from antiphon.ordering.settling import is_unsettled
 from antiphon.ordering.total import POLICIES
-from antiphon.ordering.vector import NEVER, VectorClock, VectorDomain, is_kept
+from antiphon.ordering.vector import VectorClock, VectorDomain
 
 _FIFO, _TOTAL = Order.FIFO, Order.TOTAL
 
 
-class MixedDomain(VectorDomain):
-    """The ordering machine of one process in a dynamic group."""
+class MixedDomain(GatedDomain):
+    """The ordering machine of one process in a dynamic group, or in several of one domain."""
 
-    __slots__ = ("_gates", "_has_written", "_policy", "_unconfirmed", "_undelivered", "restless")
-
-    def __init__(self, policy: str = "follow") -> None:
-        """Start in no group; ``policy`` says where the token goes (``total``)."""
-        super().__init__()
-        self._policy = POLICIES[policy]
-        self._gates: dict[int, Gate] = {}
-        self._has_written: dict[int, None] = {}  # where, since the last run there with a stamp
-        self._undelivered: dict[int, None] = {}  # where own messages wait to be delivered here
-        # Where a uniform message waits for another group, and is not confirmed.
-        self._unconfirmed: dict[int, None] = {}
-        self.restless: dict[int, None] = {}
-        """Groups in which something has come about by a delivery in another one: to be looked at."""
-
-    @property
-    def queue_depth(self) -> int:
-        """How many runs are held back."""
-        return self._queue.depth + sum(gate.depth for gate in self._gates.values())
-
-    @property
-    def held_bytes(self) -> int:
-        """Payload bytes of the runs that are held back."""
-        return self._queue.held_bytes + sum(gate.held_bytes for gate in self._gates.values())
-
-    @property
-    def held_count(self) -> int:
-        """Messages that had to wait for something in their causal past, so far."""
-        return self._queue.held_count
-
-    def gate(self, group: GroupNumber) -> Gate:
-        """Return the gate of a group, to look into."""
-        return self._gates[group]
-
-    def is_due(self, group: GroupNumber) -> bool:
-        """Whether the others wait for a sets-order list or a confirmation of this process."""
-        gate = self._gates.get(group)
-        return gate is not None and (
-            bool(gate.total.unsaid) or (gate.uniform.is_active and gate.uniform.is_due)
-        )
-
-    def has_undelivered(self, group: GroupNumber) -> bool:
-        """Whether something that the process multicast in ANOTHER group is not delivered here."""
-        return any(other != group for other in self._undelivered)
-
-    def is_clear(self, group: GroupNumber) -> bool:
-        """Whether a plain multicast would be delivered here at once, and carry nothing."""
-        mine, gate = self._groups[group], self._gates[group]
-        return (
-            mine.delivered[mine.rank] == mine.sent
-            and not gate.total.unsaid
-            and not gate.uniform.is_active
-            and not self._has_written
-            and not self._undelivered
-            and not self.is_frozen
-        )
+    __slots__ = ()
 
     # Views.
 
@@ -121,7 +70,7 @@ class MixedDomain(VectorDomain):
         policy = self._policy if token is None else POLICIES[token]
         self._gates[group] = Gate(
             rank, self._groups[group].delivered, policy(), has_holder=has_holder,
-            elsewhere=self._unsettled_elsewhere,
+            elsewhere=self._is_unsettled,
         )  # fmt: skip
         self._groups[group].total = self._gates[group].total
         self._settle_elsewhere(group)
@@ -134,10 +83,6 @@ class MixedDomain(VectorDomain):
         orphans = super().leave(group, view_number)
         self._settle_elsewhere(group)
         return orphans
-
-    def _forget(self, group: int) -> None:
-        for noted in (self._has_written, self._undelivered, self._unconfirmed, self.restless):
-            noted.pop(group, None)
 
     def close(self, group: GroupNumber) -> None:
         """The flush of a group's view has ended here: nothing waits for a mark any more."""
@@ -155,32 +100,15 @@ class MixedDomain(VectorDomain):
         return bool(self._gates[group].depth) or super().is_held(group)
 
     def _left_over(self, group: int) -> list[Run]:
-        """Return the total messages of a closed view in the order in which all deliver them.
-
-        Worked out from what is of the group alone, which is the same at all who go on: what else
-        each of them has still to wait for, in other groups, is not.
-        """
+        """Return the total messages of a closed view in the order in which all deliver them."""
         clock, gate = self._groups[group], self._gates[group]
-        kept, counts = clock.kept, list(clock.delivered)
-        assert kept is not None, "its flush has ended"
-        left = [
+        assert clock.kept is not None, "its flush has ended"
+        held = [
             run
-            for run in [*self._queue.held(), *gate.waiting()]
-            if run.group == group and type(run) is Run and is_kept(run, kept)
+            for run in (*self._queue.held(), *gate.waiting())
+            if run.group == group and type(run) is Run and is_kept(run, clock.kept)
         ]
-        order: list[Run] = []
-        while left:
-            ready = [run for run in left if _is_next(run, counts)]
-            if not ready:
-                break
-            plain = [run for run in ready if run.order is not _TOTAL]
-            for run in plain or [gate.total.first_of(ready)]:
-                counts[run.sender] = run.last
-                left.remove(run)
-                if run.order is _TOTAL:
-                    order.append(run)
-        assert not left, "what is kept can be delivered"
-        return order
+        return total_order(clock.delivered, held, gate.total.first_of)
 
     def stop(self, group: GroupNumber) -> list[tuple[Run, list[Run]]]:
         """A newer view is known: give no turn any more; return the last lists, as multicast."""
@@ -423,28 +351,29 @@ class MixedDomain(VectorDomain):
         """Deliver what is ready, in order of receipt, and what that unblocks."""
         while not self.is_frozen and (run := self._queue.take_ready()) is not None:
             group, gate = self._groups[run.group], self._gates[run.group]
-            if type(run) is Letter:
-                if run.foreign:
-                    self._learn(run, group)
-                ready.append(run)
-                continue
-            assert run.first == group.delivered[run.sender] + 1, "channels are FIFO: no copies"
-            group.delivered[run.sender] = run.last
-            is_here = run.sender == group.rank or run.last <= group.received[run.sender]
-            assert is_here, "what is delivered was received"
-            if run.sender != group.rank:
-                group.changed[run.sender] = None
-            elif run.last == group.sent:
-                self._undelivered.pop(run.group, None)
             if self.knowledge is not None or run.foreign:
                 self._learn(run, group)
             ready.append(run)
+            if type(run) is Letter:
+                continue
+            self._count(run, group)
             if run.order is _TOTAL:
                 gate.total.note_delivered()
             self._wake(run)
             if run.sets_order is not None and run.sets_order.successor == group.rank:
                 self._put(gate.take_token(run))
             self._put(gate.look_at_turn())
+
+    def _count(self, run: Run, group: VectorClock) -> None:
+        """A run is delivered."""
+        assert run.first == group.delivered[run.sender] + 1, "channels are FIFO: no copies"
+        group.delivered[run.sender] = run.last
+        is_here = run.sender == group.rank or run.last <= group.received[run.sender]
+        assert is_here, "what is delivered was received"
+        if run.sender != group.rank:
+            group.changed[run.sender] = None
+        elif run.last == group.sent:
+            self._undelivered.pop(run.group, None)
 
     # Uniform messages that name what is of another group.
 
@@ -457,47 +386,7 @@ class MixedDomain(VectorDomain):
             if not uniform.waits_elsewhere:
                 del self._unconfirmed[number]
 
-    def _unsettled_elsewhere(self, run: Run) -> bool:
-        """Whether something of another group that a run depends on, however far, is not here.
-
-        Receipts decide, not deliveries: the sender of a run may have multicast what it names and
-        not delivered it yet, because that waits for a mark or a turn, and so for this very run.
-        """
-        held: dict[tuple[int, int], list[Run]] = {}
-        for one in [*self._queue.held(), *(r for g in self._gates.values() for r in g.waiting())]:
-            if type(one) is Run:
-                held.setdefault((one.group, one.sender), []).append(one)
-        open_ends, seen = [run], {id(run)}
-        while open_ends:
-            one = open_ends.pop()
-            stamps = one.foreign
-            if one is not run:
-                stamps = (*stamps, (one.group, one.view, one.stamp))
-            for group, view, entries in stamps:
-                clock = self._groups.get(group)
-                if clock is None:
-                    if view >= self._expected.get(group, NEVER):
-                        return True
-                    continue
-                if view < clock.view_number:
-                    continue
-                if view > clock.view_number:
-                    return True
-                for rank, count in entries:
-                    wanted = count if clock.kept is None else min(count, clock.kept[rank])
-                    if rank == clock.rank or clock.delivered[rank] >= wanted:
-                        continue  # what is own is here, and so is its past
-                    if clock.received[rank] < wanted:
-                        return True
-                    for other in held.get((group, rank), ()):
-                        if other.first <= wanted and id(other) not in seen:
-                            seen.add(id(other))
-                            open_ends.append(other)
-        return False
-
-
-def _is_next(run: Run, counts: list[int]) -> bool:
-    """Whether a run can be delivered after so much of its group."""
-    return run.first == counts[run.sender] + 1 and all(
-        count <= counts[rank] for rank, count in run.stamp
-    )
+    def _is_unsettled(self, run: Run) -> bool:
+        """Whether something of another group that a run depends on is not here."""
+        at_gates = (one for gate in self._gates.values() for one in gate.waiting())
+        return is_unsettled(run, self._groups, self._expected, [*self._queue.held(), *at_gates])

@@ -26,7 +26,8 @@ ready leaves in order of receipt, whatever its group (000-15).
 
 A closed view. When the flush of a group has ended here (``close``), what has not come never will:
 an entry that names it counts as reached, and so does one that names what can never be delivered,
-because a predecessor of the same group is lost. So two groups never wait for each other in a circle.
+because a predecessor of the same group is lost. So two groups never wait for each other in a
+circle.
 
 Frozen (000-20). While a process waits to multicast until its past is safe, it delivers nothing, so
 that its past does not grow; it receives and acknowledges as ever.
@@ -44,11 +45,10 @@ from antiphon.core.ids import GroupNumber, Rank
 from antiphon.core.runs import PORT_APPLICATION, Foreign, Letter, Order, Run, Stamp
 from antiphon.core.views import View
 from antiphon.ordering.delay_queue import DelayQueue, Lack
-from antiphon.ordering.knowledge import NOBODY, VIEW, Knowledge, Witness
+from antiphon.ordering.knowledge import NOBODY, VIEW, Knowledge, Reach
+from antiphon.ordering.left_over import is_kept, kept_counts
+from antiphon.ordering.settling import NEVER
 from antiphon.ordering.total import TotalOrder
-
-NEVER = 1 << 63
-"""More than the number of any view."""
 
 NO_TOTAL_ORDER = "CBCAST alone gives no total order: multicast in causal or fifo order"
 
@@ -57,8 +57,20 @@ class VectorClock:
     """What a process has sent, received and delivered in one of its groups, in one view."""
 
     __slots__ = (
-        "changed", "delivered", "is_uniform", "kept", "rank", "received", "recent", "sent", "size",
-        "told", "total", "view", "view_number", "witness",
+        "changed",
+        "delivered",
+        "is_uniform",
+        "kept",
+        "rank",
+        "reach",
+        "received",
+        "recent",
+        "sent",
+        "size",
+        "told",
+        "total",
+        "view",
+        "view_number",
     )  # fmt: skip
 
     def __init__(self, view: View, rank: Rank) -> None:
@@ -75,7 +87,7 @@ class VectorClock:
         # What the process knows of other groups, too (``knowledge``).
         self.recent: dict[int, int] = {}
         self.told = 0
-        self.witness: Witness | None = None
+        self.reach: Reach | None = None
         self.is_uniform = False
         self.total: TotalOrder | None = None
         # By sender, how much can still be delivered, once the flush of the view has ended.
@@ -116,6 +128,17 @@ class VectorClock:
                 return run.group, rank, count
         return None
 
+    def lack_of(self, entries: Stamp) -> tuple[int, int] | None:
+        """Return an entry of another group's run that is still waited for; None: there is none."""
+        kept, delivered = self.kept, self.delivered
+        for rank, count in entries:
+            if rank >= self.size:
+                return rank, count  # nonsense: see check_stamp
+            wanted = count if kept is None else min(count, kept[rank])
+            if delivered[rank] < wanted:
+                return rank, wanted
+        return None
+
     def check_stamp(self, stamp: Stamp) -> None:
         """Refuse a stamp that names what nobody in the view can have multicast.
 
@@ -134,7 +157,7 @@ class VectorClock:
 class VectorDomain:
     """The causal machine of one process, for all its groups of one causality domain."""
 
-    __slots__ = ("_fifo_channels", "_groups", "_expected", "_queue", "is_frozen", "knowledge")
+    __slots__ = ("_expected", "_fifo_channels", "_groups", "_queue", "is_frozen", "knowledge")
 
     def __init__(self, *, fifo_channels: bool = True) -> None:
         """Start in no group."""
@@ -151,11 +174,6 @@ class VectorDomain:
     def queue_depth(self) -> int:
         """How many runs are held back."""
         return self._queue.depth
-
-    @property
-    def groups(self) -> tuple[int, ...]:
-        """The groups that the process is in."""
-        return tuple(self._groups)
 
     # Groups and views.
 
@@ -221,9 +239,9 @@ class VectorDomain:
                     knowledge.note(group, clock, rank)
         return knowledge
 
-    def see(self, group: GroupNumber, witness: Witness) -> None:
+    def see(self, group: GroupNumber, reach: Reach) -> None:
         """Tell who knows how far the messages of a group have got."""
-        self._groups[group].witness = witness
+        self._groups[group].reach = reach
 
     def close(self, group: GroupNumber) -> None:
         """The flush of a group's view has ended here: what has not come will never come.
@@ -233,17 +251,8 @@ class VectorDomain:
         clock = self._groups[group]
         if clock.kept is not None:
             return
-        kept = self.received(group)
-        held = [run for run, _ in self._queue.waiting() if run.group == group]
-        is_settled = False
-        while not is_settled:  # an orphan's successors are orphans
-            is_settled = True
-            for run in held:
-                is_orphan = any(count > kept[rank] for rank, count in run.stamp)
-                if is_orphan and type(run) is not Letter and kept[run.sender] >= run.first:
-                    kept[run.sender] = run.first - 1
-                    is_settled = False
-        clock.kept = kept
+        held = (run for run in self._queue.held() if run.group == group)
+        clock.kept = kept_counts(self.received(group), held)
         self._look_again(self._queue.wake_group(group))
 
     def is_closed(self, group: GroupNumber) -> bool:
@@ -341,16 +350,9 @@ class VectorDomain:
         elif run.first != group.received[sender] + 1:
             raise PeerError(group.say_out_of_turn(run))
         delivered = group.delivered
-        if run.stamp or run.foreign or self.is_frozen or run.first != delivered[sender] + 1:
-            lack = self.lack(run)
-            if lack is not None or self.is_frozen:
-                self.check_stamps(run)
-                group.received[sender] = run.last
-                if lack is not None:
-                    self._queue.hold(run, lack)
-                else:
-                    self._queue.put_ready(self._queue.arrive(), run)
-                return []
+        is_plain = not (run.stamp or run.foreign or self.is_frozen)
+        if not (is_plain and run.first == delivered[sender] + 1) and self._hold(run, group):
+            return []
         assert not self._queue.has_ready, "what was received earlier has been delivered"
         group.received[sender] = delivered[sender] = run.last
         group.changed[sender] = None
@@ -358,8 +360,22 @@ class VectorDomain:
             self._learn(run, group)
         ready = [run]
         if (run.group, sender) in self._queue.waiting_for:
-            self._cascade(ready)
+            self._wake(run)
+            self._drain(ready)
         return ready
+
+    def _hold(self, run: Run, group: VectorClock) -> bool:
+        """Hold a run that lacks something, or comes while nothing is delivered; tell if so."""
+        lack = self.lack(run)
+        if lack is None and not self.is_frozen:
+            return False
+        self.check_stamps(run)
+        group.received[run.sender] = run.last
+        if lack is not None:
+            self._queue.hold(run, lack)
+        else:
+            self._queue.put_ready(self._queue.arrive(), run)
+        return True
 
     def lack(self, run: Run) -> Lack | None:
         """Return one thing that ``run`` still waits for, or None when it is ready."""
@@ -367,23 +383,17 @@ class VectorDomain:
         return self._foreign_lack(run) if lack is None and run.foreign else lack
 
     def _foreign_lack(self, run: Run) -> Lack | None:
-        """Return something of another group that ``run`` still waits for (000-2: not of its own)."""
+        """Return something that ``run`` waits for in other groups (000-2: not in its own)."""
         for group, view, entries in run.foreign:
             clock = self._groups.get(group)
-            if clock is None:
-                if view >= self._expected.get(group, NEVER):
-                    return group, VIEW, view
-                continue  # no group of this process's
-            if view < clock.view_number or group == run.group:
-                continue  # it was delivered, or lost, when that view was left
-            if view > clock.view_number:
+            here = clock.view_number if clock is not None else self._expected.get(group, NEVER) - 1
+            if view > here:
                 return group, VIEW, view
-            for rank, count in entries:
-                if rank >= clock.size:
-                    return group, rank, count  # nonsense: see check_stamps
-                wanted = count if clock.kept is None else min(count, clock.kept[rank])
-                if clock.delivered[rank] < wanted:
-                    return group, rank, wanted
+            # What is of a view that has been left was delivered, or lost, by then.
+            if clock is not None and view == here and group != run.group:
+                lack = clock.lack_of(entries)
+                if lack is not None:
+                    return group, *lack
         return None
 
     def check_stamps(self, run: Run) -> None:
@@ -418,20 +428,11 @@ class VectorDomain:
 
     # Delivering.
 
-    def thaw(self) -> None:
-        """Deliver again, from the next :meth:`drain` on."""
-        self.is_frozen = False
-
     def drain(self) -> list[Run]:
         """Return what can be delivered by now, in order of receipt."""
         ready: list[Run] = []
         self._drain(ready)
         return ready
-
-    def _cascade(self, ready: list[Run]) -> None:
-        """Extend ``ready``, one delivered run, with what that unblocks, in order of receipt."""
-        self._wake(ready[0])
-        self._drain(ready)
 
     def _drain(self, ready: list[Run]) -> None:
         """Deliver what is ready, in order of receipt, and what that unblocks."""
@@ -464,13 +465,6 @@ class VectorDomain:
     def _pass(self, arrival: int, run: Run) -> None:
         """A run lacks nothing any more."""
         self._queue.put_ready(arrival, run)
-
-
-def is_kept(run: Run, kept: Sequence[int]) -> bool:
-    """Whether nothing that a run of a closed view depends on, in its own group, is lost."""
-    return run.first <= kept[run.sender] + (type(run) is Letter) and all(
-        count <= kept[rank] for rank, count in run.stamp
-    )
 
 
 def _after(run: Run, delivered: int) -> Run | None:

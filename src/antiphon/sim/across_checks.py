@@ -8,6 +8,8 @@ member, sooner or later (001-10). What it delivers later breaks causality; what 
 a hole, which is excused if more processes failed than the domain is resilient to, and then only
 between views or groups: within a view of a group nothing is excused.
 
+What an application hands over is numbered, and leaves in that order, whatever its groups.
+
 Sets of messages are integers, a bit for each message.
 """
 
@@ -24,7 +26,7 @@ class AcrossChecks:
 
     def __init__(self) -> None:
         """Nothing happened yet."""
-        self._bits: dict[_Message, int] = {}
+        self._bits: dict[_Message | bytes, int] = {}
         self._names: list[_Message] = []
         self._past: dict[_Message, int] = {}
         self._is_fifo: set[_Message] = set()
@@ -32,7 +34,9 @@ class AcrossChecks:
         self._scopes: dict[str, set[_Scope]] = {}
         self._ends: dict[tuple[str, _Scope], bool] = {}
         self._letters: dict[bytes, int] = {}
-        self._events: list[tuple[str, str, _Message | bytes]] = []
+        self._events: list[tuple[str, _Message | bytes]] = []
+        self._handed_over: dict[str, int] = {}
+        self._wrong = ""
         self.failed: set[str] = set()
         """Processes that crashed, or were excluded."""
 
@@ -50,10 +54,13 @@ class AcrossChecks:
 
     def multicast(self, process: str, group: int, run: Run, me: str) -> None:
         """A process multicasts a run; lists of the total order are nobody's message."""
-        for number in range(run.first, run.last + 1):
+        if run.port == PORT_ORDER:
+            return
+        for number, payload in enumerate(run.payloads, run.first):
             message = (group, run.view, me, number)
-            if run.port == PORT_ORDER:
-                continue
+            if int(payload) <= self._handed_over.get(process, 0):
+                self._wrong = self._wrong or f"{process} sends {_name(message)} out of its turn"
+            self._handed_over[process] = int(payload)
             self._bits[message] = 1 << len(self._names)
             self._names.append(message)
             self._past[message] = self._knows.get(process, 0)
@@ -67,7 +74,7 @@ class AcrossChecks:
             message = (group, run.view, sender, number)
             if message not in self._bits:
                 continue  # a list
-            self._events.append(("deliver", process, message))
+            self._events.append((process, message))
             gained = self._bits[message]
             if message not in self._is_fifo:
                 gained |= self._past[message]
@@ -79,39 +86,36 @@ class AcrossChecks:
 
     def take(self, process: str, letter: bytes) -> None:
         """A process takes a letter."""
-        self._events.append(("take", process, letter))
+        self._events.append((process, letter))
         self._knows[process] = self._knows.get(process, 0) | self._letters[letter]
 
     # Judging.
 
     def judge(self, resilience: int) -> str:
         """Say what is wrong, or nothing."""
+        if self._wrong:
+            return self._wrong
         relevant = {who: self._of(scopes) for who, scopes in self._scopes.items()}
-        done: dict[str, int] = {}
-        ever: dict[str, int] = {}
-        for kind, process, message in self._events:
-            if kind == "deliver":
-                assert isinstance(message, tuple)
-                ever[process] = ever.get(process, 0) | self._bits[message]
-        for kind, process, message in self._events:
-            if isinstance(message, tuple):
-                past = 0 if message in self._is_fifo else self._past[message]
-            else:
-                past = self._letters[message]
-            missing = past & relevant.get(process, 0) & ~done.get(process, 0)
-            if missing:
-                said = self._say(process, message, missing, ever[process], resilience)
-                if said:
-                    return said
-            if isinstance(message, tuple):
-                done[process] = done.get(process, 0) | self._bits[message]
-            del kind
+        done, ever = dict.fromkeys(relevant, 0), dict.fromkeys(relevant, 0)
+        for process, message in self._events:
+            ever[process] |= self._bits.get(message, 0)
+        for process, message in self._events:
+            missing = self._past_of(message) & relevant[process] & ~done[process]
+            said = self._say(process, message, missing, ever[process], resilience)
+            if missing and said:
+                return said
+            done[process] |= self._bits.get(message, 0)
         return ""
+
+    def _past_of(self, message: _Message | bytes) -> int:
+        if isinstance(message, bytes):
+            return self._letters[message]
+        return 0 if message in self._is_fifo else self._past[message]
 
     def _of(self, scopes: set[_Scope]) -> int:
         found = 0
         for message, bit in self._bits.items():
-            if message[:2] in scopes:
+            if isinstance(message, tuple) and message[:2] in scopes:
                 found |= bit
         return found
 

@@ -1,13 +1,15 @@
 """Random worlds of one causality domain: groups that overlap, applications that answer across them.
 
-Law: a world is a function of its seed. Groups make a structure (a chain, a ring, a star, a clique, a
-grid, or anything); applications answer what is delivered to them in another of their groups, so that
-chains of messages go from group to group; some ways between processes are slow, so that what is
-first overtakes; processes crash just after they have spoken, leave, join and are cut off. A world
-fails if causality is broken within or across groups, or a group that can go on does not, or
+Law: a world is a function of its seed. Groups make a structure (a chain, a ring, a star, a clique,
+a grid, or anything); applications answer what is delivered to them in another of their groups, so
+that chains of messages go from group to group; some ways between processes are slow, so that what
+is first overtakes; processes crash just after they have spoken, leave, join and are cut off. A
+world fails if causality is broken within or across groups, or a group that can go on does not, or
 something that was multicast by who lives on is not delivered by who lives on.
 """
 
+from collections.abc import Callable
+from itertools import combinations
 from random import Random
 
 from antiphon.core.errors import AntiphonError
@@ -15,9 +17,9 @@ from antiphon.core.ids import GroupNumber
 from antiphon.core.runs import Order
 from antiphon.sim.random_groups import GroupAuthor
 from antiphon.sim.several_groups import Node, SeveralGroups
-from antiphon.stack.domain import ALL
 
-RESILIENCES = (1, 2, ALL)
+_CRASHES = 0.03
+"""How often who has just spoken crashes."""
 
 _WAYS = (
     (Order.CAUSAL, False), (Order.CAUSAL, False), (Order.CAUSAL, False), (Order.TOTAL, False),
@@ -75,10 +77,10 @@ class DomainAuthor(GroupAuthor):
             return
         order, uniform = self.random.choice(self._ways)
         self.world.say(name, group, order, uniform=uniform)
-        if self.random.random() < 0.03 and len(self.crashed) < self.crashes_max:
-            if not self.is_calm and name not in self.crashed:
-                self.world.crash(name)
-                self.crashed += name
+        may_crash = not self.is_calm and len(self.crashed) < self.crashes_max
+        if may_crash and name not in self.crashed and self.random.random() < _CRASHES:
+            self.world.crash(name)
+            self.crashed += name
 
     def _speak(self, name: str, number: int) -> None:
         for _ in range(self.random.choice((1, 1, 2, 4))):
@@ -103,22 +105,23 @@ class DomainAuthor(GroupAuthor):
 
 def _structure(random: Random, names: str) -> dict[int, str]:
     """Return groups of some of these processes."""
-    kind = random.choice(("random", "random", "chain", "ring", "star", "twins", "clique", "grid"))
     size = len(names)
-    if kind == "chain":
-        return {i: names[i : i + 2 + random.randrange(2)] for i in range(size - 1)}
-    if kind == "ring":
-        return {i: "".join(sorted({names[i], names[(i + 1) % size]})) for i in range(size)}
-    if kind == "star":
-        return {i: "".join(sorted({names[0], *random.sample(names, 2)})) for i in range(3)}
-    if kind == "twins":
-        return dict.fromkeys(range(random.randint(2, 3)), names)
-    if kind == "clique":
-        pairs = [a + b for i, a in enumerate(names[:4]) for b in names[i + 1 : 4]]
-        return dict(enumerate(pairs))
-    if kind == "grid" and size >= 4:
-        return {0: names[:2], 1: names[2:4], 2: names[0] + names[2], 3: names[1] + names[3]}
+    kinds: dict[str, Callable[[], dict[int, str]]] = {
+        "chain": lambda: {i: names[i : i + 2 + random.randrange(2)] for i in range(size - 1)},
+        "ring": lambda: {i: _sorted(names[i], names[(i + 1) % size]) for i in range(size)},
+        "star": lambda: {i: _sorted(names[0], *random.sample(names, 2)) for i in range(3)},
+        "twins": lambda: dict.fromkeys(range(random.randint(2, 3)), names),
+        "clique": lambda: dict(enumerate(map("".join, combinations(names[:4], 2)))),
+        "grid": lambda: dict(enumerate((names[:2], names[2:4], names[::2][:2], names[1::2][:2]))),
+    }
+    kind = random.choice(("any", "any", *kinds))
+    if kind in kinds and (size >= 4 or kind != "grid"):
+        return kinds[kind]()
     return {
-        number: "".join(sorted(random.sample(names, random.randint(2, size))))
+        number: _sorted(*random.sample(names, random.randint(2, size)))
         for number in range(random.randint(2, 4))
     }
+
+
+def _sorted(*names: str) -> str:
+    return "".join(sorted(set(names)))

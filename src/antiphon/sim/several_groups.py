@@ -54,7 +54,7 @@ class Node:
         self.ends: dict[GroupNumber, str] = {}
         self.delivered: dict[GroupNumber, list[tuple[str, int, int]]] = defaultdict(list)
         self.expected: tuple[ProcessId, ...] = ()
-        self.beats = 0
+        self.beats = self.said = 0
         self.is_up = True
         self.timers: dict[on.Timer, int] = {}
         self.do(self.machine.start())
@@ -77,6 +77,12 @@ class Node:
             resilience=world.resilience,
         )  # fmt: skip
         self.do(effects, group)
+
+    def say(self, group: GroupNumber, how: How) -> None:
+        """Multicast one message, which has the next number, whatever its group."""
+        self.said += 1
+        said = str(self.said).encode()
+        self.give((group, on.MulticastRequested([said], how, len(said))))
 
     def give_up(self, group: GroupNumber) -> None:
         """Want to be in a group no longer."""
@@ -274,8 +280,7 @@ class SeveralGroups:
         self, name: str, group: int, order: Order = Order.CAUSAL, *, uniform: bool = False
     ) -> None:
         """Multicast one message in one group."""
-        said = on.MulticastRequested([b"."], How(order, uniform), 1)
-        self.node(name).give((GroupNumber(group), said))
+        self.node(name).say(GroupNumber(group), How(order, uniform))
 
     def write(self, name: str, group: int, to: str) -> None:
         """Send a letter to a member of a group."""

@@ -4,19 +4,21 @@ Law: one order of delivery for all groups of a domain (one ordering machine, one
 program order for what is sent in them, and one question before a multicast leaves for a group:
 
 Resilience (ISIS 6.5). With ``resilience`` k, a run leaves for group g only when all that its sender
-has multicast in other groups, and with k of 2 or more also all that it has delivered there, is known
-to have been received by k members beside its sender, or by all others where there are fewer. Then
-up to k crashes lose nothing that another group's message depends on. What is delivered here has one
-receiver beside its sender by that, so k = 1 waits for own messages only. ``ALL`` is the conservative
-rule of ISIS 6.7: everything has reached everybody, and no stamp of another group is needed.
+has multicast in other groups, and with k of 2 or more also all that it has delivered there, is
+known to have been received by k members beside its sender, or by all others where there are fewer.
+Then up to k crashes lose nothing that another group's message depends on. What is delivered here
+has one receiver beside its sender by that, so k = 1 waits for own messages only. ``ALL`` is the
+conservative rule of ISIS 6.7: everything has reached everybody, and hardly any stamp of another
+group is needed.
 
 Who waits asks (``ReceiptsAsked``): one round trip, not a heartbeat. With k of 2 or more nothing is
 delivered meanwhile, so that the past does not grow faster than it becomes safe (000-20); receipts
-go on, so nobody waits for a delivery of who waits: no circle. A view of the other group that is left
-ends the wait: its flush has seen to what was received.
+go on, so nobody waits for a delivery of who waits: no circle. A view of the other group that is
+left ends the wait: its flush has seen to what was received.
 
-Before that, what the process has multicast in other groups must have been delivered to itself: total
-order and uniform delivery are of one group, and could wait for each other (``ordering.mixed``).
+Before that, what the process has multicast in other groups must have been delivered to itself:
+total order and uniform delivery are of one group, and could wait for each other
+(``ordering.mixed``).
 
 Letters hold up all groups of a domain until they are acknowledged (000-24).
 
@@ -41,7 +43,7 @@ ALL = 1 << 20
 """The resilience that waits for all members: there are fewer in any view."""
 
 
-class Part(Protocol):
+class Participation(Protocol):
     """What a domain asks of a process's part in one of its groups."""
 
     letters: Letters
@@ -81,7 +83,7 @@ class Domain:
         """One order of delivery."""
         self.program = ProgramOrder()
         """One order of sending."""
-        self._parts: dict[GroupNumber, Part] = {}
+        self._parts: dict[GroupNumber, Participation] = {}
         self._risky: dict[GroupNumber, None] = {}
         """Groups with messages here that too few may have received."""
         self._asked: dict[GroupNumber, ReceiptsAsked] = {}
@@ -100,7 +102,7 @@ class Domain:
         """Whether there is more than one group."""
         return len(self._parts) > 1
 
-    def add(self, group: GroupNumber, part: Part) -> None:
+    def add(self, group: GroupNumber, part: Participation) -> None:
         """Begin to take part in a group, or to ask for that."""
         assert group not in self._parts, "a group is in a domain once"
         self._parts[group] = part
@@ -162,7 +164,7 @@ class Domain:
             self.ordering.is_frozen = True
         return is_safe
 
-    def _missing(self, group: GroupNumber, part: Part) -> Iterable[tuple[int, int]]:
+    def _missing(self, group: GroupNumber, part: Participation) -> Iterable[tuple[int, int]]:
         """Yield what is still to be received by somebody, by rank and number."""
         others = len(part.members) - 1
         if others < 1:

@@ -139,10 +139,10 @@ class IgnoreMessage:
 
 
 Effect = (
-    SendControl | SendRun | SendLetter | RelayRuns | DeliverRuns | InstallView
-    | DeliverElsewhere | BlockGroup | ResumeGroup | LeaveGroup | SuspectProcess | ProbeProcess | RestoreProcess
-    | SetTimer | ExpectPeers | AdmitSenders | GiveUpProcess | RejectPeer
-    | ReturnUnsent     | HandRequest | ConcludeCall | NameTransaction | AskVote | Decided | KnowPast
+    SendControl | SendRun | SendLetter | RelayRuns | DeliverRuns | DeliverElsewhere | InstallView
+    | BlockGroup | ResumeGroup | LeaveGroup | SuspectProcess | ProbeProcess | RestoreProcess
+    | SetTimer | ExpectPeers | AdmitSenders | GiveUpProcess | RejectPeer | ReturnUnsent
+    | HandRequest | ConcludeCall | NameTransaction | AskVote | Decided | KnowPast
     | SaveState | ExpectState | LoadChunk | StateLost | IgnoreMessage
 )  # fmt: skip
 
@@ -151,8 +151,8 @@ __all__ = [
     "AskVote",
     "BlockGroup",
     "ConcludeCall",
-    "DeliverElsewhere",
     "Decided",
+    "DeliverElsewhere",
     "DeliverRuns",
     "Effect",
     "ExpectPeers",

@@ -32,6 +32,7 @@ from antiphon.core.runs import PORT_APPLICATION, PORT_ORDER, Run
 from antiphon.core.views import View
 from antiphon.membership.pulses import Pulses
 from antiphon.stack.agenda import Agenda
+from antiphon.stack.crossing import Crossing
 from antiphon.stack.domain import Domain
 from antiphon.stack.effects import (
     DeliverElsewhere,
@@ -82,7 +83,6 @@ from antiphon.stack.inputs import (
 )
 from antiphon.stack.member import Member
 from antiphon.stack.ports import CommitOptions, Ports
-from antiphon.stack.questions import Questions
 from antiphon.stack.receiver import GROUP
 from antiphon.stack.send_queue import SendQueue
 from antiphon.stack.sender import Sender
@@ -100,7 +100,7 @@ _APPLICATION = frozenset({PORT_APPLICATION, PORT_ORDER})
 """Ports that no tool listens on."""
 
 
-class Endpoint(Questions):
+class Endpoint(Crossing):
     """One process in one group."""
 
     def __init__(
@@ -133,7 +133,9 @@ class Endpoint(Questions):
         self._agenda = Agenda(now_us)
         self.group = group
         """The group, as its domain and its runs name it."""
-        self.member = member = Member(me, view, settings, now_us, pulses, former, domain, group)
+        self.member = member = Member(
+            me, view, settings, now_us, pulses, former, domain=domain, group=group
+        )
         self.domain = member.domain
         self._receiver, self._transition = member.receiver, member.membership.transition
         self.queue = queue if queue is not None else SendQueue(settings.limits.queued_bytes)
@@ -193,45 +195,6 @@ class Endpoint(Questions):
         self.is_resting = False
         # What is for a tool has to be seen by it.
         return run.port == PORT_APPLICATION and self._receiver.receive_plain(peer, run)
-
-    # What happens in other groups of the domain.
-
-    def deliver(self, runs: list[Run], now_us: int) -> list[Effect]:
-        """Take runs of this group that were delivered by what happened in another group."""
-        self.is_resting = False
-        self._agenda.now_us = now_us
-        self._receiver.has_news = True
-        self._deliver(DeliverRuns(runs))
-        self.domain.look_at(self.group)  # what follows, follows when all of this has been done
-        return self._agenda.take()
-
-    def look_again(self, now_us: int) -> list[Effect]:
-        """Something has happened in another group: see what that makes possible here."""
-        self.is_resting = False
-        self._agenda.now_us = now_us
-        if not self.is_over:
-            self._agenda.work.extend(self.member.look_again(now_us))
-        return self._finish()
-
-    @property
-    def awaits_receipts(self) -> bool:
-        """Whether what is to be sent next waits for receipts in other groups of the domain."""
-        return not self.is_over and self._sender.awaits_receipts
-
-    def thaw(self) -> list[Effect]:
-        """Deliver again, after a wait for what other groups may lose."""
-        self.domain.ordering.thaw()
-        self._receiver.deliver(self.domain.ordering.drain())
-        self._agenda.work.extend(self.member.take_effects())
-        return self._finish()
-
-    def close(self, now_us: int) -> list[Effect]:
-        """Take part in the group no longer: it has been left, or was not entered."""
-        self._agenda.now_us = now_us
-        self._agenda.work.extend(self.member.close())
-        self._do_work()
-        self.queue.places.leave()
-        return self._agenda.take()
 
     def _send(self, asked: MulticastRequested | LetterRequested) -> None:
         """The application multicasts a run, or sends a letter."""

@@ -45,15 +45,20 @@ from antiphon.membership.membership import Membership
 from antiphon.membership.pulses import Pulses
 from antiphon.membership.transition import Transition
 from antiphon.ordering.letters import Letters
-from antiphon.ordering.stability import Stability
 from antiphon.stack.announcer import Announcer
 from antiphon.stack.domain import Domain
+from antiphon.stack.member_questions import MemberQuestions
+from antiphon.stack.reach import GroupReach
 from antiphon.stack.receiver import GROUP, Receiver
 from antiphon.stack.settings import FLUSHES, Settings
-from antiphon.stack.witness import GroupWitness
+
+Words = Confirm | LetterTaken | LetterAsked | ReceiptsAsked | Receipts | Forgettable
+"""What members say of messages, beside what concerns views."""
+
+_WORDS = (Confirm, LetterTaken, LetterAsked, ReceiptsAsked, Receipts, Forgettable)
 
 
-class Member:
+class Member(MemberQuestions):
     """One process in one dynamic group."""
 
     def __init__(
@@ -64,6 +69,7 @@ class Member:
         now_us: int,
         pulses: Pulses | None = None,
         former: Mapping[ProcessId, int] | None = None,
+        *,
         domain: Domain | None = None,
         group: GroupNumber = GROUP,
     ) -> None:
@@ -105,60 +111,7 @@ class Member:
             self._out.put(InstallView(view))
             self.receiver.deliver(self.ordering.drain())
 
-    # What others ask.
-
-    @property
-    def view(self) -> View | None:
-        """The current view."""
-        return self.membership.transition.current
-
-    @property
-    def may_multicast(self) -> bool:
-        """Whether a multicast would go out now; if not, wait for a view, or for a letter.
-
-        As far as this group is concerned, and letters in others; see :meth:`is_safe`.
-        """
-        if not self.is_open or self.letters.waiting_for is not None:
-            return False
-        return not (self.domain.is_shared and self.domain.awaits_letter(self.group))
-
-    def is_safe(self, order: Order) -> bool:
-        """Whether what a multicast depends on in other groups cannot be lost (ISIS 6.5)."""
-        domain = self.domain
-        return not domain.is_shared or order is Order.FIFO or domain.is_safe_for(self.group)
-
-    def may_send(self, to: ProcessId) -> bool:
-        """Whether a letter to this process would go out now."""
-        awaited = self.letters.waiting_for
-        is_other = to in self.receiver.ranks and to != self.me
-        if not (self.is_open and is_other and (awaited is None or awaited == to)):
-            return False
-        return not (self.domain.is_shared and self.domain.awaits_letter(self.group))
-
-    @property
-    def is_due(self) -> bool:
-        """Whether others wait for a sets-order list or a confirmation: :meth:`acknowledge`."""
-        return self.ordering.is_due(self.group) and self.membership.may_multicast
-
-    @property
-    def stability(self) -> Stability:
-        """What is known to have reached whom in the current view."""
-        return self.receiver.stability
-
-    @property
-    def kept_bytes(self) -> int:
-        """Payload bytes of copies kept, of this view and earlier ones."""
-        return self.receiver.kept_bytes
-
-    @property
-    def view_number(self) -> int:
-        """The number of the current view; 0 before the first."""
-        return self.membership.transition.number
-
-    @property
-    def members(self) -> tuple[ProcessId, ...]:
-        """The members of the current view, by rank; none outside."""
-        return self.receiver.members
+    # What the others are told.
 
     def confirm_receipts(self, now_us: int) -> list[Effect]:
         """Tell the others what was received."""
@@ -360,30 +313,28 @@ class Member:
                 self._unaware.pop(peer, None)
             self.membership.hear_alive(peer, message, now_us)
             self.receiver.take_alive(peer, message, self.membership.roster.view_of)
-        elif isinstance(message, Confirm):
-            self.membership.hear(peer, now_us)
-            self.receiver.take_confirm(peer, message)
-        elif isinstance(message, LetterTaken):
-            self.membership.hear(peer, now_us)
-            self.letters.hear_acknowledgement(peer, message.count)
-        elif isinstance(message, LetterAsked):
-            self.membership.hear(peer, now_us)
-            self.letters.hear_request(peer)
-        elif isinstance(message, ReceiptsAsked | Receipts | Forgettable):
+        elif isinstance(message, _WORDS):
             self.membership.hear(peer, now_us)
             self._take_word(peer, message)
         else:
             self.membership.receive(peer, message, now_us)
         return self._settled(now_us)
 
-    def _take_word(self, peer: ProcessId, word: ReceiptsAsked | Receipts | Forgettable) -> None:
-        """Take what a member says for the sake of other groups of the domain."""
-        if isinstance(word, ReceiptsAsked):
-            self.receiver.hear_question(peer, word)
-        elif isinstance(word, Receipts):
-            self.receiver.take_receipts(peer, word)
-        else:
-            self.domain.forget(word.stamps, self.group)
+    def _take_word(self, peer: ProcessId, word: Words) -> None:
+        """Take what a member says of messages, for the sake of one order or another."""
+        match word:
+            case Confirm():
+                self.receiver.take_confirm(peer, word)
+            case LetterTaken(count):
+                self.letters.hear_acknowledgement(peer, count)
+            case LetterAsked():
+                self.letters.hear_request(peer)
+            case ReceiptsAsked():
+                self.receiver.hear_question(peer, word)
+            case Receipts():
+                self.receiver.take_receipts(peer, word)
+            case Forgettable(stamps):
+                self.domain.forget(stamps, self.group)
 
     def take_letter(self, peer: ProcessId, letter: Letter, now_us: int) -> list[Effect]:
         """Take a letter; it is acknowledged when all that came with it has been taken."""
@@ -460,7 +411,15 @@ class Member:
         assert self.me in view.members, "a view begins for its members"
         self.domain.enter_view(self.group)
         self.receiver.begin(view)
-        self.ordering.see(self.group, GroupWitness(self.receiver, self.membership.roster))
+        self.ordering.see(
+            self.group,
+            GroupReach(
+                self.me,
+                self.receiver.stability,
+                self.membership.transition,
+                self.membership.roster,
+            ),
+        )
         self.announcer.forget_strangers()
         if self._is_among_groups:
             agreed = self.announcer.agreed_by

@@ -36,6 +36,7 @@ says need not ask of each effect whose it is.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import NamedTuple
 
 from antiphon.core.control import Beat
@@ -45,7 +46,7 @@ from antiphon.core.views import View
 from antiphon.membership.exclusions import Exclusions
 from antiphon.membership.failure_detector import Timing
 from antiphon.membership.pulses import Pulses
-from antiphon.stack.domain import Domain
+from antiphon.stack.domains import Domains
 from antiphon.stack.effects import (
     DeliverElsewhere,
     Effect,
@@ -87,15 +88,7 @@ OfProcess = PeerHeard | PeerLost | PeerFilled | TimerFired
 _BEAT = Beat()
 
 _SEEN_TO = frozenset(
-    {
-        SetTimer,
-        ExpectPeers,
-        GiveUpProcess,
-        RestoreProcess,
-        InstallView,
-        LeaveGroup,
-        DeliverElsewhere,
-    }  # fmt: skip
+    {SetTimer, ExpectPeers, GiveUpProcess, RestoreProcess, InstallView, LeaveGroup}
 )
 """Effects of a group that concern the process too."""
 
@@ -120,11 +113,8 @@ class Process:
         self._exclusions = exclusions if exclusions is not None else Exclusions()
         self._endpoints: dict[GroupNumber, Endpoint] = {}
         self._domains: dict[GroupNumber, int] = {}
-        self._causal: dict[str, Domain] = {}
-        self._shared: dict[GroupNumber, Domain] = {}
+        self._causal = Domains(self._endpoints, self._sort)
         """The causality domains of groups that are not their own."""
-        self._numbers: dict[int, GroupNumber] = {}
-        """Groups of shared domains by what the domain calls them."""
         self._expected: dict[GroupNumber, dict[ProcessId, tuple[ProcessId, ...]]] = {}
         self._known_as: dict[ProcessId, dict[ProcessId, None]] = {}
         """Each process, as its groups know it: mostly one and the same id."""
@@ -204,7 +194,7 @@ class Process:
         assert now_us >= self._now_us, "time does not run backward"
         self._now_us = now_us
         named = GroupNumber(domain) if domain is not None else GROUP if causality is None else group
-        causal = self._domain_of(causality, resilience, queue)
+        causal = self._causal.named(causality, resilience, queue)
         endpoint = self._endpoints[group] = Endpoint(
             me, view, settings, now_us, queue=queue, with_state=with_state, commit=commit,
             pulses=self._pulses,
@@ -214,44 +204,25 @@ class Process:
         if domain is not None:
             self._domains[group] = domain
         if causal is not None:
-            self._shared[group] = causal
-            self._numbers[named] = group
+            self._causal.enter(group, named, causal)
         if self._is_at_rest:
             self._end_rest()
         return self._see_to(group, endpoint.start())
-
-    def _domain_of(
-        self, causality: str | None, resilience: int, queue: SendQueue | None
-    ) -> Domain | None:
-        if causality is None:
-            return None
-        domain = self._causal.get(causality)
-        if domain is None:
-            domain = self._causal[causality] = Domain(resilience)
-            if queue is not None and queue.places.order is not None:
-                domain.program = queue.places.order  # of the incarnation before
-        if domain.resilience != resilience:
-            message = (
-                f"domain {causality} has a resilience of {domain.resilience} in this process: "
-                "give all its groups the same"
-            )
-            raise UsageError(message)
-        return domain
 
     def close(self, group: GroupNumber) -> list[InGroup | Effect]:
         """Forget a group that the process has left, or was not taken into."""
         endpoint = self._endpoints.get(group)
         if endpoint is not None:
-            causal = self._shared.pop(group, None)
+            causal = self._causal.of(group)
             if causal is not None:
                 self._sort(group, endpoint.close(self._now_us))
-                self._numbers.pop(endpoint.group, None)
+                self._causal.leave(group, endpoint.group)
             del self._endpoints[group]
             self._forget(group, endpoint)
             if (domain := self._domains.pop(group, None)) is not None:
                 self._exclusions.note(domain, endpoint.excluded)
-            if causal is not None and not self.is_over:
-                self._settle(causal)
+            if causal is not None:
+                self._causal.settle(causal, self._now_us)
         return self._take()
 
     def _forget(self, group: GroupNumber, endpoint: Endpoint) -> None:
@@ -277,7 +248,7 @@ class Process:
         if self._is_at_rest:
             self._end_rest()
             return self._see_to(group, effects)
-        if group in self._shared:
+        if self._causal.of(group) is not None:
             return self._see_to(group, effects)
         for effect in effects:
             if type(effect) in _SEEN_TO:
@@ -301,8 +272,7 @@ class Process:
                 self._give_each(peer, PeerLost)
             case PeerFilled(peer, is_full):
                 self._give_each(peer, lambda member: PeerFilled(member, is_full))
-        if self._causal:
-            self._settle_all()
+        self._causal.settle_all(self._now_us)
         return self._take()
 
     def _give(self, group: GroupNumber, happened: Input) -> None:
@@ -352,8 +322,7 @@ class Process:
                 continue
             if not is_calm or endpoint.look(self._all_members(group)):
                 self._give(group, TimerFired(HEARTBEAT))
-        for causal in self._causal.values():
-            causal.collect()
+        self._causal.collect()
         # From the next look on it has to be often enough for whoever stops to be suspected in time.
         is_fresh = self._pulses.is_calm(now_us, bears_us - self._rest_us)
         self._is_at_rest = is_fresh and all(one.is_resting for one in self._endpoints.values())
@@ -391,49 +360,10 @@ class Process:
         """Return the effects of the group that was given the input, seen to."""
         self._current = group
         self._sort(group, effects)
-        if not self.is_over and (causal := self._shared.get(group)) is not None:
-            self._settle(causal)
+        if (causal := self._causal.of(group)) is not None:
+            self._causal.settle(causal, self._now_us)
         self._current = None
         return self._take()
-
-    def _settle_all(self) -> None:
-        for causal in self._causal.values():
-            if not self.is_over:
-                self._settle(causal)
-
-    def _settle(self, domain: Domain) -> None:
-        """See to all that has become possible in a domain's groups by what happened in one."""
-        is_moving = True
-        while is_moving and not self.is_over:
-            is_moving = False
-            for named in domain.take_restless():
-                group = self._numbers.get(named)
-                if group is not None:
-                    is_moving |= self._look_again(group, self._endpoints[group].look_again)
-            first = self._first_to_send(domain)
-            if first is not None:
-                is_moving |= self._look_again(first, self._endpoints[first].look_again)
-            if domain.ordering.is_frozen and not self._awaits_receipts(domain):
-                group = next(iter(self._numbers.values()))
-                is_moving |= self._look_again(group, lambda _: self._endpoints[group].thaw())
-
-    def _look_again(self, group: GroupNumber, look: Callable[[int], list[Effect]]) -> bool:
-        """Have a group see what is to be done; return whether anything was."""
-        effects = look(self._now_us)
-        self._sort(group, effects)
-        return any(type(effect) is not SetTimer for effect in effects)
-
-    def _first_to_send(self, domain: Domain) -> GroupNumber | None:
-        """Return the group whose turn it is to send, if anything waits."""
-        places = domain.program.first
-        for group, causal in self._shared.items():
-            if causal is domain and self._endpoints[group].queue.places is places:
-                return group
-        return None
-
-    def _awaits_receipts(self, domain: Domain) -> bool:
-        group = self._first_to_send(domain)
-        return group is not None and self._endpoints[group].awaits_receipts
 
     def _sort(self, group: GroupNumber, effects: list[Effect]) -> None:
         """Wrap what is of another group, and see to what is of the process."""
@@ -443,18 +373,15 @@ class Process:
                     self._done.append(SetTimer(Timer(timer.kind, group), time_us))
                 case ExpectPeers(processes):
                     self._expect(group, processes)
-                case GiveUpProcess(process, why):
-                    self._done.append(GiveUpProcess(self.bare(process), why))
-                case RestoreProcess(process):
-                    self._done.append(RestoreProcess(self.bare(process)))
+                case GiveUpProcess() | RestoreProcess():
+                    self._done.append(replace(effect, process=self.bare(effect.process)))
                 case InstallView(view):
                     self._add(group, effect)
                     self._lose_elsewhere(group, view.failed)
                 case LeaveGroup():
                     self._end(group, effect)
                 case DeliverElsewhere(named, runs):
-                    other = self._numbers[named]
-                    self._sort(other, self._endpoints[other].deliver(runs, self._now_us))
+                    self._causal.deliver(named, runs, self._now_us)
                 case _:
                     self._add(group, effect)
 

@@ -8,7 +8,7 @@ some flushes, until everybody has left its view (``past``): that is what a flush
 Every run at every member passes ``receive_plain``: the short way of the common case.
 """
 
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Container
 from contextlib import suppress
 
 from antiphon.core.control import Alive, Confirm, Receipts, ReceiptsAsked
@@ -77,21 +77,6 @@ class Receiver:
         """Payload bytes of others' runs since the last report to them."""
         self.has_news = True
         """Whether anything was received, multicast or delivered since then."""
-
-    @property
-    def me(self) -> ProcessId:
-        """The process, as the group knows it."""
-        return self._out.me
-
-    @property
-    def view_number(self) -> int:
-        """The number of the current view; 0 before the first."""
-        return self._transition.number
-
-    @property
-    def everybody(self) -> Iterable[ProcessId]:
-        """All who are in the current view, or in a later one, or have still to leave an earlier."""
-        return self._transition.everybody()
 
     @property
     def kept_bytes(self) -> int:
@@ -299,7 +284,7 @@ class Receiver:
         """The flush has ended: whether nothing of the view waits for another group (000-26)."""
         ordering, group = self._ordering, self.group
         ordering.close(group)
-        ordering.thaw()  # what waits to be multicast must not hold up a view
+        ordering.is_frozen = False  # what waits to be multicast must not hold up a view
         self.deliver(ordering.drain())
         if ordering.is_held(group):
             self._domain.closing[group] = None
