@@ -48,6 +48,11 @@ explore: setup  ## 100,000 random worlds on the default stack, 10,000 of each ot
 	@$(VENV)/antiphon explore --seeds 0..9999 --flush all-to-all $(ARGS)
 	@$(VENV)/antiphon explore --seeds 0..9999 --drivers $(ARGS)
 	@$(VENV)/antiphon explore --seeds 0..9999 --groups $(ARGS)
+	@$(VENV)/antiphon explore --seeds 0..19999 --domains $(ARGS)
+	@$(VENV)/antiphon explore --seeds 0..19999 --domains --resilience 2 $(ARGS)
+	@$(VENV)/antiphon explore --seeds 0..19999 --domains --resilience all $(ARGS)
+	@$(VENV)/antiphon explore --seeds 0..1999 --domains --flush coordinator $(ARGS)
+	@$(VENV)/antiphon explore --seeds 0..1999 --domains --flush all-to-all $(ARGS)
 
 mutants: setup  ## plant every known bug and see exploration find it; writes docs/mutants.md
 	@PYTHONPATH=. $(VENV)/python -m tests.mutants.campaign --out docs/mutants.md

@@ -213,7 +213,7 @@ def test_driver_worlds_are_explored_too(tmp_path: Path) -> None:
         "12 worlds of the network driver with flush view-atomic, and every promise was kept\n",
     )
     wrong = antiphon("explore", "--drivers", "--aim", "leave+crash", folder=tmp_path)
-    assert (wrong.returncode, "--drivers goes with --seeds" in wrong.stderr) == (2, True)
+    assert (wrong.returncode, "--drivers go with --seeds" in wrong.stderr) == (2, True)
 
 
 def test_driver_world_that_fails_is_told_and_kept(tmp_path: Path) -> None:

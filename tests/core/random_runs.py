@@ -21,7 +21,7 @@ from antiphon.core.frames import (
 from antiphon.core.handshake import Handshake
 from antiphon.core.ids import GroupNumber, ProcessId, Rank, ViewNumber
 from antiphon.core.records import MEMBERS_MAX, NUMBER_MAX
-from antiphon.core.runs import PORT_MAX, Letter, Order, Run, SetsOrder, Stamp
+from antiphon.core.runs import PORT_MAX, Foreign, Letter, Order, Run, SetsOrder, Stamp
 
 _NUMBERS = st.integers(0, 200) | st.integers(0, 2**64 - 1)
 _RANKS = st.integers(0, 5) | st.integers(0, MEMBERS_MAX - 1)
@@ -50,7 +50,31 @@ def runs(draw: st.DrawFn) -> Run:
         draw(st.booleans()),
         draw(st.just(0) | st.integers(0, PORT_MAX)),
         draw(st.none() | sets_orders()),
+        draw(st.just(()) | foreign_stamps()),
     )
+
+
+def foreign_stamps() -> st.SearchStrategy[Foreign]:
+    """Any stamps of other groups that fit the wire."""
+    entries = st.dictionaries(_RANKS, st.integers(1, 2**64 - 1), max_size=3)
+    stamps = st.tuples(
+        _NUMBERS,
+        st.integers(1, 200) | st.integers(1, 1 << 62),
+        entries.map(lambda counts: tuple(sorted(counts.items()))),
+    )
+    return st.lists(stamps, min_size=1, max_size=3).map(tuple)
+
+
+def in_group(runs: list[Run], frame_group: int) -> list[Run]:
+    """Return the runs as a receiver gets them: those of group 0 are of the frame's own group."""
+    return [
+        Run(
+            GroupNumber(run.group or frame_group), run.view, run.sender, run.first, run.order,
+            run.stamp, run.payloads, run.byte_count, run.uniform, run.port, run.sets_order,
+            run.foreign,
+        )
+        for run in runs
+    ]  # fmt: skip
 
 
 def sets_orders() -> st.SearchStrategy[SetsOrder]:

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.core.random_runs import run_lists
+from tests.core.random_runs import in_group, run_lists
 
 from antiphon.core.control import Install
 from antiphon.core.errors import PeerError
@@ -203,7 +203,7 @@ def test_control_message_comes_back_as_it_went() -> None:
 def test_relayed_runs_come_back_as_they_went(runs: list[Run]) -> None:
     """They differ from a process's own by their kind alone."""
     data = encode_relay(1, 2, runs)
-    assert decode_frame(data) == Relay(1, 2, runs)
+    assert decode_frame(data) == Relay(1, 2, in_group(runs, 1))
     assert data[0:1] + b"\x02" + data[2:] == encode_runs(1, 2, runs)
 
 
@@ -226,7 +226,7 @@ def test_handshake_in_another_version_is_recognised(data: str, answer: bool) -> 
 def test_runs_come_back_as_they_went(runs: list[Run], domain: int, process: int) -> None:
     """What is encoded is decoded to equal runs, in the same order, with payloads as bytes."""
     frame = decode_frame(encode_runs(domain, process, runs))
-    assert frame == Runs(domain, process, runs)
+    assert frame == Runs(domain, process, in_group(runs, domain))
 
 
 def test_frame_without_runs_is_an_error_of_ours() -> None:
@@ -256,7 +256,15 @@ def test_frame_without_runs_is_an_error_of_ours() -> None:
         (HEAD + "01", "a frame ends inside a number"),
         (HEAD + "02 11 01 01 02 01 01 00", "a frame ends inside a number"),
         (HEAD + "01 13 01 01 02 01 01 00", "a record has flags 0x13 that this version"),
-        (HEAD + "01 9108 01 01 02 01 01 00", "a record has flags 0x411 that this version"),
+        (HEAD + "01 9110 01 01 02 01 01 00", "a record has flags 0x811 that this version"),
+        (HEAD + "01 9108 01 01 02 01 01 00 00", "a record announces stamps of 0 other groups"),
+        (HEAD + "01 9108 01 01 02 01 01 7f 00", "a record announces stamps of 127 other groups"),
+        (HEAD + "01 9108 01 01 02 01 01 01 07 00 00 00", "a stamp of group number 7 names view 0"),
+        (HEAD + "01 9108 01 01 02 01 01 01 07 01 7f 00", "a stamp announces 127 entries"),
+        (
+            HEAD + "01 9108 01 01 02 01 01 01 07 01 02 03 01 02 01 00",
+            r"a stamp has entry \(2, 1\) out of order or out of range",
+        ),
         (HEAD + "01 9304 01 01 02 01 01 00", "a record has flags 0x213 that this version"),
         (HEAD + "01 9104 01 01 02 01 01 00 00", "a record is for port 0"),
         (HEAD + "01 9104 01 01 02 01 01 8002 00", "a record is for port 256"),

@@ -458,4 +458,4 @@ def _held_bytes(node: Node) -> int:
 
 def _delivered(node: Node) -> list[int]:
     assert node.driver.member is not None
-    return node.driver.member.ordering.clock(NUMBER)
+    return node.driver.member.ordering.clock(node.driver.member.group)

@@ -57,13 +57,6 @@ def test_run_in_an_order_that_cannot_be_given_is_the_peers_fault() -> None:
     assert _texts(q.receive(run)) == [b"hello"]
 
 
-def test_second_group_is_refused_with_a_way_out() -> None:
-    """What the machine cannot order yet it does not pretend to order."""
-    (machine,) = _machines(1)
-    with pytest.raises(UsageError, match="give each group a domain of its own"):
-        machine.install(GroupNumber(2), _view(1), Rank(0))
-
-
 def test_run_without_messages_is_an_error_of_ours() -> None:
     """A run has at least one message."""
     with pytest.raises(AssertionError, match="at least one message"):

@@ -10,7 +10,7 @@ import typer
 
 from antiphon.cli.driver_search import explore_drivers
 from antiphon.cli.engines import verify_command
-from antiphon.cli.group_search import explore_groups
+from antiphon.cli.group_search import explore_domains, explore_groups
 from antiphon.cli.pairs_screen import print_pairs
 from antiphon.cli.screen import output, progress_bar, say_worlds
 from antiphon.cli.search import SeedSearch
@@ -46,6 +46,12 @@ def explore(
     groups: Annotated[
         bool, typer.Option("--groups", help="Worlds of processes in several groups each.")
     ] = False,
+    domains: Annotated[
+        bool, typer.Option("--domains", help="The same, with causal order across the groups.")
+    ] = False,
+    resilience: Annotated[
+        str, typer.Option(help="With --domains, crashes that lose nothing: 1, 2 or all.")
+    ] = "1",
     replay: Annotated[
         Path | None, typer.Option(help="Run this scenario instead of random ones.")
     ] = None,
@@ -73,15 +79,16 @@ def explore(
     worlds are judged likewise, but not shrunk.
 
     With --groups, processes are in several groups at once, which overlap: each group is judged by
-    itself, and a process that fails is out of all of them.
+    itself, and a process that fails is out of all of them. With --domains, such groups are one
+    causality domain, applications answer across them, and causal order across them is judged too.
     """
     _check(flush, jobs, failures)
-    for is_asked, name in ((groups, "--groups"), (drivers, "--drivers")):
-        if is_asked and (aim or replay is not None or (groups and drivers)):
-            message = f"{name} goes with --seeds, not with --aim, --replay or other worlds"
-            raise UsageError(message)
+    if groups or domains or drivers:
+        _check_alone(groups + domains + drivers + bool(aim) + (replay is not None))
     if groups:
         explore_groups(_parse_seeds(seeds), failures, as_json=as_json)
+    elif domains:
+        explore_domains(_parse_seeds(seeds), failures, resilience, flush, as_json=as_json)
     elif drivers:
         chosen, workers = _parse_seeds(seeds), jobs or os.cpu_count() or 1
         explore_drivers(chosen, flush, workers, failures, keep=keep, as_json=as_json)
@@ -89,6 +96,15 @@ def explore(
         _replay(replay, keep, as_json=as_json)
     else:
         _explore(seeds, flush, aim, jobs, failures, keep=keep, as_json=as_json)
+
+
+def _check_alone(kinds: int) -> None:
+    if kinds > 1:
+        message = (
+            "--groups, --domains and --drivers go with --seeds, not with each other, "
+            "nor with --aim or --replay"
+        )
+        raise UsageError(message)
 
 
 def _explore(

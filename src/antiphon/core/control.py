@@ -13,6 +13,7 @@ and heartbeat, so the codec is chosen for safety and not for the last byte.
     stability    Alive, Beat
     uniform      Confirm
     letters      LetterTaken, LetterAsked
+    domains      ReceiptsAsked, Receipts, Forgettable
     state        StateChunk, StateTaken
 """
 
@@ -246,6 +247,31 @@ class LetterAsked(Struct, frozen=True, array_like=True, tag=True):
     """Tell me at once which of my letters have come: I have more to send."""
 
 
+class ReceiptsAsked(Struct, frozen=True, array_like=True, tag=True):
+    """Tell me as soon as these have come, in view ``number``: I am to multicast elsewhere."""
+
+    number: Number
+    wanted: tuple[tuple[Rank, Number], ...]
+
+
+class Receipts(Struct, frozen=True, array_like=True, tag=True):
+    """So many messages of these members have come to me, in view ``number``."""
+
+    number: Number
+    received: tuple[tuple[Rank, Number], ...]
+
+
+class Forgettable(Struct, frozen=True, array_like=True, tag=True):
+    """These entries of other groups' stamps need not be named any more (ISIS 6.4).
+
+    Each: a group, a view of it, and entries by rank; rank -1 stands for the view itself.
+    """
+
+    stamps: tuple[
+        tuple[Number, Number, tuple[tuple[Annotated[int, Meta(ge=-1, lt=4096)], Number], ...]], ...
+    ]
+
+
 class StateChunk(Struct, frozen=True, array_like=True, tag=True):
     """A piece of the group's state as of view ``number``."""
 
@@ -267,7 +293,7 @@ AnyMessage = (
     | JoinRequest | JoinRefused | Ask | Out | Standing | Elsewhere | Situation
     | FoundingQuestion | FoundingAnswer | Begun
     | Flush | Report | Install | Alive | Beat | Confirm | LetterTaken | LetterAsked
-    | StateChunk | StateTaken
+    | ReceiptsAsked | Receipts | Forgettable | StateChunk | StateTaken
 )  # fmt: skip
 
 _encoder = msgspec.msgpack.Encoder()

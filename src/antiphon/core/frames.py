@@ -145,7 +145,7 @@ def encode_relay(domain: int, process: int, runs: list[Run]) -> bytes:
 def encode_letter(domain: int, process: int, letter: Letter) -> bytes:
     """Return the bytes of a LETTER frame."""
     head = bytearray(_PREFIX.pack(VERSION, _LETTER, domain))
-    append_record_head(head, letter, None, (process, 1))
+    append_record_head(head, letter, None, (process, 1), domain)
     return bytes(head + letter.payloads[0])
 
 
@@ -160,12 +160,12 @@ def runs_parts(
     """Return a frame of runs in pieces, and how many of its bytes are not payload."""
     assert runs, "an empty frame would say nothing"
     head = bytearray(_PREFIX.pack(VERSION, kind, domain))
-    append_record_head(head, runs[0], None, (process, len(runs)))
+    append_record_head(head, runs[0], None, (process, len(runs)), domain)
     parts: list[bytes | bytearray] = [head, *runs[0].payloads]
     overhead_bytes = len(head)
     for previous, run in pairwise(runs):
         head = bytearray()
-        append_record_head(head, run, previous)
+        append_record_head(head, run, previous, frame_group=domain)
         overhead_bytes += len(head)
         parts.append(head)
         parts += run.payloads
@@ -196,10 +196,10 @@ def decode_frame(data: bytes) -> Frame:
         message = f"a frame has version {version}, this process speaks version {VERSION}"
         raise PeerError(message)
     if kind == _RUNS:
-        process, runs, offset = decode_runs_of(data, _PREFIX.size)
+        process, runs, offset = decode_runs_of(data, _PREFIX.size, frame_group=domain)
         frame: Frame = Runs(domain, process, runs)
     elif kind == _LETTER:
-        process, runs, offset = decode_runs_of(data, _PREFIX.size, Letter)
+        process, runs, offset = decode_runs_of(data, _PREFIX.size, Letter, domain)
         frame = Post(domain, process, _only_letter(runs))
     else:
         process, offset = read_varint(data, _PREFIX.size)
@@ -230,7 +230,7 @@ def _decode_other(
             count, offset = read_varint(data, offset)
             return Ack(count), offset
         case Kind.RELAY:
-            runs, offset = decode_runs(data, offset)
+            runs, offset = decode_runs(data, offset, frame_group=domain)
             return Relay(domain, process, runs), offset
         case Kind.HELLO:
             return Hello(domain, decode_handshake(data[offset:])), len(data)

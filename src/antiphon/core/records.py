@@ -1,12 +1,15 @@
 """Records: a run on the wire.
 
-    record  = flags [group view sender first] count [port] [order] [stamp] lengths payloads
+    record  = flags [group view sender first] count [port] [order] [stamp] [foreign] lengths
+              payloads
     order   = number successor+1 turn-count (rank last)*      what a token holder says (ISIS 5.2)
     stamp   = entry-count (rank count)*    ranks ascending
+    foreign = group-count (group view entry-count (rank count)*)*    of other groups (ISIS 6.1)
     lengths = one varint if all are equal, else count fixed-width numbers of 1, 2 or 4 bytes
 
-Everything but the table of lengths is a varint. A record with CONTINUES goes on where the record
-before it in the frame ended: same group, view and sender, next number.
+Everything but the table of lengths is a varint. A group is 0 in a record of the frame's own
+group, and else its digest, which is the same for everybody. A record with CONTINUES goes on where
+the record before it in the frame ended: same group, view and sender, next number.
 
 Law: everything that arrives is untrusted: a count or length is bounded by what is really there
 before anything is allocated for it, and malformed bytes raise :class:`PeerError`, nothing else.
@@ -22,7 +25,7 @@ from itertools import chain
 from antiphon.core.errors import PeerError
 from antiphon.core.ids import GroupNumber, Rank, ViewNumber
 from antiphon.core.payloads import PackedPayloads
-from antiphon.core.runs import PORT_MAX, Order, Run, SetsOrder, Stamp
+from antiphon.core.runs import PORT_MAX, Foreign, Order, Run, SetsOrder, Stamp
 from antiphon.core.varint import Octets, append_varints, read_varint, read_varints
 
 PAYLOAD_BYTES_MAX = 16 * 1024 * 1024
@@ -48,7 +51,13 @@ _WIDTH_LIMITS = (0x100, 0x1_0000, 0x1_0000_0000)
 _UNIFORM = 0x80
 _SETS_ORDER = 0x100
 _PORT = 0x200
-_FLAGS_MAX = 0x3FF
+_FOREIGN = 0x400
+_FLAGS_MAX = 0x7FF
+
+GROUPS_MAX = 16_384
+"""Groups of which one record carries stamps."""
+
+VIEW_MAX = 1 << 62
 
 _ORDERS = tuple(Order)  # indexing is faster than Order(value)
 _ORDER_MAX = int(max(Order))
@@ -58,7 +67,11 @@ _FEW = 4
 
 
 def append_record_head(
-    out: bytearray, run: Run, previous: Run | None, before: tuple[int, ...] = ()
+    out: bytearray,
+    run: Run,
+    previous: Run | None,
+    before: tuple[int, ...] = (),
+    frame_group: int = 0,
 ) -> None:
     """Append all of a record but its payloads, behind the numbers that come ``before``."""
     flags, lengths, table = _measure(run.payloads)
@@ -70,11 +83,15 @@ def append_record_head(
         flags |= _STAMPED
         numbers.append(len(run.stamp))
         numbers += chain.from_iterable(run.stamp)
+    if run.foreign:
+        flags |= _FOREIGN
+        _append_foreign(numbers, run.foreign)
     numbers += lengths
     if previous is not None and _continues(previous, run):
         append_varints(out, [*before, flags | _CONTINUES, *numbers])
     else:
-        place = run.group, run.view, run.sender, run.first
+        group = 0 if run.group == frame_group else run.group
+        place = group, run.view, run.sender, run.first
         append_varints(out, [*before, flags, *place, *numbers])
     out += table
 
@@ -115,25 +132,37 @@ def _append_extras(numbers: list[int], run: Run) -> int:
     return flags
 
 
-def decode_runs_of(data: Octets, offset: int, make: type[Run] = Run) -> tuple[int, list[Run], int]:
+def _append_foreign(numbers: list[int], foreign: Foreign) -> None:
+    numbers.append(len(foreign))
+    for group, view, entries in foreign:
+        numbers += (group, view, len(entries))
+        numbers += chain.from_iterable(entries)
+
+
+def decode_runs_of(
+    data: Octets, offset: int, make: type[Run] = Run, frame_group: int = 0
+) -> tuple[int, list[Run], int]:
     """Return the number at ``offset``, the records behind it, and the offset behind them."""
     try:  # all in one go: nearly every frame has one record
         (number, record_count, *head), behind = read_varints(data, offset, 8)
     except PeerError:
         record_count = 0
     if record_count == 1:
+        head[1] = head[1] or frame_group
         run, behind = _decode_rest(data, behind, head, MESSAGES_MAX, make)
         return number, [run], behind
     number, offset = read_varint(data, offset)
-    runs, offset = decode_runs(data, offset, make)
+    runs, offset = decode_runs(data, offset, make, frame_group)
     return number, runs, offset
 
 
-def decode_runs(data: Octets, offset: int, make: type[Run] = Run) -> tuple[list[Run], int]:
+def decode_runs(
+    data: Octets, offset: int, make: type[Run] = Run, frame_group: int = 0
+) -> tuple[list[Run], int]:
     """Return the records that begin at ``offset``, and the offset behind them."""
     record_count, offset = read_varint(data, offset)
     if record_count == 1:
-        run, offset = _decode_record(data, offset, None, MESSAGES_MAX, make)
+        run, offset = _decode_record(data, offset, None, MESSAGES_MAX, make, frame_group)
         return [run], offset
     if not 0 < record_count <= MESSAGES_MAX:
         message = f"a frame announces {record_count} records"
@@ -142,17 +171,23 @@ def decode_runs(data: Octets, offset: int, make: type[Run] = Run) -> tuple[list[
     allowed = MESSAGES_MAX
     previous: Run | None = None
     for _ in range(record_count):
-        previous, offset = _decode_record(data, offset, previous, allowed, make)
+        previous, offset = _decode_record(data, offset, previous, allowed, make, frame_group)
         allowed -= previous.count
         runs.append(previous)
     return runs, offset
 
 
 def _decode_record(
-    data: Octets, offset: int, previous: Run | None, allowed: int, make: type[Run]
+    data: Octets,
+    offset: int,
+    previous: Run | None,
+    allowed: int,
+    make: type[Run],
+    frame_group: int,
 ) -> tuple[Run, int]:
     if previous is None:
         head, offset = read_varints(data, offset, 6)
+        head[1] = head[1] or frame_group
         return _decode_rest(data, offset, head, allowed, make)
     flags, offset = read_varint(data, offset)
     if flags & _CONTINUES:
@@ -161,6 +196,7 @@ def _decode_record(
         head = [flags & ~_CONTINUES, *place, count]
     else:
         head, offset = read_varints(data, offset, 5)
+        head[0] = head[0] or frame_group
         head.insert(0, flags)
     return _decode_rest(data, offset, head, allowed, make)
 
@@ -186,10 +222,14 @@ def _decode_rest(
     stamp: Stamp = ()
     if flags & _STAMPED:
         stamp, offset = _decode_stamp(data, offset, sender)
+    foreign: Foreign = ()
+    if flags & _FOREIGN:
+        foreign, offset = _decode_foreign(data, offset)
     payloads, byte_count, offset = _decode_payloads(data, offset, flags, count)
     run = make(
         GroupNumber(group), ViewNumber(view), Rank(sender), first,
         _ORDERS[order], stamp, payloads, byte_count, flags & _UNIFORM != 0, port, sets_order,
+        foreign,
     )  # fmt: skip
     return run, offset
 
@@ -225,8 +265,33 @@ def _decode_order(data: Octets, offset: int) -> tuple[SetsOrder, int]:
     return SetsOrder(number, turns, successor - 1), offset
 
 
+def _decode_foreign(data: Octets, offset: int) -> tuple[Foreign, int]:
+    """Return the stamps of other groups, and the offset behind them."""
+    group_count, offset = read_varint(data, offset)
+    if not 0 < group_count <= GROUPS_MAX or group_count > (len(data) - offset) // 3:
+        message = f"a record announces stamps of {group_count} other groups"
+        raise PeerError(message)
+    stamps: list[tuple[int, int, Stamp]] = []
+    for _ in range(group_count):
+        (group, view, entry_count), offset = read_varints(data, offset, 3)
+        if not 0 < view <= VIEW_MAX:
+            message = f"a stamp of group number {group} names view {view}"
+            raise PeerError(message)
+        entries: Stamp = ()
+        if entry_count:
+            entries, offset = _decode_entries(data, offset, entry_count)
+        stamps.append((group, view, entries))
+    return tuple(stamps), offset
+
+
 def _decode_stamp(data: Octets, offset: int, sender: int) -> tuple[Stamp, int]:
     entry_count, offset = read_varint(data, offset)
+    return _decode_entries(data, offset, entry_count, sender)
+
+
+def _decode_entries(
+    data: Octets, offset: int, entry_count: int, sender: int = -1
+) -> tuple[Stamp, int]:
     if not 0 < entry_count <= MEMBERS_MAX or entry_count > (len(data) - offset) // 2:
         message = f"a stamp announces {entry_count} entries"
         raise PeerError(message)

@@ -7,6 +7,7 @@ per-message work shrinks to one slice. A single message is a run of one.
 ``stamp`` holds the entries of the sender's vector time that changed since its previous
 multicast to the same group in the same view (ISIS 5.4; erratum 000-12), as ``(rank, count)``
 in order of rank. A missing entry is no constraint. The sender's own entry is ``first``.
+``foreign`` holds the same of other groups of the causality domain (ISIS 6.1).
 
 A token holder's sets-order list (ISIS 5.2) rides on its runs; if it has none to send, on a run of
 one empty message on a port of its own. So the list is an ordinary message: counted, kept and
@@ -22,6 +23,9 @@ from typing import NamedTuple
 from antiphon.core.ids import GroupNumber, Rank, ViewNumber
 
 Stamp = tuple[tuple[int, int], ...]
+
+Foreign = tuple[tuple[int, int, Stamp], ...]
+"""Stamps of other groups: each names a group, a view of it, and entries by rank in that view."""
 
 
 class Order(IntEnum):
@@ -67,8 +71,8 @@ class Run:
     """
 
     __slots__ = (
-        "byte_count", "count", "first", "group", "is_gated", "last", "order", "payloads", "port",
-        "sender", "sets_order", "stamp", "uniform", "view",
+        "byte_count", "count", "first", "foreign", "group", "is_gated", "last", "order", "payloads",
+        "port", "sender", "sets_order", "stamp", "uniform", "view",
     )  # fmt: skip
 
     def __init__(  # noqa: PLR0917 - a record of the wire has the fields it has
@@ -84,6 +88,7 @@ class Run:
         uniform: bool = False,  # noqa: FBT001, FBT002 - as above
         port: int = PORT_APPLICATION,
         sets_order: SetsOrder | None = None,
+        foreign: Foreign = (),
     ) -> None:
         """Take the fields as they are; the codec and the machines vouch for them.
 
@@ -103,6 +108,7 @@ class Run:
         self.uniform = uniform
         self.port = port
         self.sets_order = sets_order
+        self.foreign = foreign
         self.is_gated = uniform or order is _TOTAL
         # Whether it may have to wait although its past has been delivered.
 
@@ -112,7 +118,7 @@ class Run:
         rest = self.payloads[number + 1 - self.first :]
         return Run(
             self.group, self.view, self.sender, number + 1, self.order, self.stamp, rest,
-            None, self.uniform, self.port, self.sets_order,
+            None, self.uniform, self.port, self.sets_order, self.foreign,
         )  # fmt: skip
 
     def __eq__(self, other: object) -> bool:
@@ -127,7 +133,8 @@ class Run:
         """Show what a person debugging needs: who, which numbers, the stamp."""
         return (
             f"Run(group={self.group}, view={self.view}, sender={self.sender}, "
-            f"numbers={self.first}..{self.last}, order={self.order.name}, stamp={self.stamp})"
+            f"numbers={self.first}..{self.last}, order={self.order.name}, stamp={self.stamp}"
+            + (f", foreign={self.foreign})" if self.foreign else ")")
         )
 
 

@@ -16,12 +16,13 @@ Cost: a run is looked at once per entry of its stamp that it really waited for, 
 h held runs; a delivery that unblocks nothing costs one dictionary look-up.
 """
 
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 
 from antiphon.core.runs import Run
 
 Lack = tuple[int, int, int]
-"""What is lacking: a group, a sender's rank there, and the number of a message of that sender."""
+"""What is lacking: a group, a sender's rank there, and the number of a message of that sender; or,
+for a view, ``knowledge.VIEW`` and its number."""
 
 _Held = tuple[int, int, Run]
 """What a waiting heap keeps: the number waited for, the order of receipt, the run."""
@@ -91,6 +92,11 @@ class DelayQueue:
         self.depth += 1
         heappush(self._ready, (arrival, run))
 
+    @property
+    def has_ready(self) -> bool:
+        """Whether something is ready."""
+        return bool(self._ready)
+
     def take_ready(self) -> Run | None:
         """Take out the ready run that was received first."""
         if not self._ready:
@@ -98,16 +104,49 @@ class DelayQueue:
         self.depth -= 1
         return heappop(self._ready)[1]
 
-    def drop(self, group: int) -> list[Run]:
-        """Take out everything of a group that is held, in order of receipt."""
-        assert not self._ready, "what is ready is taken before anything else happens"
-        dropped = [run for run, _ in self.waiting() if run.group == group]
+    def wake_group(self, group: int) -> list[tuple[int, Run]]:
+        """Take out, in order of receipt, the runs that waited for anything of a group."""
+        woken: list[tuple[int, Run]] = []
         for key in [key for key in self.waiting_for if key[0] == group]:
-            self.depth -= len(self.waiting_for.pop(key))
-        self.held_bytes -= sum(run.byte_count for run in dropped)
+            woken += [(arrival, run) for _, arrival, run in self.waiting_for.pop(key)]
+        woken.sort(key=lambda item: item[0])
+        self.depth -= len(woken)
+        self.held_bytes -= sum(run.byte_count for _, run in woken)
         assert self.depth >= 0, "no more is taken out than was put in"
         assert self.held_bytes >= 0, "no more bytes are taken out than were put in"
-        return dropped
+        return woken
+
+    def drop(self, group: int) -> list[Run]:
+        """Take out everything of a group that is held, in order of receipt."""
+        dropped = [item for item in self._ready if item[1].group == group]
+        if dropped:
+            self._ready = [item for item in self._ready if item[1].group != group]
+            heapify(self._ready)
+            self.held_bytes += sum(run.byte_count for _, run in dropped)  # taken off below
+        for key, heap in list(self.waiting_for.items()):
+            gone = [(arrival, run) for _, arrival, run in heap if run.group == group]
+            if gone:
+                dropped += gone
+                kept = [item for item in heap if item[2].group != group]
+                heapify(kept)
+                if kept:
+                    self.waiting_for[key] = kept
+                else:
+                    del self.waiting_for[key]
+        dropped.sort(key=lambda item: item[0])
+        self.depth -= len(dropped)
+        self.held_bytes -= sum(run.byte_count for _, run in dropped)
+        assert self.depth >= 0, "no more is taken out than was put in"
+        assert self.held_bytes >= 0, "no more bytes are taken out than were put in"
+        return [run for _, run in dropped]
+
+    def held(self) -> list[Run]:
+        """List all that is held, ready or not, in order of receipt."""
+        held = [
+            *self._ready,
+            *((place, run) for heap in self.waiting_for.values() for _, place, run in heap),
+        ]
+        return [run for _, run in sorted(held, key=lambda item: item[0])]
 
     def waiting(self) -> list[tuple[Run, Lack]]:
         """List the held runs in order of receipt, each with one message that it waits for."""

@@ -15,7 +15,7 @@ When a view is left, marks are needed no more, and turns are given by rule (``to
 
 from antiphon.core.runs import Order, Run
 from antiphon.ordering.total import Policy, TotalOrder
-from antiphon.ordering.uniform import Uniformity
+from antiphon.ordering.uniform import Elsewhere, Uniformity, nothing_elsewhere
 
 _TOTAL = Order.TOTAL
 
@@ -29,11 +29,17 @@ class Gate:
     __slots__ = ("_waiting", "is_left", "total", "uniform")
 
     def __init__(
-        self, rank: int, delivered: list[int], policy: Policy, *, has_holder: bool = True
+        self,
+        rank: int,
+        delivered: list[int],
+        policy: Policy,
+        *,
+        has_holder: bool = True,
+        elsewhere: Elsewhere = nothing_elsewhere,
     ) -> None:
         """Begin a view as number ``rank`` of it; ``delivered`` counts, by rank, and is shared."""
         self.total = TotalOrder(rank, delivered, policy, has_holder=has_holder)
-        self.uniform = Uniformity(len(delivered), rank)
+        self.uniform = Uniformity(len(delivered), rank, elsewhere)
         self._waiting: dict[int, Arrived] = {}
         self.is_left = False
         """Whether the view is being left for good: nothing waits for a mark any more."""

@@ -13,8 +13,18 @@ earlier ABCAST, at itself either (000-7). Beyond that
 and everything that is ready leaves in order of receipt. Plain runs take the short way of
 ``VectorDomain``, at its cost; everything else the long way below.
 
-When a view is left, after its flush, ``finish`` delivers what is left: first what waited for a
-mark, then the total messages by turn or by rule. What remains is orphaned.
+Several groups: turns and marks are of a group, the past is of the domain. Three things follow. A
+message is confirmed (``uniform``) when all it depends on in other groups has been received, too. A
+list by itself carries no stamps of other groups, and waits for none: it is no news to an
+application, and what says last words must wait for nobody. And nothing is multicast in one group
+while an own message of another is still to be delivered here (``has_undelivered``: the caller
+looks). Else what is named might have no turn yet, and turns of two groups, given by holders that
+are each in one of them, could wait for each other: p: w in A, x in B; q: y in B, u in A; A gives
+turns to u, w, and B to x, y; whoever is in both waits for ever.
+
+When a view is left, after its flush, marks are needed no more (``close``); when nothing of it waits
+for another group, ``finish`` delivers what is left: the total messages by turn or by rule. What
+remains is orphaned.
 """
 
 from collections.abc import Sequence
@@ -22,78 +32,83 @@ from collections.abc import Sequence
 from antiphon.core.control import Confirm
 from antiphon.core.errors import PeerError
 from antiphon.core.ids import GroupNumber, Rank
-from antiphon.core.runs import PORT_APPLICATION, PORT_ORDER, Letter, Order, Run
+from antiphon.core.runs import PORT_APPLICATION, PORT_ORDER, Foreign, Letter, Order, Run
 from antiphon.core.views import View
 from antiphon.ordering.gate import Arrived, Gate
+from antiphon.ordering.gated import GatedDomain
+from antiphon.ordering.left_over import is_kept, total_order
+from antiphon.ordering.settling import is_unsettled
 from antiphon.ordering.total import POLICIES
 from antiphon.ordering.vector import VectorClock, VectorDomain
 
 _FIFO, _TOTAL = Order.FIFO, Order.TOTAL
 
 
-class MixedDomain(VectorDomain):
-    """The ordering machine of one process in a dynamic group."""
+class MixedDomain(GatedDomain):
+    """The ordering machine of one process in a dynamic group, or in several of one domain."""
 
-    __slots__ = ("_gates", "_has_written", "_policy")
-
-    def __init__(self, policy: str = "follow") -> None:
-        """Start in no group; ``policy`` says where the token goes (``total``)."""
-        super().__init__()
-        self._policy = POLICIES[policy]
-        self._gates: dict[int, Gate] = {}
-        self._has_written = False  # a letter, since the last run with a stamp
-
-    @property
-    def queue_depth(self) -> int:
-        """How many runs are held back."""
-        return self._queue.depth + sum(gate.depth for gate in self._gates.values())
-
-    @property
-    def held_bytes(self) -> int:
-        """Payload bytes of the runs that are held back."""
-        return self._queue.held_bytes + sum(gate.held_bytes for gate in self._gates.values())
-
-    @property
-    def held_count(self) -> int:
-        """Messages that had to wait for something in their causal past, so far."""
-        return self._queue.held_count
-
-    def gate(self, group: GroupNumber) -> Gate:
-        """Return the gate of a group, to look into."""
-        return self._gates[group]
-
-    def is_due(self, group: GroupNumber) -> bool:
-        """Whether the others wait for a sets-order list or a confirmation of this process."""
-        gate = self._gates.get(group)
-        return gate is not None and (
-            bool(gate.total.unsaid) or (gate.uniform.is_active and gate.uniform.is_due)
-        )
-
-    def is_clear(self, group: GroupNumber) -> bool:
-        """Whether a plain multicast would be delivered here at once, and carry nothing."""
-        mine, gate = self._groups[group], self._gates[group]
-        return (
-            mine.delivered[mine.rank] == mine.sent
-            and not gate.total.unsaid
-            and not gate.uniform.is_active
-            and not self._has_written
-        )
+    __slots__ = ()
 
     # Views.
 
     def advance(
-        self, group: GroupNumber, view: View, rank: Rank, *, has_holder: bool = True
+        self,
+        group: GroupNumber,
+        view: View,
+        rank: Rank,
+        *,
+        has_holder: bool = True,
+        token: str | None = None,
     ) -> list[Run]:
         """Enter the next view; return what is discarded.
 
         Without a holder, because a newer view is known already, nobody gives turns in this one.
+        ``token`` says where it goes in this group, if not as in others.
         """
+        self._forget(group)
         orphans = super().advance(group, view, rank)
-        self._has_written = False
+        policy = self._policy if token is None else POLICIES[token]
         self._gates[group] = Gate(
-            rank, self._groups[group].delivered, self._policy(), has_holder=has_holder
-        )
+            rank, self._groups[group].delivered, policy(), has_holder=has_holder,
+            elsewhere=self._is_unsettled,
+        )  # fmt: skip
+        self._groups[group].total = self._gates[group].total
+        self._settle_elsewhere(group)
         return orphans
+
+    def leave(self, group: GroupNumber, view_number: int | None = None) -> list[Run]:
+        """Be in a group no longer; return what is discarded."""
+        self._forget(group)
+        self._gates.pop(group, None)
+        orphans = super().leave(group, view_number)
+        self._settle_elsewhere(group)
+        return orphans
+
+    def close(self, group: GroupNumber) -> None:
+        """The flush of a group's view has ended here: nothing waits for a mark any more."""
+        if self.is_closed(group):
+            return
+        super().close(group)
+        gate = self._gates[group]
+        gate.total.conclude(self._left_over(group))
+        self._put(gate.leave())
+        self._put(gate.look_at_turn())
+        self._settle_elsewhere(group)
+
+    def is_held(self, group: GroupNumber) -> bool:
+        """Whether something of a closed view, which can be delivered, has still to be."""
+        return bool(self._gates[group].depth) or super().is_held(group)
+
+    def _left_over(self, group: int) -> list[Run]:
+        """Return the total messages of a closed view in the order in which all deliver them."""
+        clock, gate = self._groups[group], self._gates[group]
+        assert clock.kept is not None, "its flush has ended"
+        held = [
+            run
+            for run in (*self._queue.held(), *gate.waiting())
+            if run.group == group and type(run) is Run and is_kept(run, clock.kept)
+        ]
+        return total_order(clock.delivered, held, gate.total.first_of)
 
     def stop(self, group: GroupNumber) -> list[tuple[Run, list[Run]]]:
         """A newer view is known: give no turn any more; return the last lists, as multicast."""
@@ -112,11 +127,14 @@ class MixedDomain(VectorDomain):
         if gate is None:
             return ready
         gate.total.stop()
+        # Not frozen: it is the same everywhere, whoever waits for something there.
+        was_frozen, self.is_frozen = self.is_frozen, False
         self._put(gate.leave())
         self._drain(ready)
         while (arrived := gate.take_left_over()) is not None:
             self._put([arrived])
             self._drain(ready)
+        self.is_frozen = was_frozen
         assert not gate.depth, "nothing waits for a turn or a mark any more"
         return ready
 
@@ -137,25 +155,34 @@ class MixedDomain(VectorDomain):
         mine, gate = self._groups[group], self._gates[group]
         is_first = mine.delivered[mine.rank] == mine.sent
         # What follows a letter must lack all that the letter lacks, so a fifo run has a stamp then.
-        has_stamp = order is not _FIFO or self._has_written
+        has_stamp = order is not _FIFO or group in self._has_written
         stamp = mine.take_stamp() if mine.changed and has_stamp else ()
-        self._has_written = self._has_written and not has_stamp
+        if has_stamp:
+            self._has_written.pop(group, None)
+        foreign: Foreign = ()
+        if self.knowledge is not None:
+            if has_stamp and port != PORT_ORDER:
+                foreign = self.knowledge.stamp(group)
+            self.knowledge.note(group, mine, mine.rank)
         first, last = mine.sent + 1, mine.sent + len(payloads)
-        if order is _TOTAL and is_first:
+        if order is _TOTAL and is_first and not self.is_frozen:
             gate.total.give_turn(mine.rank, last)
         # Not on fifo runs: their past is not linked to that of the lists before.
-        may_move = is_first and not is_last
+        may_move = is_first and not is_last and not self._undelivered
         sets_order = gate.total.say(last, may_move=may_move) if order is not _FIFO else None
         mine.sent = last
         run = Run(
             group, mine.view_number, mine.rank, first, order, stamp, payloads, byte_count,
-            uniform, port, sets_order,
+            uniform, port, sets_order, foreign,
         )  # fmt: skip
+        self._undelivered[group] = None
         self._settle(mine, gate, run)
-        if is_first:
+        # Of other groups an own run lacks what the process has multicast there and not delivered.
+        lack = self.lack(run)
+        if lack is None:
             self._admit(gate, self._queue.arrive(), run)
         else:
-            self._queue.hold(run, (group, mine.rank, first - 1))
+            self._queue.hold(run, lack)
         ready: list[Run] = []
         self._put(gate.look_at_turn())
         self._drain(ready)
@@ -173,10 +200,12 @@ class MixedDomain(VectorDomain):
     def write_letter(self, group: GroupNumber, payload: bytes, port: int) -> Letter:
         """Stamp a letter; nothing is counted."""
         mine = self._groups[group]
-        self._has_written = True
+        self._has_written[group] = None
+        know = self.knowledge
         return Letter(
             group, mine.view_number, mine.rank, mine.sent + 1, Order.CAUSAL, mine.stamp(),
             [payload], len(payload), port=port,
+            foreign=know.stamp(group, is_letter=True) if know is not None else (),
         )  # fmt: skip
 
     # Receiving.
@@ -198,6 +227,8 @@ class MixedDomain(VectorDomain):
             or first != group.received[sender] + 1
             or self._gates[run.group].uniform.is_active
             or (run.group, sender) in self._queue.waiting_for
+            or self.is_frozen
+            or self._unconfirmed
         ):
             return False
         delivered = group.delivered
@@ -206,8 +237,12 @@ class MixedDomain(VectorDomain):
         for rank, count in run.stamp:
             if rank >= group.size or delivered[rank] < count:
                 return False
+        if run.foreign and self._foreign_lack(run) is not None:
+            return False
         group.received[sender] = delivered[sender] = run.last
         group.changed[sender] = None
+        if self.knowledge is not None or run.foreign:
+            self._learn(run, group)
         return True
 
     def receive(self, run: Run) -> list[Run]:
@@ -216,15 +251,19 @@ class MixedDomain(VectorDomain):
         if gate is None or not (
             run.is_gated or run.sets_order is not None or gate.uniform.is_active
         ):
-            return VectorDomain.receive(self, run)  # every plain run: super() would cost more
-        return self._receive_any(self._groups[run.group], gate, run)
+            ready = VectorDomain.receive(self, run)  # every plain run: super() would cost more
+        else:
+            ready = self._receive_any(self._groups[run.group], gate, run)
+        if self._unconfirmed:
+            self._settle_elsewhere(run.group)
+        return ready
 
     def _receive_any(self, group: VectorClock, gate: Gate, run: Run) -> list[Run]:
         if run.view != group.view_number or run.sender >= group.size or run.sender == group.rank:
             raise PeerError(self._say_misplaced(run))
         if run.first != group.received[run.sender] + 1:
             raise PeerError(group.say_out_of_turn(run))
-        group.check_stamp(run.stamp)
+        self.check_stamps(run)
         if run.sets_order is not None:
             gate.total.check(run)
         group.received[run.sender] = run.last
@@ -232,7 +271,7 @@ class MixedDomain(VectorDomain):
         self._settle(group, gate, run)
         if run.sets_order is not None:
             gate.total.learn(run)  # on receipt, before its own past (000-5, 000-6)
-        lack = group.lack(run)
+        lack = self.lack(run)
         if lack is not None:
             self._queue.hold(run, lack)
         else:
@@ -247,12 +286,13 @@ class MixedDomain(VectorDomain):
         group = self._groups[letter.group]
         if letter.sender >= group.size or letter.sender == group.rank:
             raise PeerError(self._say_misplaced(letter))
-        group.check_stamp(letter.stamp)
-        lack = group.lack(letter)
-        if lack is None:
-            return [letter]
-        self._queue.hold(letter, lack)
-        return []
+        self.check_stamps(letter)
+        lack = self.lack(letter)
+        if lack is not None:
+            self._queue.hold(letter, lack)
+            return []
+        self._queue.put_ready(self._queue.arrive(), letter)
+        return self.drain()
 
     def confirm(self, group: GroupNumber, rank: int, confirm: Confirm) -> list[Run]:
         """Take what a member confirms and marks (``uniform``); return what can be delivered."""
@@ -281,11 +321,16 @@ class MixedDomain(VectorDomain):
         if run.uniform and not uniform.is_active:
             received = self.received(GroupNumber(run.group))
             received[run.sender] = run.first - 1
-            held = [held for held, _ in self._queue.waiting() if type(held) is Run]
+            held = [
+                one for one in self._queue.held() if type(one) is Run and one.group == run.group
+            ]
             uniform.activate(received, group.delivered, held + gate.waiting())
+            group.is_uniform = True
         if uniform.is_active:
             uniform.take(run)
             uniform.mark_own(group.sent)  # in a view of one there is nobody to confirm
+            if run.foreign and uniform.waits_elsewhere:
+                self._unconfirmed[run.group] = None
 
     def _admit(self, gate: Gate, arrival: int, run: Run) -> None:
         """A run's past has been delivered."""
@@ -294,24 +339,24 @@ class MixedDomain(VectorDomain):
         else:
             self._queue.put_ready(arrival, run)
 
+    def _pass(self, arrival: int, run: Run) -> None:
+        """A run lacks nothing any more; a letter waits for nothing else."""
+        self._admit(self._gates[run.group], arrival, run)
+
     def _put(self, arrived: list[Arrived]) -> None:
         for arrival, run in arrived:
             self._queue.put_ready(arrival, run)
 
     def _drain(self, ready: list[Run]) -> None:
         """Deliver what is ready, in order of receipt, and what that unblocks."""
-        while (run := self._queue.take_ready()) is not None:
-            if type(run) is Letter:
-                ready.append(run)
-                continue
+        while not self.is_frozen and (run := self._queue.take_ready()) is not None:
             group, gate = self._groups[run.group], self._gates[run.group]
-            assert run.first == group.delivered[run.sender] + 1, "channels are FIFO: no copies"
-            group.delivered[run.sender] = run.last
-            is_here = run.sender == group.rank or run.last <= group.received[run.sender]
-            assert is_here, "what is delivered was received"
-            if run.sender != group.rank:
-                group.changed[run.sender] = None
+            if self.knowledge is not None or run.foreign:
+                self._learn(run, group)
             ready.append(run)
+            if type(run) is Letter:
+                continue
+            self._count(run, group)
             if run.order is _TOTAL:
                 gate.total.note_delivered()
             self._wake(run)
@@ -319,12 +364,29 @@ class MixedDomain(VectorDomain):
                 self._put(gate.take_token(run))
             self._put(gate.look_at_turn())
 
-    def _wake(self, delivered: Run) -> None:
-        """Look again at the runs that waited for what has just been delivered."""
-        queue = self._queue
-        for arrival, run in queue.wake(delivered.group, delivered.sender, delivered.last):
-            lack = self._groups[run.group].lack(run)
-            if lack is None:
-                self._admit(self._gates[run.group], arrival, run)
-            else:
-                queue.hold_again(arrival, run, lack)
+    def _count(self, run: Run, group: VectorClock) -> None:
+        """A run is delivered."""
+        assert run.first == group.delivered[run.sender] + 1, "channels are FIFO: no copies"
+        group.delivered[run.sender] = run.last
+        is_here = run.sender == group.rank or run.last <= group.received[run.sender]
+        assert is_here, "what is delivered was received"
+        if run.sender != group.rank:
+            group.changed[run.sender] = None
+        elif run.last == group.sent:
+            self._undelivered.pop(run.group, None)
+
+    # Uniform messages that name what is of another group.
+
+    def _settle_elsewhere(self, group: int) -> None:
+        """Something has come in a group: look again at what waits for it to be confirmed."""
+        for number in [number for number in self._unconfirmed if number != group]:
+            uniform = self._gates[number].uniform
+            if uniform.look_again():
+                self.restless[number] = None
+            if not uniform.waits_elsewhere:
+                del self._unconfirmed[number]
+
+    def _is_unsettled(self, run: Run) -> bool:
+        """Whether something of another group that a run depends on is not here."""
+        at_gates = (one for gate in self._gates.values() for one in gate.waiting())
+        return is_unsettled(run, self._groups, self._expected, [*self._queue.held(), *at_gates])

@@ -20,11 +20,11 @@ heartbeat, fewer with traffic to ride on; copies are dropped two such messages a
 """
 
 from collections import defaultdict, deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from operator import le
 
 from antiphon.core.control import Alive
-from antiphon.core.runs import Run
+from antiphon.core.runs import Run, Stamp
 from antiphon.ordering.matrix_clock import MatrixClock
 
 
@@ -32,8 +32,8 @@ class Stability:
     """Copies and counts of one process in one view."""
 
     __slots__ = (
-        "_delivered", "_reached", "_said", "_said_delivered", "_size", "_stable", "copies",
-        "deliveries", "kept_bytes", "rank",
+        "_delivered", "_heard", "_reached", "_said", "_said_delivered", "_size", "_stable",
+        "copies", "deliveries", "kept_bytes", "rank",
     )  # fmt: skip
 
     def __init__(self, size: int, rank: int, delivered: Sequence[int] | None = None) -> None:
@@ -52,6 +52,7 @@ class Stability:
         self._said = [0] * size  # what the last Alive said was received
         self._said_delivered = [0] * size  # and delivered
         self._delivered = delivered if delivered is not None else [0] * size
+        self._heard: dict[int, dict[int, int]] = {}  # by sender: what others received of it
         self.deliveries = MatrixClock(size, self._delivered)
         """What is known to have been delivered by whom."""
 
@@ -92,15 +93,49 @@ class Stability:
         assert peer != self.rank, "a process tells itself nothing"
         if alive.undelivered and not _is_sound(alive):
             return False
-        for rank, count in alive.received:
+        if not self.hear_receipts(peer, alive.received, sent):
+            return False
+        self._note_stable(peer, alive.stable)
+        self.deliveries.learn(peer, alive)
+        return True
+
+    def hear_receipts(self, peer: int, received: Stamp, sent: int) -> bool:
+        """Take what member ``peer`` has received; False if no correct member would say it."""
+        for rank, count in received:
             if rank == self.rank:
                 if count > sent:
                     return False
                 self._reached[peer] = max(count, self._reached[peer])
                 self.reach(sent)
-        self._note_stable(peer, alive.stable)
-        self.deliveries.learn(peer, alive)
+            elif self._heard and rank < self._size:
+                heard = self._heard.setdefault(rank, {})
+                heard[peer] = max(count, heard.get(peer, 0))
         return True
+
+    def note_receipts(self) -> None:
+        """Take note, from now on, of who has received what of whom."""
+        self._heard.setdefault(self.rank, {})
+
+    def receivers(self, rank: int, count: int) -> int:
+        """Return how many members, beside the sender, are known to have got so many of it.
+
+        This process counts, as whoever asks has received them.
+        """
+        if self._stable[rank] >= count:
+            return self._size - 1
+        if rank == self.rank:
+            counts: Iterable[int] = (
+                reached for peer, reached in enumerate(self._reached) if peer != rank
+            )
+            return sum(reached >= count for reached in counts)
+        heard = self._heard.get(rank, {})
+        return 1 + sum(got >= count for peer, got in heard.items() if peer != rank)
+
+    def is_everywhere(self, rank: int, count: int, *, delivered: bool) -> bool:
+        """Whether everybody has received, or delivered, so many messages of a member."""
+        if delivered:
+            return self.deliveries.delivered(rank) >= count
+        return self._stable[rank] >= count
 
     def reach(self, sent: int) -> None:
         """Work out how far own messages have reached everybody; drop what is stable."""

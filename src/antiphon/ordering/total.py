@@ -230,12 +230,30 @@ class TotalOrder:
 
     def choose_left_over(self, runs: Iterable[Run]) -> Run:
         """Return which of these, all that can be delivered, comes first when a view is left."""
+        assert not self.is_holder, "no turns are given any more"
+        run, place = self._first_of(runs)
+        if place is not None:
+            self.next_turn = place
+        return run
+
+    def first_of(self, runs: Iterable[Run]) -> Run:
+        """Return the same, without making it that run's turn."""
+        return self._first_of(runs)[0]
+
+    def _first_of(self, runs: Iterable[Run]) -> tuple[Run, int | None]:
         by_turn: dict[int, Run] = {run.sender: run for run in runs}
         assert by_turn, "something is left over"
-        assert not self.is_holder, "no turns are given any more"
         for place in sorted(self.turns):
             run = by_turn.get(self.turns[place].rank)
             if run is not None and run.first <= self.turns[place].last:
-                self.next_turn = place
-                return run
-        return by_turn[min(by_turn)]
+                return run, place
+        return by_turn[min(by_turn)], None
+
+    def conclude(self, order: Iterable[Run]) -> None:
+        """The view is being left: these come next, in this order, and nothing else."""
+        self.stop()
+        self.unsaid = []
+        self.turns = {
+            place: Turn(run.sender, run.last, self.rank, 0)
+            for place, run in enumerate(order, self.next_turn)
+        }

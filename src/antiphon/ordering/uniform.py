@@ -14,7 +14,7 @@ dies together with all who have x, then the others have m but may not deliver it
 causality would break. So a message is confirmed only when it is SETTLED: received, with all that
 it depends on settled too. Settling waits for no turn, no mark, and for nothing but receipts; so it
 cannot wait in a circle. The printed protocol has no order at all (003-7); with ``settled`` it has
-any.
+any. What a message depends on in other groups of the domain must be here as well.
 
 Fault model. Crashes, wrong suspicions, partitions: as the view-atomic flush. The flushes of ISIS
 do not give D3, and so cannot give D4: uniform multicast is refused with them.
@@ -24,22 +24,35 @@ Confirmations and marks are counts of a prefix, and both travel in one message (
 multicasts in flight one of them serves hundreds. State: O(n), and the runs that are not settled.
 """
 
+from collections.abc import Callable
+
 from antiphon.core.control import Confirm
 from antiphon.core.runs import Run
 from antiphon.ordering.delay_queue import DelayQueue, Lack
+
+Elsewhere = Callable[[Run], bool]
+"""Tells whether something of another group that a run depends on is not here."""
+
+_ELSEWHERE: Lack = (-1, 0, 0)
+
+
+def nothing_elsewhere(_run: Run) -> bool:
+    """There is no other group."""
+    return False
 
 
 class Uniformity:
     """Who has settled what, in one view of a group."""
 
     __slots__ = (
-        "_confirmed", "_marked_said", "_rank", "_said", "_unsettled", "_wanted", "is_active",
-        "marked", "settled",
+        "_confirmed", "_elsewhere", "_marked_said", "_rank", "_said", "_unsettled", "_wanted",
+        "is_active", "marked", "settled",
     )  # fmt: skip
 
-    def __init__(self, size: int, rank: int) -> None:
+    def __init__(self, size: int, rank: int, elsewhere: Elsewhere = nothing_elsewhere) -> None:
         """Begin a view of ``size`` members, being number ``rank`` of them."""
         self._rank = rank
+        self._elsewhere = elsewhere
         self.is_active = False
         """Whether anything uniform has been seen: before that, nothing here costs anything."""
         self.settled = [0] * size
@@ -87,25 +100,44 @@ class Uniformity:
         for rank, count in run.stamp:
             if rank != self._rank and self.settled[rank] < count:  # what is own is here
                 return run.group, rank, count
-        return None
+        is_elsewhere = run.foreign and run.sender != self._rank and self._elsewhere(run)
+        return _ELSEWHERE if is_elsewhere else None
 
     def _settle(self, run: Run) -> None:
         """A run is settled, and perhaps others that waited for it."""
         # Own messages are settled from the start, however long they are held.
         self.settled[run.sender] = max(run.last, self.settled[run.sender])
         self._wake(run)
+        self._settle_ready()
+
+    def _settle_ready(self) -> None:
         while (next_run := self._unsettled.take_ready()) is not None:
             self.settled[next_run.sender] = next_run.last
             self._wake(next_run)
 
     def _wake(self, run: Run) -> None:
+        self._file(self._unsettled.wake(run.group, run.sender, run.last))
+
+    def _file(self, woken: list[tuple[int, Run]]) -> None:
         queue = self._unsettled
-        for arrival, waiting in queue.wake(run.group, run.sender, run.last):
+        for arrival, waiting in woken:
             lack = self._lack(waiting)
             if lack is None:
                 queue.put_ready(arrival, waiting)
             else:
                 queue.hold_again(arrival, waiting, lack)
+
+    @property
+    def waits_elsewhere(self) -> bool:
+        """Whether something that is here is not settled, and may wait for another group."""
+        return bool(self._unsettled.depth)
+
+    def look_again(self) -> bool:
+        """Something has come in another group; return whether anything is settled by that."""
+        before = list(self.settled)
+        self._file(self._unsettled.wake_group(_ELSEWHERE[0]))
+        self._settle_ready()
+        return self.settled != before
 
     # Both phases: what to say, what is said.
 

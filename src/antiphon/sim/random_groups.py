@@ -5,6 +5,7 @@ or if, when all faults have ended and time has passed, a group has not gone on a
 its last view lives: then the living are its members, all in one view.
 """
 
+from collections.abc import Callable
 from random import Random
 
 from antiphon.core.errors import AntiphonError
@@ -22,28 +23,36 @@ _FAULTS = 0.16
 
 def examine_groups(seed: int) -> str:
     """Live through the world of ``seed``; say what went wrong, if anything did."""
-    author = _GroupAuthor(seed)
+    author = GroupAuthor(seed, SeveralGroups(seed))
     try:
         return author.live()
     except (AntiphonError, AssertionError, KeyError, ValueError) as error:
         return f"at {author.world.now_us} us: {type(error).__name__}: {error}"
 
 
-class _GroupAuthor:
+Structure = Callable[[Random, str], dict[int, str]]
+"""Makes groups of processes."""
+
+
+def _any_structure(random: Random, names: str) -> dict[int, str]:
+    return {
+        number: "".join(sorted(random.sample(names, random.randint(2, len(names)))))
+        for number in range(random.randint(2, 4))
+    }
+
+
+class GroupAuthor:
     """Does random things to groups that overlap."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, world: SeveralGroups, structure: Structure | None = None) -> None:
         """Found some groups."""
         self.random = random = Random(f"{seed}/groups")
         self.names = "abcdef"[: random.randint(3, 6)]
-        self.world = SeveralGroups(seed)
-        self.groups = {
-            number: "".join(sorted(random.sample(self.names, random.randint(2, len(self.names)))))
-            for number in range(random.randint(2, 4))
-        }
+        self.world = world
+        self.groups = (structure or _any_structure)(random, self.names)
         self.world.start(self.names, self.groups)
         self.crashed = ""
-        self._is_calm = random.random() < _CALM
+        self.is_calm = random.random() < _CALM
         self.crashes_max = (min(map(len, self.groups.values())) - 1) // 2
 
     def live(self) -> str:
@@ -54,15 +63,19 @@ class _GroupAuthor:
         self.world.cut("")
         self.world.run(_SETTLE_US)
         said = [self._stuck(number) for number in self.groups]
-        said += [self._excluded(), *self.world.judge()]
+        said += [self._excluded(), *self.judge()]
         return next((text for text in said if text), "")
+
+    def judge(self) -> list[str]:
+        """Say what is wrong in the groups."""
+        return self.world.judge()
 
     def _excluded(self) -> str:
         """Say who was excluded where nothing went wrong, or only from some of its groups."""
         for node in self.world.nodes.values():
             failed = [group for group, why in node.ends.items() if why]
             going = [group for group in node.views if group not in node.ends]
-            if failed and self._is_calm:
+            if failed and self.is_calm:
                 return f"{node.me} is excluded from group {failed[0]}, and nothing had happened"
             if failed and going and node.is_up:
                 return f"{node.me} failed in group {failed[0]}, and goes on in group {going[0]}"
@@ -72,7 +85,7 @@ class _GroupAuthor:
         random, world = self.random, self.world
         number = random.choice(list(self.groups))
         name = random.choice(self.groups[number])
-        kind = random.uniform(_FAULTS if self._is_calm else 0.0, 1.0)
+        kind = random.uniform(_FAULTS if self.is_calm else 0.0, 1.0)
         if kind < 0.06:
             if name not in self.crashed and len(self.crashed) < self.crashes_max:
                 world.crash(name)
@@ -86,7 +99,10 @@ class _GroupAuthor:
         elif kind < 0.3:
             self._join(number)
         else:
-            world.say(name, number, random.choice([Order.CAUSAL, Order.TOTAL]))
+            self._speak(name, number)
+
+    def _speak(self, name: str, number: int) -> None:
+        self.world.say(name, number, self.random.choice([Order.CAUSAL, Order.TOTAL]))
 
     def _join(self, number: int) -> None:
         joiner = self.random.choice(self.names)

@@ -3,9 +3,10 @@
 Law: a world drives its processes by the contract and nothing else. Channels are FIFO and reliable,
 one per pair of processes whatever the number of groups; delays come from the seed. A partition
 holds messages back until it is healed. A crash loses some of what its victim had sent and nobody
-had received. Groups are domains of their own, so each group's rows are kept apart, for the oracle
-to judge each group by itself. Who is out of its groups stays out; who has left a group may join it
-again, under the next number.
+had received. Each group's rows are kept apart, for the oracle to judge each group by itself; where
+the groups are one causality domain, all that happens is noted in one sequence besides, to be judged
+across groups (``across_checks``). Who is out of its groups stays out; who has left a group may join
+it again, under the next number.
 """
 
 from collections import defaultdict, deque
@@ -16,10 +17,11 @@ from random import Random
 
 from antiphon.core.control import Beat
 from antiphon.core.ids import GroupName, GroupNumber, ProcessId, ViewNumber
-from antiphon.core.runs import Order
+from antiphon.core.runs import PORT_APPLICATION, Letter, Order, Run
 from antiphon.core.views import View
 from antiphon.membership.failure_detector import Timing
 from antiphon.oracle import judge
+from antiphon.sim.across_checks import AcrossChecks
 from antiphon.stack import effects as told
 from antiphon.stack import inputs as on
 from antiphon.stack.process import InGroup, OfProcess, Process
@@ -32,6 +34,9 @@ from antiphon.trace.verdict import Status
 BLOCKED = "blocked: too few members are left"
 
 _Item = tuple[GroupNumber, on.Input] | OfProcess
+
+_JOIN_US = 1_000_000
+"""How long an application asks to be taken in, where others wait for what becomes of that."""
 
 TIMING = Timing(heartbeat_us=10_000, timeout_us=100_000, timeout_us_max=400_000)
 
@@ -49,7 +54,7 @@ class Node:
         self.ends: dict[GroupNumber, str] = {}
         self.delivered: dict[GroupNumber, list[tuple[str, int, int]]] = defaultdict(list)
         self.expected: tuple[ProcessId, ...] = ()
-        self.beats = 0
+        self.beats = self.said = 0
         self.is_up = True
         self.timers: dict[on.Timer, int] = {}
         self.do(self.machine.start())
@@ -65,9 +70,24 @@ class Node:
             self.views.pop(group, None)
         self.rows[group] = Rows(str(me), name, self.world.events[group].append)
         self.rows[group].start(self.world.now_us)
-        settings = Settings(timing=TIMING)
-        effects = self.machine.open(group, me, view, settings, self.world.now_us)
+        world = self.world
+        settings = Settings(timing=TIMING, flush=world.flush)
+        effects = self.machine.open(
+            group, me, view, settings, world.now_us, causality=world.causality,
+            resilience=world.resilience,
+        )  # fmt: skip
         self.do(effects, group)
+
+    def say(self, group: GroupNumber, how: How) -> None:
+        """Multicast one message, which has the next number, whatever its group."""
+        self.said += 1
+        said = str(self.said).encode()
+        self.give((group, on.MulticastRequested([said], how, len(said))))
+
+    def give_up(self, group: GroupNumber) -> None:
+        """Want to be in a group no longer."""
+        self.ends[group] = ""
+        self.do(self.machine.close(group))
 
     def give(self, happened: "_Item") -> None:
         """Give one input; do what comes of it."""
@@ -113,17 +133,29 @@ class Node:
         match effect:
             case told.DeliverRuns(runs):
                 for run in runs:
-                    rows.run(now_us, "deliver", run, 0)
-                    sender = str(self.machine.endpoint(group).sender_of(run))
-                    self.delivered[group].append((sender, run.view, run.first))
+                    self.take(group, run)
             case told.InstallView(view):
                 self.views[group] = view
                 rows.view(now_us, view)
+                self.world.across.install(str(self.me), group, view.number, self.ids[group], view)
             case told.LeaveGroup(why):
                 self.ends[group] = why
                 rows.stop(now_us, why or LEFT)
             case _:
                 self.carry(group, effect)
+
+    def take(self, group: GroupNumber, run: Run) -> None:
+        """A run, or a letter, is delivered."""
+        world = self.world
+        sender = str(self.machine.endpoint(group).sender_of(run))
+        if type(run) is Letter:
+            world.across.take(str(self.me), run.payloads[0])
+        else:
+            self.rows[group].run(world.now_us, "deliver", run, 0)
+            self.delivered[group].append((sender, run.view, run.first))
+            world.across.deliver(str(self.me), group, run, sender)
+        if run.port == PORT_APPLICATION:
+            world.on_delivery(self, group)
 
     def carry(self, group: GroupNumber, effect: told.Effect) -> None:
         """Send what one group says to others."""
@@ -133,11 +165,15 @@ class Node:
                 self.send(group, to, on.ControlReceived(me, message))
             case told.SendRun(run, alive):
                 self.rows[group].run(self.world.now_us, "multicast", run, 0)
+                self.world.across.multicast(str(self.me), group, run, str(me))
                 members = self.views[group].members
                 others = tuple(process for process in members if process != me)
                 if alive is not None:
                     self.send(group, others, on.ControlReceived(me, alive))
                 self.send(group, others, on.RunsReceived(me, [run]))
+            case told.SendLetter(to, letter):
+                self.world.across.send(str(self.me), letter.payloads[0])
+                self.send(group, (to,), on.LetterReceived(me, letter))
             case told.RelayRuns(to, runs):
                 self.send(group, to, on.RunsReceived(me, runs, is_relayed=True))
             case _:
@@ -152,13 +188,28 @@ class Node:
 class SeveralGroups:
     """All processes, their channels and the clock."""
 
-    def __init__(self, seed: int) -> None:
-        """Begin with nobody."""
+    def __init__(
+        self,
+        seed: int,
+        *,
+        causality: str | None = None,
+        resilience: int = 1,
+        flush: str = "view-atomic",
+    ) -> None:
+        """Begin with nobody; ``causality`` names the domain of all groups, if they share one."""
         self.random = Random(f"{seed}/several groups")
+        self.causality, self.resilience, self.flush = causality, resilience, flush
+        self.across = AcrossChecks()
+        """What happened, in one sequence, to be judged across groups."""
+        self.slow: dict[tuple[str, str], int] = {}
+        """Additional delays, by source and destination."""
+        self.on_delivery: Callable[[Node, GroupNumber], None] = lambda _node, _group: None
+        """What applications do when something is delivered to them."""
         self.now_us = 0
         self.nodes: dict[ProcessId, Node] = {}
         self.events: dict[GroupNumber, list[Event]] = defaultdict(list)
         self.sent = 0
+        self._letters = 0
         self._heap: list[tuple[int, int, Callable[[], None]]] = []
         self._count = 0
         self._channels: dict[tuple[ProcessId, ProcessId], deque[tuple[int, _Item]]] = {}
@@ -187,6 +238,7 @@ class SeveralGroups:
         self.sent += 1
         channel = self._channels.setdefault((source, to), deque())
         due_us = self.now_us + 50 + int(self.random.expovariate(1.0) * 800)
+        due_us += self.slow.get((source.name, to.name), 0)
         if channel:
             due_us = max(due_us, channel[-1][0])
         channel.append((due_us, item))
@@ -212,6 +264,7 @@ class SeveralGroups:
         """Kill a process: some of what it sent still arrives."""
         node = self.node(name)
         node.is_up = False
+        self.across.crash(str(node.me))
         for rows in node.rows.values():
             rows.crash(self.now_us)
         for (source, _), channel in self._channels.items():
@@ -223,16 +276,28 @@ class SeveralGroups:
         """Return a process by its name."""
         return next(node for me, node in self.nodes.items() if me.name == name)
 
-    def say(self, name: str, group: int, order: Order = Order.CAUSAL) -> None:
+    def say(
+        self, name: str, group: int, order: Order = Order.CAUSAL, *, uniform: bool = False
+    ) -> None:
         """Multicast one message in one group."""
-        said = on.MulticastRequested([b"."], How(order), 1)
-        self.node(name).give((GroupNumber(group), said))
+        self.node(name).say(GroupNumber(group), How(order, uniform))
+
+    def write(self, name: str, group: int, to: str) -> None:
+        """Send a letter to a member of a group."""
+        node, number = self.node(name), GroupNumber(group)
+        addressee = self.node(to).ids.get(number)
+        if addressee is not None and to != name and number in node.views:
+            self._letters += 1
+            letter = on.LetterRequested(addressee, str(self._letters).encode())
+            node.give((number, letter))
 
     def join(self, name: str, group: int, contact: str) -> None:
         """Let a process join a group through a member, which it asks until it is in."""
         node, number = self.node(name), GroupNumber(group)
         node.found(number, None)
         me = node.ids[number]
+
+        until_us = self.now_us + _JOIN_US
 
         def ask() -> None:
             if (
@@ -241,6 +306,9 @@ class SeveralGroups:
                 and number not in node.views
                 and number not in node.ends
             ):
+                if self.now_us > until_us and self.causality is not None:
+                    node.give_up(number)
+                    return
                 node.give((number, on.JoinRequested(self.node(contact).ids[number])))
                 self.at(self.now_us + 20_000, ask)
 

@@ -81,6 +81,11 @@ class Announcer:
         """``peer`` says how it stands."""
         self._heard[peer] = alive
 
+    def agreed_by(self, peer: ProcessId) -> int:
+        """Return the last view that ``peer`` is known to know as agreed on."""
+        alive = self._heard.get(peer)
+        return alive.agreed if alive is not None else 0
+
     def last_of(self, peer: ProcessId) -> Alive | None:
         """Return what ``peer`` said last, if something may be to do about it; else None.
 

@@ -9,6 +9,7 @@ from typing import final
 
 from antiphon.core.errors import CallError
 from antiphon.core.ids import ProcessId
+from antiphon.core.runs import Run
 from antiphon.membership.effects import (
     BlockGroup,
     DeliverRuns,
@@ -52,6 +53,16 @@ class ExpectPeers:
     """
 
     processes: tuple[ProcessId, ...]
+
+
+@final
+@dataclass(slots=True)
+class DeliverElsewhere:
+    """Hand runs of another group of the domain to that group: the process machine does it."""
+
+    group: int
+    """As the domain names it."""
+    runs: list[Run]
 
 
 @final
@@ -128,10 +139,10 @@ class IgnoreMessage:
 
 
 Effect = (
-    SendControl | SendRun | SendLetter | RelayRuns | DeliverRuns | InstallView
+    SendControl | SendRun | SendLetter | RelayRuns | DeliverRuns | DeliverElsewhere | InstallView
     | BlockGroup | ResumeGroup | LeaveGroup | SuspectProcess | ProbeProcess | RestoreProcess
-    | SetTimer | ExpectPeers | AdmitSenders | GiveUpProcess | RejectPeer
-    | ReturnUnsent     | HandRequest | ConcludeCall | NameTransaction | AskVote | Decided | KnowPast
+    | SetTimer | ExpectPeers | AdmitSenders | GiveUpProcess | RejectPeer | ReturnUnsent
+    | HandRequest | ConcludeCall | NameTransaction | AskVote | Decided | KnowPast
     | SaveState | ExpectState | LoadChunk | StateLost | IgnoreMessage
 )  # fmt: skip
 
@@ -141,6 +152,7 @@ __all__ = [
     "BlockGroup",
     "ConcludeCall",
     "Decided",
+    "DeliverElsewhere",
     "DeliverRuns",
     "Effect",
     "ExpectPeers",

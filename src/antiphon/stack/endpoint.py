@@ -27,12 +27,15 @@ from typing import Any, ClassVar
 
 from antiphon.core.control import Alive, Beat, StateChunk, StateTaken
 from antiphon.core.errors import PeerError, UsageError
-from antiphon.core.ids import ProcessId
+from antiphon.core.ids import GroupNumber, ProcessId
 from antiphon.core.runs import PORT_APPLICATION, PORT_ORDER, Run
 from antiphon.core.views import View
 from antiphon.membership.pulses import Pulses
 from antiphon.stack.agenda import Agenda
+from antiphon.stack.crossing import Crossing
+from antiphon.stack.domain import Domain
 from antiphon.stack.effects import (
+    DeliverElsewhere,
     DeliverRuns,
     Effect,
     ExpectPeers,
@@ -80,7 +83,7 @@ from antiphon.stack.inputs import (
 )
 from antiphon.stack.member import Member
 from antiphon.stack.ports import CommitOptions, Ports
-from antiphon.stack.questions import Questions
+from antiphon.stack.receiver import GROUP
 from antiphon.stack.send_queue import SendQueue
 from antiphon.stack.sender import Sender
 from antiphon.stack.settings import Settings
@@ -97,7 +100,7 @@ _APPLICATION = frozenset({PORT_APPLICATION, PORT_ORDER})
 """Ports that no tool listens on."""
 
 
-class Endpoint(Questions):
+class Endpoint(Crossing):
     """One process in one group."""
 
     def __init__(
@@ -112,12 +115,15 @@ class Endpoint(Questions):
         commit: CommitOptions | None = None,
         pulses: Pulses | None = None,
         former: Mapping[ProcessId, int] | None = None,
+        domain: Domain | None = None,
+        group: GroupNumber = GROUP,
     ) -> None:
         """Begin in ``view``, agreed on beforehand by all its members, or outside.
 
         ``queue`` is that of the incarnation before, if there was one. Endpoints of one process
         share its ``pulses``, and the process beats for them all; one without beats for itself.
-        ``former`` is what the incarnation before had to say of who is ``excluded``.
+        ``former`` is what the incarnation before had to say of who is ``excluded``. Endpoints of
+        one causality domain share the ``domain``, which knows this one as ``group``.
         """
         if view is not None and me not in view.members:
             message = f"{me} is no member of group {view.group}: add it to the members"
@@ -125,9 +131,16 @@ class Endpoint(Questions):
         self.me = me
         self._beats = pulses is None
         self._agenda = Agenda(now_us)
-        self.member = member = Member(me, view, settings, now_us, pulses, former)
+        self.group = group
+        """The group, as its domain and its runs name it."""
+        self.member = member = Member(
+            me, view, settings, now_us, pulses, former, domain=domain, group=group
+        )
+        self.domain = member.domain
         self._receiver, self._transition = member.receiver, member.membership.transition
         self.queue = queue if queue is not None else SendQueue(settings.limits.queued_bytes)
+        if domain is not None:
+            self.queue.places.enter(domain.program, len(self.queue.waiting))
         self.flow = FlowControl(me, settings.limits, lambda: member.ordering.held_bytes)
         timing = self._timing = settings.timing
         self._sender = Sender(member, self.queue, self.flow, self._agenda, timing.stall_us)
@@ -433,7 +446,7 @@ class Endpoint(Questions):
     def _deliver(self, delivery: DeliverRuns) -> None:
         """Let the tools see what is for them, in its place among all else."""
         runs, done = delivery.runs, self._agenda.done
-        if len(runs) == 1:  # nearly always
+        if len(runs) == 1 and runs[0].group == self.group:  # nearly always
             (run,) = runs
             done.append(delivery)
             if run.port not in _APPLICATION:
@@ -441,6 +454,12 @@ class Endpoint(Questions):
             return
         part: list[Run] = []
         for run in runs:
+            if run.group != self.group:
+                if part:
+                    done.append(DeliverRuns(part))
+                    part = []
+                done.append(DeliverElsewhere(run.group, [run]))
+                continue
             part.append(run)
             if run.port not in _APPLICATION:
                 done.append(DeliverRuns(part))

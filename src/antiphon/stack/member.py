@@ -18,9 +18,19 @@ A run is taken (``receiver``) from a process that has not failed in a view agree
 
 from collections.abc import Mapping, Sequence
 
-from antiphon.core.control import Alive, AnyMessage, Beat, Confirm, LetterAsked, LetterTaken
+from antiphon.core.control import (
+    Alive,
+    AnyMessage,
+    Beat,
+    Confirm,
+    Forgettable,
+    LetterAsked,
+    LetterTaken,
+    Receipts,
+    ReceiptsAsked,
+)
 from antiphon.core.errors import PeerError, UsageError
-from antiphon.core.ids import ProcessId
+from antiphon.core.ids import GroupNumber, ProcessId
 from antiphon.core.runs import PORT_APPLICATION, PORT_CALLS, Letter, Order, Run
 from antiphon.core.views import View
 from antiphon.membership.effects import (
@@ -35,14 +45,20 @@ from antiphon.membership.membership import Membership
 from antiphon.membership.pulses import Pulses
 from antiphon.membership.transition import Transition
 from antiphon.ordering.letters import Letters
-from antiphon.ordering.mixed import MixedDomain
-from antiphon.ordering.stability import Stability
 from antiphon.stack.announcer import Announcer
+from antiphon.stack.domain import Domain
+from antiphon.stack.member_questions import MemberQuestions
+from antiphon.stack.reach import GroupReach
 from antiphon.stack.receiver import GROUP, Receiver
 from antiphon.stack.settings import FLUSHES, Settings
 
+Words = Confirm | LetterTaken | LetterAsked | ReceiptsAsked | Receipts | Forgettable
+"""What members say of messages, beside what concerns views."""
 
-class Member:
+_WORDS = (Confirm, LetterTaken, LetterAsked, ReceiptsAsked, Receipts, Forgettable)
+
+
+class Member(MemberQuestions):
     """One process in one dynamic group."""
 
     def __init__(
@@ -53,24 +69,38 @@ class Member:
         now_us: int,
         pulses: Pulses | None = None,
         former: Mapping[ProcessId, int] | None = None,
+        *,
+        domain: Domain | None = None,
+        group: GroupNumber = GROUP,
     ) -> None:
         """Begin in ``view``, agreed on beforehand by all its members, or outside.
 
         ``pulses`` are shared by the groups of a process; ``former`` members have failed before.
+        ``domain`` is shared by the groups of one, and knows this one as ``group``.
         """
         self.me = me
         self._out = Outbox(me)
         self._settings = settings
-        self.ordering = MixedDomain(settings.token)
+        self.group = group
+        """The group, as the domain knows it."""
+        self.domain = domain if domain is not None else Domain()
+        """What the process's groups of one causality domain share."""
+        self.ordering = self.domain.ordering
         """The ordering machine, to look into: clocks, what is held and why."""
         self.letters = Letters()
         """Whose acknowledgement is awaited, and whose letters are to be: :meth:`acknowledge`."""
         transition = Transition(view)
         self.receiver = Receiver(
-            self._out, transition, self.ordering, self.letters, settings.limits
-        )
+            self._out, transition, self.domain, group, self.letters, settings.limits,
+            settings.token,
+        )  # fmt: skip
+        self.domain.add(group, self)
         self.is_open = False
         """Whether this process is in a view that nobody is leaving, and that is not blocked."""
+        self._is_among_groups = domain is not None
+        self._unaware: dict[ProcessId, None] = {}
+        """Who joined in the current view and may not know of it; nothing is multicast before."""
+        self._has_said_so = False
         self.membership = Membership(
             self._out, transition, settings.timing, FLUSHES[settings.flush], self.receiver, now_us,
             pulses, former=former,
@@ -79,44 +109,9 @@ class Member:
         if view is not None:
             self._begin(view)
             self._out.put(InstallView(view))
+            self.receiver.deliver(self.ordering.drain())
 
-    # What others ask.
-
-    @property
-    def view(self) -> View | None:
-        """The current view."""
-        return self.membership.transition.current
-
-    @property
-    def may_multicast(self) -> bool:
-        """Whether a multicast would go out now; if not, wait for a view, or for a letter."""
-        return self.is_open and self.letters.waiting_for is None
-
-    def may_send(self, to: ProcessId) -> bool:
-        """Whether a letter to this process would go out now."""
-        awaited = self.letters.waiting_for
-        is_other = to in self.receiver.ranks and to != self.me
-        return self.is_open and is_other and (awaited is None or awaited == to)
-
-    @property
-    def is_due(self) -> bool:
-        """Whether others wait for a sets-order list or a confirmation: :meth:`acknowledge`."""
-        return self.ordering.is_due(GROUP) and self.membership.may_multicast
-
-    @property
-    def stability(self) -> Stability:
-        """What is known to have reached whom in the current view."""
-        return self.receiver.stability
-
-    @property
-    def kept_bytes(self) -> int:
-        """Payload bytes of copies kept, of this view and earlier ones."""
-        return self.receiver.kept_bytes
-
-    @property
-    def members(self) -> tuple[ProcessId, ...]:
-        """The members of the current view, by rank; none outside."""
-        return self.receiver.members
+    # What the others are told.
 
     def confirm_receipts(self, now_us: int) -> list[Effect]:
         """Tell the others what was received."""
@@ -127,6 +122,29 @@ class Member:
 
     def take_effects(self) -> list[Effect]:
         """Hand over what is to be done, in order."""
+        return self._out.take()
+
+    # What other groups of the domain ask.
+
+    def tell(self, message: AnyMessage) -> None:
+        """Say something to all other members of the current view."""
+        if not self.membership.is_over:
+            self._out.send_each((who for who in self.members if who != self.me), message)
+
+    def ask_for_acknowledgement(self) -> None:
+        """There is something to send: see to it that no letter holds it up for long."""
+        to = self.letters.request_acknowledgement()
+        if to is not None:
+            self._out.send(to, LetterAsked())
+
+    def look_again(self, now_us: int) -> list[Effect]:
+        """Something has happened in another group: install what may be installed by now."""
+        return [] if self.membership.is_over else self._settled(now_us)
+
+    def close(self) -> list[Effect]:
+        """Take part in the group no longer: it has been left, or was not entered."""
+        self.domain.remove(self.group)
+        self.receiver.leave()
         return self._out.take()
 
     # What happens: the application.
@@ -145,7 +163,7 @@ class Member:
         if not self.may_multicast:
             message = "the group is between two views, or blocked: wait for the next view"
             raise UsageError(message)
-        is_plain = not uniform and order is not Order.TOTAL and self.ordering.is_clear(GROUP)
+        is_plain = not uniform and order is not Order.TOTAL and self.ordering.is_clear(self.group)
         if not is_plain:
             self._settings.check(order, uniform=uniform)
         receiver, announcer = self.receiver, self.announcer
@@ -156,13 +174,14 @@ class Member:
             alive = announcer.announce(now_us)
         if not is_plain:
             run, ready = self.ordering.multicast_any(
-                GROUP, payloads, order, byte_count, uniform=uniform, port=port
+                self.group, payloads, order, byte_count, uniform=uniform, port=port
             )
         else:
-            run = self.ordering.multicast(GROUP, payloads, order, byte_count, port)
+            run = self.ordering.multicast(self.group, payloads, order, byte_count, port)
             ready = [run]
         assert run.view == self.membership.transition.number, "it belongs to the current view"
         receiver.keep_own(run)
+        self.domain.note_sent(self.group)
         effects: list[Effect] = [SendRun(run, alive)]
         if ready:
             effects.append(DeliverRuns(ready))
@@ -179,7 +198,8 @@ class Member:
         """Do the same, without wrapping it up: the letter is to be sent at once."""
         assert self.is_open, "the caller has looked"
         self.letters.send(to)
-        return self.ordering.write_letter(GROUP, payload, port)
+        self.domain.note_letter(self.group)
+        return self.ordering.write_letter(self.group, payload, port)
 
     def acknowledge(self, now_us: int, *, withhold: bool = False) -> list[Effect]:
         """Tell the others what they wait for: lists, confirmations, marks, acknowledgements.
@@ -190,18 +210,16 @@ class Member:
         for sender, count in self.letters.take_acknowledgements(withhold=withhold):
             self._out.send(sender, LetterTaken(count))
         if self.is_due:
-            said = self.ordering.multicast_order(GROUP)
+            said = self.ordering.multicast_order(self.group)
             if said is not None:
                 self.receiver.send_own(*said)
-            for rank, confirm in self.ordering.confirmations(GROUP):
+            for rank, confirm in self.ordering.confirmations(self.group):
                 self._out.send(self.members[rank], confirm)
         return self._settled(now_us)
 
     def request_acknowledgement(self) -> list[Effect]:
         """There is something to send: see to it that no letter holds it up for long."""
-        to = self.letters.request_acknowledgement()
-        if to is not None:
-            self._out.send(to, LetterAsked())
+        self.ask_for_acknowledgement()
         return self._out.take()
 
     def leave(self, now_us: int) -> list[Effect]:
@@ -291,25 +309,37 @@ class Member:
             return self.hear_beat(peer, now_us)
         if isinstance(message, Alive):
             self.announcer.hear(peer, message)
+            if self._unaware and message.agreed >= self.view_number:
+                self._unaware.pop(peer, None)
             self.membership.hear_alive(peer, message, now_us)
             self.receiver.take_alive(peer, message, self.membership.roster.view_of)
-        elif isinstance(message, Confirm):
+        elif isinstance(message, _WORDS):
             self.membership.hear(peer, now_us)
-            self.receiver.take_confirm(peer, message)
-        elif isinstance(message, LetterTaken):
-            self.membership.hear(peer, now_us)
-            self.letters.hear_acknowledgement(peer, message.count)
-        elif isinstance(message, LetterAsked):
-            self.membership.hear(peer, now_us)
-            self.letters.hear_request(peer)
+            self._take_word(peer, message)
         else:
             self.membership.receive(peer, message, now_us)
         return self._settled(now_us)
 
+    def _take_word(self, peer: ProcessId, word: Words) -> None:
+        """Take what a member says of messages, for the sake of one order or another."""
+        match word:
+            case Confirm():
+                self.receiver.take_confirm(peer, word)
+            case LetterTaken(count):
+                self.letters.hear_acknowledgement(peer, count)
+            case LetterAsked():
+                self.letters.hear_request(peer)
+            case ReceiptsAsked():
+                self.receiver.hear_question(peer, word)
+            case Receipts():
+                self.receiver.take_receipts(peer, word)
+            case Forgettable(stamps):
+                self.domain.forget(stamps, self.group)
+
     def take_letter(self, peer: ProcessId, letter: Letter, now_us: int) -> list[Effect]:
         """Take a letter; it is acknowledged when all that came with it has been taken."""
         membership = self.membership
-        if peer == self.me or letter.group != GROUP or letter.view < 1:
+        if peer == self.me or letter.group != self.group or letter.view < 1:
             message = f"{peer} sends a letter that cannot be for this process"
             raise PeerError(message)
         membership.hear(peer, now_us)
@@ -324,13 +354,37 @@ class Member:
     def _settled(self, now_us: int) -> list[Effect]:
         """Install what may be installed; return all effects of the step."""
         membership = self.membership
-        while (view := membership.next_installable()) is not None:
+        while (view := membership.next_installable()) is not None and self._may_end(view):
             self._install(view, now_us)
+        if self._is_among_groups and membership.transition.current is None:
+            self._look_forward()
         is_plain = not membership.transition.pending and not membership.is_over
         self.receiver.plain_view = membership.transition.number if is_plain else 0
         assert not is_plain or membership.transition.newest is membership.latest, "none is missed"
-        self.is_open = membership.may_multicast
+        self.is_open = membership.may_multicast and not self._unaware
         return self._out.take()
+
+    def _look_forward(self) -> None:
+        """As a joiner: say at once that the first view is known, and hold what depends on it.
+
+        The others multicast in it only then: else what another group's message depends on could
+        be of a view that this process is in, and does not know of (001-10).
+        """
+        pending = self.membership.transition.pending
+        if pending and not self._has_said_so and not self.membership.is_over:
+            self._has_said_so = True
+            self.ordering.expect(self.group, pending[0].number)
+            latest = self.membership.latest
+            assert latest is not None, "a view is known"
+            known = Alive(0, (), 0, latest.number)
+            self._out.send_each(self.membership.transition.everybody(), known)
+
+    def _may_end(self, view: View) -> bool:
+        """Whether nothing of the current view waits for another group of the domain (000-26)."""
+        current = self.membership.transition.current
+        if current is None or not self.domain.is_shared or view.lineage > current.lineage:
+            return True
+        return self.receiver.may_end()
 
     def _install(self, view: View, now_us: int) -> None:
         membership = self.membership
@@ -342,15 +396,34 @@ class Member:
         self._out.put(InstallView(view))
         if self.me in view.members:
             self._begin(view)
+            # What waited for this view, in any group, came before what is early for it.
+            self.receiver.deliver(self.ordering.drain())
             self.receiver.take_early(view, membership.roster.view_of)
             self.receiver.drop_past(membership.roster.view_of)
         else:  # the last word of a leaver: it needs nothing more
             farewell = Alive(view.number, (), 0, view.number)
             self._out.send_each(membership.transition.everybody(), farewell)
+            self.domain.remove(self.group)
+            self.receiver.leave(view.number)
         membership.settle(now_us)
 
     def _begin(self, view: View) -> None:
         assert self.me in view.members, "a view begins for its members"
+        self.domain.enter_view(self.group)
         self.receiver.begin(view)
+        self.ordering.see(
+            self.group,
+            GroupReach(
+                self.me,
+                self.receiver.stability,
+                self.membership.transition,
+                self.membership.roster,
+            ),
+        )
         self.announcer.forget_strangers()
-        self.is_open = self.membership.may_multicast
+        if self._is_among_groups:
+            agreed = self.announcer.agreed_by
+            self._unaware = {
+                who: None for who in view.joined if who != self.me and agreed(who) < view.number
+            }
+        self.is_open = self.membership.may_multicast and not self._unaware

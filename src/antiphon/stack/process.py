@@ -10,7 +10,9 @@
 
 Law: what is of a process exists once, whatever the number of its groups: its incarnation, its
 channels (one per pair of processes), its heartbeat (one per pair), and what it knows of who lives.
-What is of a group exists once per group. Each group is a causality domain of its own.
+What is of a group exists once per group. Groups of one causality domain share one order of delivery
+and one of sending (``domain``): what happens in one group may deliver, install or send something in
+another, in the same step. A group whose domain nobody names is a domain of its own.
 
 Failure is of a process. Whoever learns a view in which x failed takes x for dead in all groups, and
 each excludes it in its own time; who learns that it failed in one group stops in all, and can come
@@ -34,6 +36,7 @@ says need not ask of each effect whose it is.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import NamedTuple
 
 from antiphon.core.control import Beat
@@ -43,7 +46,9 @@ from antiphon.core.views import View
 from antiphon.membership.exclusions import Exclusions
 from antiphon.membership.failure_detector import Timing
 from antiphon.membership.pulses import Pulses
+from antiphon.stack.domains import Domains
 from antiphon.stack.effects import (
+    DeliverElsewhere,
     Effect,
     ExpectPeers,
     GiveUpProcess,
@@ -65,6 +70,7 @@ from antiphon.stack.inputs import (
     TimerFired,
 )
 from antiphon.stack.ports import CommitOptions
+from antiphon.stack.receiver import GROUP
 from antiphon.stack.send_queue import SendQueue
 from antiphon.stack.settings import Settings
 
@@ -107,6 +113,8 @@ class Process:
         self._exclusions = exclusions if exclusions is not None else Exclusions()
         self._endpoints: dict[GroupNumber, Endpoint] = {}
         self._domains: dict[GroupNumber, int] = {}
+        self._causal = Domains(self._endpoints, self._sort)
+        """The causality domains of groups that are not their own."""
         self._expected: dict[GroupNumber, dict[ProcessId, tuple[ProcessId, ...]]] = {}
         self._known_as: dict[ProcessId, dict[ProcessId, None]] = {}
         """Each process, as its groups know it: mostly one and the same id."""
@@ -166,10 +174,14 @@ class Process:
         with_state: bool = False,
         commit: CommitOptions | None = None,
         domain: int | None = None,
+        causality: str | None = None,
+        resilience: int = 1,
     ) -> list[InGroup | Effect]:
         """Begin in one more group, as ``me``: in ``view``, founded beforehand, or outside.
 
-        ``domain`` is what tells the group from others in all incarnations, where there are several.
+        ``domain`` is what tells the group from others in all incarnations, where there are several:
+        the same number at all processes. ``causality`` names the causality domain that it is in
+        together with others, and ``resilience`` is that domain's.
         The effects are those of the group, as :meth:`step_in` returns them.
         """
         if group in self._endpoints:
@@ -181,24 +193,36 @@ class Process:
         assert me.bare() == self.me, "one process, whatever the group"
         assert now_us >= self._now_us, "time does not run backward"
         self._now_us = now_us
+        named = GroupNumber(domain) if domain is not None else GROUP if causality is None else group
+        causal = self._causal.named(causality, resilience, queue)
         endpoint = self._endpoints[group] = Endpoint(
             me, view, settings, now_us, queue=queue, with_state=with_state, commit=commit,
             pulses=self._pulses,
             former=self._exclusions.of(domain) if domain is not None else None,
+            domain=causal, group=named,
         )  # fmt: skip
         if domain is not None:
             self._domains[group] = domain
+        if causal is not None:
+            self._causal.enter(group, named, causal)
         if self._is_at_rest:
             self._end_rest()
         return self._see_to(group, endpoint.start())
 
     def close(self, group: GroupNumber) -> list[InGroup | Effect]:
         """Forget a group that the process has left, or was not taken into."""
-        endpoint = self._endpoints.pop(group, None)
+        endpoint = self._endpoints.get(group)
         if endpoint is not None:
+            causal = self._causal.of(group)
+            if causal is not None:
+                self._sort(group, endpoint.close(self._now_us))
+                self._causal.leave(group, endpoint.group)
+            del self._endpoints[group]
             self._forget(group, endpoint)
             if (domain := self._domains.pop(group, None)) is not None:
                 self._exclusions.note(domain, endpoint.excluded)
+            if causal is not None:
+                self._causal.settle(causal, self._now_us)
         return self._take()
 
     def _forget(self, group: GroupNumber, endpoint: Endpoint) -> None:
@@ -224,6 +248,8 @@ class Process:
         if self._is_at_rest:
             self._end_rest()
             return self._see_to(group, effects)
+        if self._causal.of(group) is not None:
+            return self._see_to(group, effects)
         for effect in effects:
             if type(effect) in _SEEN_TO:
                 return self._see_to(group, effects)
@@ -246,6 +272,7 @@ class Process:
                 self._give_each(peer, PeerLost)
             case PeerFilled(peer, is_full):
                 self._give_each(peer, lambda member: PeerFilled(member, is_full))
+        self._causal.settle_all(self._now_us)
         return self._take()
 
     def _give(self, group: GroupNumber, happened: Input) -> None:
@@ -295,6 +322,7 @@ class Process:
                 continue
             if not is_calm or endpoint.look(self._all_members(group)):
                 self._give(group, TimerFired(HEARTBEAT))
+        self._causal.collect()
         # From the next look on it has to be often enough for whoever stops to be suspected in time.
         is_fresh = self._pulses.is_calm(now_us, bears_us - self._rest_us)
         self._is_at_rest = is_fresh and all(one.is_resting for one in self._endpoints.values())
@@ -332,6 +360,8 @@ class Process:
         """Return the effects of the group that was given the input, seen to."""
         self._current = group
         self._sort(group, effects)
+        if (causal := self._causal.of(group)) is not None:
+            self._causal.settle(causal, self._now_us)
         self._current = None
         return self._take()
 
@@ -343,15 +373,15 @@ class Process:
                     self._done.append(SetTimer(Timer(timer.kind, group), time_us))
                 case ExpectPeers(processes):
                     self._expect(group, processes)
-                case GiveUpProcess(process, why):
-                    self._done.append(GiveUpProcess(self.bare(process), why))
-                case RestoreProcess(process):
-                    self._done.append(RestoreProcess(self.bare(process)))
+                case GiveUpProcess() | RestoreProcess():
+                    self._done.append(replace(effect, process=self.bare(effect.process)))
                 case InstallView(view):
                     self._add(group, effect)
                     self._lose_elsewhere(group, view.failed)
                 case LeaveGroup():
                     self._end(group, effect)
+                case DeliverElsewhere(named, runs):
+                    self._causal.deliver(named, runs, self._now_us)
                 case _:
                     self._add(group, effect)
 

@@ -11,7 +11,7 @@ Every run at every member passes ``receive_plain``: the short way of the common 
 from collections.abc import Callable, Container
 from contextlib import suppress
 
-from antiphon.core.control import Alive, Confirm
+from antiphon.core.control import Alive, Confirm, Receipts, ReceiptsAsked
 from antiphon.core.errors import PeerError
 from antiphon.core.ids import GroupNumber, ProcessId
 from antiphon.core.runs import Letter, Run
@@ -19,13 +19,14 @@ from antiphon.core.views import View
 from antiphon.membership.effects import DeliverRuns, Outbox, SendRun
 from antiphon.membership.transition import Transition
 from antiphon.ordering.letters import Letters
-from antiphon.ordering.mixed import MixedDomain
 from antiphon.ordering.stability import Stability
+from antiphon.stack.domain import Domain
 from antiphon.stack.early import Early
 from antiphon.stack.past import Past
 from antiphon.stack.settings import Limits
 
 GROUP = GroupNumber(0)
+"""The group, where a domain has only one and nobody says which."""
 
 ViewOf = Callable[[ProcessId], int]
 """Tells the last view that a process is known to have installed."""
@@ -35,23 +36,31 @@ class Receiver:
     """Takes what comes of one group, and keeps what others may lack."""
 
     __slots__ = (
-        "_confirmed_bytes_max", "_early", "_letters", "_ordering", "_out", "_past", "_transition",
-        "_unstable_bytes_max", "has_news", "members", "plain_view", "ranks", "received_bytes",
-        "stability",
+        "_asked", "_confirmed_bytes_max", "_domain", "_early", "_letters", "_notes_deliveries",
+        "_ordering", "_out", "_past", "_token", "_transition", "_unstable_bytes_max", "group",
+        "has_news", "members", "plain_view", "ranks", "received_bytes", "stability",
     )  # fmt: skip
 
     def __init__(
         self,
         out: Outbox,
         transition: Transition,
-        ordering: MixedDomain,
+        domain: Domain,
+        group: GroupNumber,
         letters: Letters,
         limits: Limits,
+        token: str | None = None,
     ) -> None:
         """Be outside; deliver to ``out`` what may be delivered."""
         self._out = out
         self._transition = transition
-        self._ordering = ordering
+        self._domain = domain
+        self._ordering = domain.ordering
+        self.group = group
+        """The group, as the domain knows it."""
+        self._token = token
+        self._notes_deliveries = domain.resilience > 1
+        self._asked: dict[ProcessId, ReceiptsAsked] = {}
         self._letters = letters
         self._confirmed_bytes_max = limits.confirmed_bytes
         self._unstable_bytes_max = limits.unstable_bytes
@@ -84,7 +93,7 @@ class Receiver:
 
     def received(self) -> list[int]:
         """Return, for each member of the current view, how many of its messages were received."""
-        return self._ordering.received(GROUP)
+        return self._ordering.received(self.group)
 
     def unstable(self, rank: int) -> list[Run]:
         """Return the unstable runs of one member in the current view, in order."""
@@ -105,7 +114,7 @@ class Receiver:
 
     def say_last_words(self) -> None:
         """The current view is about to be left: say which turns were given in it."""
-        for run, ready in self._ordering.stop(GROUP):
+        for run, ready in self._ordering.stop(self.group):
             self.send_own(run, ready)
 
     def send_own(self, run: Run, ready: list[Run]) -> None:
@@ -123,8 +132,11 @@ class Receiver:
             self.stability.release_alone()
 
     def deliver(self, ready: list[Run]) -> None:
-        """Hand over what may be delivered, if anything."""
+        """Hand over what may be delivered, if anything: of all groups of the domain, in order."""
         if ready:
+            if self._notes_deliveries:
+                for run in ready:
+                    self._domain.note_delivered(run.group)
             self._out.put(DeliverRuns(ready))
 
     # What comes.
@@ -142,9 +154,12 @@ class Receiver:
             or self.members[run.sender] != peer
             or self.received_bytes + run.byte_count >= self._confirmed_bytes_max
             or self.stability.kept_bytes > self._unstable_bytes_max
+            or self._asked
             or not self._ordering.receive_plain(run)
         ):
             return False
+        if self._notes_deliveries:
+            self._domain.note_delivered(run.group)
         self.stability.keep(run)
         self.received_bytes += run.byte_count
         self.has_news = True
@@ -170,18 +185,53 @@ class Receiver:
         if run.sender >= size:
             message = f"a run claims sender number {run.sender} in a view of {size}"
             raise PeerError(message)
-        count = self._ordering.received_of(GROUP, run.sender)
-        if run.last <= count:
-            return None
+        count = self._ordering.received_of(self.group, run.sender)
+        if run.last <= count or self._ordering.is_closed(self.group):
+            return None  # here already; or nobody else who goes on has it
         fresh = run if run.first > count else run.after(count)
         ready = self._ordering.receive(fresh)
         self.stability.keep(fresh)
         self.received_bytes += fresh.byte_count
         self.has_news = True
-        count = self._ordering.received_of(GROUP, fresh.sender)
+        count = self._ordering.received_of(self.group, fresh.sender)
         assert count == fresh.last, "what is taken is counted once"
         self.deliver(ready)
+        if self._asked:
+            self._answer_receipts()
         return fresh
+
+    # What another process waits for, to multicast in another group.
+
+    def hear_question(self, peer: ProcessId, asked: ReceiptsAsked) -> None:
+        """``peer`` wants to know when messages have come here: now, or as soon as they have."""
+        if asked.number >= self._transition.number and peer != self._out.me:
+            self._asked[peer] = asked
+            self._answer_receipts()
+
+    def _answer_receipts(self) -> None:
+        number = self._transition.number
+        for peer, asked in list(self._asked.items()):
+            if asked.number > number:
+                continue  # its view is still to be installed here
+            del self._asked[peer]
+            if asked.number < number or peer not in self.ranks:
+                continue  # it leaves that view too, and waits no longer
+            counts = self.received()
+            wanted = [(rank, count) for rank, count in asked.wanted if rank < len(counts)]
+            if all(counts[rank] >= count for rank, count in wanted):
+                said = tuple((rank, counts[rank]) for rank, _ in wanted)
+                self._out.send(peer, Receipts(number, said))
+            else:
+                self._asked[peer] = asked
+
+    def take_receipts(self, peer: ProcessId, said: Receipts) -> None:
+        """A member says what it has received."""
+        if said.number != self._transition.number or (rank := self.ranks.get(peer)) is None:
+            return
+        sent = self._ordering.received_of(self.group, self.stability.rank)
+        if not self.stability.hear_receipts(rank, said.received, sent):
+            message = f"{peer} claims to have received what was never multicast"
+            raise PeerError(message)
 
     def take_confirm(self, peer: ProcessId, confirm: Confirm) -> None:
         """Take what a member confirms; while the view is being left, that is not needed.
@@ -191,7 +241,7 @@ class Receiver:
         transition = self._transition
         if confirm.number != transition.number or transition.pending or peer not in self.ranks:
             return
-        ready = self._ordering.confirm(GROUP, self.ranks[peer], confirm)
+        ready = self._ordering.confirm(self.group, self.ranks[peer], confirm)
         self.has_news = self.has_news or bool(ready)  # all else is delivered upon a receipt
         self.deliver(ready)
 
@@ -215,8 +265,8 @@ class Receiver:
         if alive.number > number:
             self._early.keep_alive(peer, alive)
         elif alive.number == number and (rank := self.ranks.get(peer)) is not None:
-            is_fair = alive.stable <= self._ordering.received_of(GROUP, rank)
-            sent = self._ordering.received_of(GROUP, self.stability.rank)
+            is_fair = alive.stable <= self._ordering.received_of(self.group, rank)
+            sent = self._ordering.received_of(self.group, self.stability.rank)
             if not is_fair or not self.stability.learn(rank, alive, sent):
                 message = f"{peer} claims to have received, or delivered, what was never multicast"
                 raise PeerError(message)
@@ -230,10 +280,26 @@ class Receiver:
 
     # Views.
 
+    def may_end(self) -> bool:
+        """The flush has ended: whether nothing of the view waits for another group (000-26)."""
+        ordering, group = self._ordering, self.group
+        ordering.close(group)
+        ordering.is_frozen = False  # what waits to be multicast must not hold up a view
+        self.deliver(ordering.drain())
+        if ordering.is_held(group):
+            self._domain.closing[group] = None
+            return False
+        return True
+
+    def leave(self, view_number: int | None = None) -> None:
+        """Be in the group no longer; what waited for it elsewhere may be delivered by that."""
+        self._ordering.leave(self.group, view_number)
+        self.deliver(self._ordering.drain())
+
     def end(self, view: View, *, keeps_copies: bool) -> None:
         """The current view is left: deliver what may still be; perhaps keep its copies."""
         assert view is self._transition.current, "it has not been left yet"
-        self.deliver(self._ordering.finish(GROUP))
+        self.deliver(self._ordering.finish(self.group))
         if keeps_copies:
             self._past.keep(view, self.stability)
 
@@ -242,9 +308,11 @@ class Receiver:
         assert view is self._transition.current, "it has been entered"
         rank = view.rank_of(self._out.me)
         is_last = not self._transition.pending
-        self._ordering.advance(GROUP, view, rank, has_holder=is_last)
+        self._ordering.advance(self.group, view, rank, has_holder=is_last, token=self._token)
         self._letters.enter(view)
-        self.stability = Stability(len(view.members), rank, self._ordering.delivered(GROUP))
+        self.stability = Stability(len(view.members), rank, self._ordering.delivered(self.group))
+        if self._notes_deliveries:
+            self.stability.note_receipts()
         self.members = view.members
         self.ranks = {member: place for place, member in enumerate(view.members)}
         self.plain_view = view.number if is_last else 0
@@ -270,3 +338,4 @@ class Receiver:
             with suppress(PeerError):
                 for message in messages:
                     self.take_alive(peer, message, view_of)
+        self._answer_receipts()

@@ -2,7 +2,8 @@
 
 Rule. Program order: what the application and the tools on top of it multicast or send leaves in
 that order, whatever its kind, when the group lets it: not between two views, nor while a letter
-is not acknowledged. A letter to a process that is gone meanwhile is dropped. Messages that wait and
+is not acknowledged, and after what was handed over before in other groups of the domain
+(``program_order``). A letter to a process that is gone meanwhile is dropped. Messages that wait and
 follow each other in the same order leave as one run, as long as that stays of moderate size.
 
 A turn for everybody: each letter of the application takes a round trip, so few of them may wait
@@ -21,6 +22,7 @@ from typing import NamedTuple
 
 from antiphon.core.ids import ProcessId
 from antiphon.core.runs import PORT_APPLICATION, Order, Run
+from antiphon.stack.program_order import Places
 
 LETTERS_MAX = 1
 """Letters of the application that may wait, besides the one that is on its way, likewise."""
@@ -70,7 +72,7 @@ class SendQueue:
     """Runs and letters of a process that wait to be sent, incarnation after incarnation."""
 
     __slots__ = (
-        "_byte_count", "_bytes_max", "_letter_count", "_unsent", "incarnation", "read",
+        "_byte_count", "_bytes_max", "_letter_count", "_unsent", "incarnation", "places", "read",
         "unsent_bytes", "waiting",
     )  # fmt: skip
 
@@ -78,6 +80,8 @@ class SendQueue:
         """Nothing waits, in the first incarnation; it is full with more than ``bytes_max``."""
         self._bytes_max = bytes_max
         self.waiting: deque[Item] = deque()
+        self.places = Places()
+        """Their places among what waits in other groups of the domain."""
         self._byte_count = 0
         self._letter_count = 0
         self._unsent: list[Item] = []
@@ -109,10 +113,11 @@ class SendQueue:
             self.drop(item)
             return
         waiting = self.waiting
-        if waiting and _go_together(last := waiting[-1], item):
+        if waiting and _go_together(last := waiting[-1], item) and self.places.may_append:
             waiting[-1] = _joined(last, item)
         else:
             waiting.append(item)
+            self.places.put()
         self._count(item, 1)
 
     def drop(self, item: Item) -> None:
@@ -123,9 +128,10 @@ class SendQueue:
 
     def withdraw(self, payload: bytes) -> bool:
         """Take out the message of a tool, if it still waits; return whether it did."""
-        for item in self.waiting:
+        for place, item in enumerate(self.waiting):
             if isinstance(item, WaitingRun) and item.how.port and item.payloads[0] is payload:
-                self.waiting.remove(item)
+                del self.waiting[place]
+                self.places.take(place)
                 self._count(item, -1)
                 return True
         return False
@@ -133,6 +139,7 @@ class SendQueue:
     def take(self) -> Item:
         """Take out what is to be sent next."""
         item = self.waiting.popleft()
+        self.places.take()
         self._count(item, -1)
         assert self.waiting or not self._byte_count, "an empty queue weighs nothing"
         return item
@@ -155,6 +162,7 @@ class SendQueue:
         """
         dropped = list(self.waiting)
         self.waiting.clear()
+        self.places.leave()
         self._byte_count = self._letter_count = 0
         for item in dropped:
             if _port(item) == PORT_APPLICATION:
@@ -169,6 +177,7 @@ class SendQueue:
         What the application sends waits for the next one: it has read nothing of this one.
         """
         dropped = [item for item in self.waiting if _port(item) != PORT_APPLICATION]
+        self.places.leave()
         for item in dropped:
             self.waiting.remove(item)
             self._count(item, -1)

@@ -12,13 +12,12 @@ is sent, or returned to the application (``send_queue``), or was a letter to who
 
 from antiphon.core.errors import UsageError
 from antiphon.core.ids import ProcessId
-from antiphon.core.runs import PORT_APPLICATION
+from antiphon.core.runs import PORT_APPLICATION, Order
 from antiphon.stack.agenda import Agenda
 from antiphon.stack.effects import AdmitSenders, GiveUpProcess, SendLetter
 from antiphon.stack.flow_control import FlowControl
 from antiphon.stack.inputs import ACKNOWLEDGE, LetterRequested, MulticastRequested
 from antiphon.stack.member import Member
-from antiphon.stack.receiver import GROUP
 from antiphon.stack.send_queue import Item, SendQueue, WaitingLetter, WaitingRun
 from antiphon.stack.stalls import Awaited, Stalls
 
@@ -47,8 +46,8 @@ class Sender:
     def multicast(self, asked: MulticastRequested, *, is_over: bool = False) -> None:
         """Multicast a run, now or in its turn; if this incarnation is over, in the next one's."""
         queue, item = self.queue, WaitingRun(asked.how, asked.payloads, asked.byte_count)
-        is_next = not (is_over or queue.waiting or queue.is_void)
-        if is_next and self._member.may_multicast and not self._is_void(asked.incarnation):
+        is_next = not (is_over or queue.waiting or queue.is_void) and queue.places.is_first
+        if is_next and self._may_multicast(item) and not self._is_void(asked.incarnation):
             self._send_run(item)
         else:
             self._queue(item, asked.incarnation)
@@ -77,9 +76,11 @@ class Sender:
         """Send the first thing that waits, or drop it; return whether it may go out now."""
         queue, member = self.queue, self._member
         assert queue.waiting, "something is to be sent"
+        if not queue.places.is_first:
+            return False
         item = queue.waiting[0]
         if isinstance(item, WaitingRun):
-            if not member.may_multicast:
+            if not self._may_multicast(item):
                 return False
             queue.take()
             self._send_run(item)
@@ -95,13 +96,30 @@ class Sender:
             return False
         return True
 
+    def _may_multicast(self, run: WaitingRun) -> bool:
+        member = self._member
+        return member.may_multicast and member.is_safe(run.how.order)
+
+    @property
+    def awaits_receipts(self) -> bool:
+        """Whether the first thing that waits would leave, but for receipts in other groups."""
+        queue, member = self.queue, self._member
+        if not queue.waiting or not queue.places.is_first:
+            return False
+        item = queue.waiting[0]
+        if isinstance(item, WaitingRun):
+            may, order = member.may_multicast, item.how.order
+        else:
+            may, order = member.may_send(item.to), Order.CAUSAL
+        return may and not member.is_safe(order) and member.domain.awaits_receipts
+
     def _may_send(self, letter: WaitingLetter) -> bool:
         """Whether a letter may go out now.
 
         The application's go one by one: who does not read does not acknowledge, and is to hold
         its correspondents up.
         """
-        if not self._member.may_send(letter.to):
+        if not self._member.may_send(letter.to) or not self._member.is_safe(Order.CAUSAL):
             return False
         return letter.port != PORT_APPLICATION or self._member.letters.waiting_for is None
 
@@ -170,7 +188,7 @@ class Sender:
         """See to it that what others wait for is said, at once or a little later."""
         member, agenda = self._member, self._agenda
         letters = member.letters
-        is_order_due = member.ordering.is_due(GROUP)
+        is_order_due = member.ordering.is_due(member.group)
         if not (is_order_due or letters.unacknowledged):
             return
         if not (is_order_due or letters.is_due) and agenda.is_set(ACKNOWLEDGE):

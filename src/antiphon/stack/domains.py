@@ -1,0 +1,124 @@
+"""The causality domains of one process, and what happens in their groups by what happened in one.
+
+Law: after every input, whatever has become possible in another group of the same domain is seen to
+in the same step: a view whose last message has been delivered is installed, what is next in program
+order is sent, what was held while receipts were awaited is delivered. It goes on until nothing more
+comes of it. Effects are in the order in which they came about, whatever their groups.
+
+Cost: nothing for a process whose groups are domains of their own.
+"""
+
+from collections.abc import Callable, Mapping
+
+from antiphon.core.errors import UsageError
+from antiphon.core.ids import GroupNumber
+from antiphon.core.runs import Run
+from antiphon.stack.domain import Domain
+from antiphon.stack.effects import Effect, SetTimer
+from antiphon.stack.endpoint import Endpoint
+from antiphon.stack.send_queue import SendQueue
+
+
+class Domains:
+    """Which groups of a process are in which domain."""
+
+    __slots__ = ("_domains", "_endpoints", "_named", "_numbers", "_see_to")
+
+    def __init__(
+        self,
+        endpoints: Mapping[GroupNumber, Endpoint],
+        see_to: Callable[[GroupNumber, list[Effect]], None],
+    ) -> None:
+        """Know the process's part in each group; ``see_to`` takes what is to be done in one."""
+        self._endpoints = endpoints
+        self._see_to = see_to
+        self._named: dict[str, Domain] = {}
+        self._domains: dict[GroupNumber, Domain] = {}
+        self._numbers: dict[int, GroupNumber] = {}
+        """Groups by what their domain calls them."""
+
+    def named(self, name: str | None, resilience: int, queue: SendQueue | None) -> Domain | None:
+        """Return the domain of a name; None: the group is one of its own."""
+        if name is None:
+            return None
+        domain = self._named.get(name)
+        if domain is None:
+            domain = self._named[name] = Domain(resilience)
+            if queue is not None and queue.places.order is not None:
+                domain.program = queue.places.order  # of the incarnation before
+        if domain.resilience != resilience:
+            message = (
+                f"domain {name} has a resilience of {domain.resilience} in this process, and one "
+                f"of its groups is to have {resilience}: give all its groups the same"
+            )
+            raise UsageError(message)
+        return domain
+
+    def enter(self, group: GroupNumber, named: GroupNumber, domain: Domain) -> None:
+        """A group is in a domain, which calls it ``named``."""
+        self._domains[group] = domain
+        self._numbers[named] = group
+
+    def leave(self, group: GroupNumber, named: GroupNumber) -> None:
+        """A group is closed."""
+        self._domains.pop(group, None)
+        self._numbers.pop(named, None)
+
+    def of(self, group: GroupNumber) -> Domain | None:
+        """Return the domain of a group that is not its own."""
+        return self._domains.get(group)
+
+    def deliver(self, named: int, runs: list[Run], now_us: int) -> None:
+        """Hand runs to their group, which were delivered by what happened in another one."""
+        group = self._numbers[named]
+        self._see_to(group, self._endpoints[group].deliver(runs, now_us))
+
+    def collect(self) -> None:
+        """Tell the groups which entries of others' stamps they may forget."""
+        for domain in self._named.values():
+            domain.collect()
+
+    # What follows.
+
+    def settle_all(self, now_us: int) -> None:
+        """See to all that has become possible in any domain."""
+        for domain in self._named.values():
+            self.settle(domain, now_us)
+
+    def settle(self, domain: Domain, now_us: int) -> None:
+        """See to all that has become possible in a domain's groups by what happened in one."""
+        is_moving = True
+        while is_moving:
+            restless = [self._numbers.get(named) for named in domain.take_restless()]
+            first = self._first_to_send(domain)
+            groups = [group for group in (*restless, first) if group is not None]
+            looked_at = [self._look(group, now_us) for group in groups]
+            is_moving = any(looked_at) or self._thaw(domain)
+
+    def _look(self, group: GroupNumber, now_us: int) -> bool:
+        """Have a group see what is to be done; return whether anything was."""
+        endpoint = self._endpoints[group]
+        return not endpoint.is_over and self._do(group, endpoint.look_again(now_us))
+
+    def _do(self, group: GroupNumber, effects: list[Effect]) -> bool:
+        self._see_to(group, effects)
+        return any(type(effect) is not SetTimer for effect in effects)
+
+    def _thaw(self, domain: Domain) -> bool:
+        """Deliver again, if nothing that is to be sent awaits receipts any more."""
+        if not domain.ordering.is_frozen:
+            return False
+        first = self._first_to_send(domain)
+        if first is not None and self._endpoints[first].awaits_receipts:
+            return False
+        group = next(group for group, one in self._domains.items() if one is domain)
+        return self._do(group, self._endpoints[group].thaw())
+
+    def _first_to_send(self, domain: Domain) -> GroupNumber | None:
+        """Return the group whose turn it is to send, if anything waits."""
+        places = domain.program.first
+        if places is not None:
+            for group, one in self._domains.items():
+                if one is domain and self._endpoints[group].queue.places is places:
+                    return group
+        return None

@@ -1,0 +1,37 @@
+"""How far a group has got, as one member knows it: which messages, and which view, everybody has.
+
+Law: nothing is said to be everywhere that some member of the current view, or one that has still to
+leave an earlier view, may lack; what is not known is denied. It is asked when stamps of one group
+ride on messages of another (``knowledge``).
+"""
+
+from antiphon.core.ids import ProcessId
+from antiphon.membership.roster import Roster
+from antiphon.membership.transition import Transition
+from antiphon.ordering.stability import Stability
+
+
+class GroupReach:
+    """What one member has been told by the others in one view."""
+
+    __slots__ = ("_me", "_roster", "_stability", "_transition")
+
+    def __init__(
+        self, me: ProcessId, stability: Stability, transition: Transition, roster: Roster
+    ) -> None:
+        """Ask these: the first is of one view, the others go on from view to view."""
+        self._me = me
+        self._stability = stability
+        self._transition = transition
+        self._roster = roster
+
+    def is_everywhere(self, rank: int, count: int, *, delivered: bool) -> bool:
+        """Whether everybody has received, or delivered, so many messages of a member."""
+        return self._stability.is_everywhere(rank, count, delivered=delivered)
+
+    def is_installed_everywhere(self) -> bool:
+        """Whether all whom it concerns, leavers too, are known to have installed the view."""
+        number, view_of = self._transition.number, self._roster.view_of
+        return all(
+            view_of(who) >= number for who in self._transition.everybody() if who != self._me
+        )

@@ -1,0 +1,269 @@
+"""Planted bugs of causality across groups (ISIS 6): stamps, tags, flushes, resilience, letters.
+
+Law: each is a printed rule that is wrong (an erratum), or a rule of ours left out. They are hunted
+in worlds of one causality domain (``sim.random_domains``), by a judge that knows no timestamps.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+from unittest.mock import patch
+
+from antiphon.core.control import Receipts
+from antiphon.core.ids import GroupNumber
+from antiphon.core.runs import Foreign, Letter, Run, Stamp
+from antiphon.core.views import View
+from antiphon.ordering.delay_queue import DelayQueue, Lack
+from antiphon.ordering.knowledge import VIEW, ForeignClock, GroupClock, Knowledge
+from antiphon.ordering.mixed import MixedDomain
+from antiphon.ordering.stability import Stability
+from antiphon.ordering.vector import VectorClock, VectorDomain
+from antiphon.stack.domain import ALL, Domain
+from antiphon.stack.member import Member
+from antiphon.stack.program_order import Places
+from antiphon.stack.receiver import Receiver
+
+
+class DomainMutant(NamedTuple):
+    """One mistake."""
+
+    name: str
+    source: str
+    target: type
+    method: str
+    wrong: Any
+    resilience: int
+    seeds: int
+    """Within how many worlds it is found, at most."""
+    schedule: str
+    """The test of ``tests/papers/test_isis_6.py`` that finds it, where worlds seldom do."""
+
+
+MUTANTS: list[DomainMutant] = []
+
+
+def plant(
+    target: type,
+    method: str,
+    source: str,
+    *,
+    resilience: int = 1,
+    seeds: int = 150,
+    schedule: str = "",
+    is_property: bool = False,
+) -> Callable[[Any], Any]:
+    """Register a wrong method, or property, under the name of the function that is it."""
+
+    def register(wrong: Any) -> Any:
+        planted = property(wrong) if is_property else wrong
+        name = wrong.__name__.replace("_", " ")
+        mutant = DomainMutant(name, source, target, method, planted, resilience, seeds, schedule)
+        MUTANTS.append(mutant)
+        return wrong
+
+    return register
+
+
+_STAMP, _STAMP_ONE, _NOTE = Knowledge.stamp, Knowledge._stamp_one, Knowledge.note
+_FOREIGN_LACK, _LEARN = VectorDomain._foreign_lack, VectorDomain._learn
+_NOTE_VIEW, _PUT_READY = Knowledge.note_view, DelayQueue.put_ready
+_BEGIN = Member._begin
+_MULTICAST_ANY = MixedDomain.multicast_any
+
+
+# Stamps.
+
+
+@plant(VectorDomain, "_foreign_lack", "000-2")
+def rule_for_other_groups_ranges_over_all(self: VectorDomain, run: Run) -> Lack | None:
+    """Whatever a message is stamped with must have been delivered, the message itself included."""
+    clock = self._groups[run.group]
+    if run.sender != clock.rank and clock.delivered[run.sender] < run.first:
+        return run.group, run.sender, run.first
+    return _FOREIGN_LACK(self, run)
+
+
+@plant(Knowledge, "stamp", "000-12")
+def last_multicast_is_that_to_any_group(
+    self: Knowledge, to: int, *, is_letter: bool = False
+) -> Foreign:
+    """What has changed is what has changed since the last multicast, whatever its group."""
+    stamps = _STAMP(self, to, is_letter=is_letter)
+    for clock in self._mine.values():
+        clock.told = max(clock.told, self._mine[to].told)
+    return stamps
+
+
+@plant(Knowledge, "note", "000-13")
+def own_sends_are_forgotten(self: Knowledge, group: int, clock: GroupClock, rank: int) -> None:
+    """Only what was delivered of others rides along."""
+    if rank != clock.rank:
+        _NOTE(self, group, clock, rank)
+
+
+@plant(Knowledge, "_stamp_one", "000-14")
+def only_own_groups_ride_along(
+    self: Knowledge, group: int, to: int, told: int
+) -> tuple[int, int, Stamp] | None:
+    """A group is active only for its members."""
+    return _STAMP_ONE(self, group, to, told) if group in self._mine else None
+
+
+@plant(DelayQueue, "put_ready", "000-15", seeds=400)
+def ready_ones_leave_in_any_order(self: DelayQueue, arrival: int, run: Run) -> None:
+    """The last one received leaves first."""
+    _PUT_READY(self, -arrival, run)
+
+
+@plant(Stability, "is_everywhere", "000-16")
+def one_other_receiver_is_enough(
+    self: Stability, rank: int, count: int, *, delivered: bool
+) -> bool:
+    """An entry is left out when one member beside the sender has the message."""
+    del delivered
+    return self.receivers(rank, count) >= 1
+
+
+@plant(
+    VectorClock, "has_unsaid", "000-15, kin", is_property=True,
+    schedule="test_a_turn_that_has_not_been_said_is_not_taken_for_known",
+)  # fmt: skip
+def turns_that_nobody_knows_count_as_known(self: VectorClock) -> bool:
+    """What was delivered by an own turn is left out although the turn has not been said."""
+    del self
+    return False
+
+
+@plant(VectorDomain, "_learn", "000-13, kin", seeds=1500)
+def letter_is_known_to_the_whole_group(self: VectorDomain, run: Run, clock: VectorClock) -> None:
+    """What was learnt by a letter is not told to the group in which it was sent."""
+    if type(run) is Letter and self.knowledge is not None:
+        self.knowledge.merge(run.foreign, run.group)
+    else:
+        _LEARN(self, run, clock)
+
+
+# Views.
+
+
+@plant(VectorDomain, "_foreign_lack", "000-25")
+def newer_tags_are_ignored(self: VectorDomain, run: Run) -> Lack | None:
+    """A stamp of a view that is still to be installed says nothing."""
+    stamps = tuple(
+        (group, view, entries)
+        for group, view, entries in run.foreign
+        if group not in self._groups or view <= self._groups[group].view_number
+    )
+    copy = Run(run.group, run.view, run.sender, run.first, run.order, run.stamp, run.payloads)
+    copy.foreign = stamps
+    return _FOREIGN_LACK(self, copy)
+
+
+@plant(Knowledge, "_merge_one", "000-25, merging", seeds=600)
+def counts_of_two_views_are_merged(
+    self: Knowledge, group: int, view: int, entries: Stamp, via: int
+) -> None:
+    """The greater count stays, whatever the view that it is of."""
+    known = self.foreign.setdefault(group, ForeignClock(view))
+    known.view = max(view, known.view)
+    self._touch(group)
+    for rank, count in entries:
+        if count > known.counts.get(rank, 0):
+            known.counts[rank] = count
+            known.recent.pop(rank, None)
+            known.recent[rank] = self._tick
+            known.via[rank] = via
+
+
+@plant(Knowledge, "note_view", "000-25, kin", seeds=1500)
+def view_alone_does_not_ride_along(self: Knowledge, group: int, clock: GroupClock) -> None:
+    """Who has installed a view says so only along with messages of it."""
+    _NOTE_VIEW(self, group, clock)
+    clock.recent.pop(VIEW, None)
+
+
+@plant(Receiver, "may_end", "000-26")
+def view_ends_with_its_flush(self: Receiver) -> bool:
+    """A view is left although something of it waits for another group."""
+    del self
+    return True
+
+
+@plant(
+    VectorDomain, "_foreign_lack", "rule 2 of overlapping flushes",
+    schedule="test_flushes_of_two_groups_do_not_wait_for_each_other",
+)  # fmt: skip
+def what_is_lost_is_waited_for(self: VectorDomain, run: Run) -> Lack | None:
+    """An entry that names a lost message holds up what names it, until its view has been left."""
+    kept = {group: clock.kept for group, clock in self._groups.items()}
+    for clock in self._groups.values():
+        clock.kept = None
+    lack = _FOREIGN_LACK(self, run)
+    for group, clock in self._groups.items():
+        clock.kept = kept[group]
+    return lack
+
+
+@plant(MixedDomain, "multicast_any", "rule 5 of overlapping flushes", seeds=1500)
+def lists_wait_for_other_groups(self: MixedDomain, *args: Any, **options: Any) -> Any:
+    """A list of turns carries stamps of other groups, like any message."""
+    with patch("antiphon.ordering.mixed.PORT_ORDER", -1):
+        return _MULTICAST_ANY(self, *args, **options)
+
+
+@plant(Member, "_begin", "001-10", seeds=600)
+def nobody_waits_for_who_joins(self: Member, view: View) -> None:
+    """Members multicast in a view that a joiner may not know of."""
+    is_among, self._is_among_groups = self._is_among_groups, False
+    _BEGIN(self, view)
+    self._is_among_groups = is_among
+
+
+# What other groups may lose.
+
+
+@plant(
+    Domain, "is_safe_for", "ISIS 6.5", resilience=2,
+    schedule="test_6_5_what_another_groups_message_depends_on_is_not_lost_with_k_2",
+)  # fmt: skip
+def nothing_is_waited_for(self: Domain, group: GroupNumber) -> bool:
+    """A run leaves for another group whatever may be lost."""
+    return not self.ordering.has_undelivered(group)
+
+
+@plant(Receiver, "_answer_receipts", "000-20 c", resilience=ALL, seeds=600)
+def deliveries_are_waited_for(self: Receiver) -> None:
+    """What was received counts when it is delivered: two that wait deliver nothing."""
+    number = self._transition.number
+    for peer, asked in list(self._asked.items()):
+        if asked.number < number or peer not in self.ranks:
+            del self._asked[peer]
+        elif asked.number == number:
+            counts = list(self._ordering.delivered(self.group))
+            if all(counts[rank] >= count for rank, count in asked.wanted):
+                del self._asked[peer]
+                said = tuple((rank, counts[rank]) for rank, _ in asked.wanted)
+                self._out.send(peer, Receipts(number, said))
+
+
+@plant(MixedDomain, "has_undelivered", "turns of two groups", seeds=600)
+def own_messages_need_not_be_delivered(self: MixedDomain, group: GroupNumber) -> bool:
+    """A process goes on in another group while its own message waits for its turn."""
+    del self, group
+    return False
+
+
+# Program order and letters.
+
+
+@plant(Places, "is_first", "program order", is_property=True)
+def each_group_has_a_queue_of_its_own(self: Places) -> bool:
+    """What was multicast later in another group may leave first."""
+    del self
+    return True
+
+
+@plant(Domain, "awaits_letter", "000-24", seeds=1500)
+def letter_holds_up_its_own_group_only(self: Domain, group: GroupNumber) -> bool:
+    """Another group's multicasts need not wait until a letter is acknowledged."""
+    del self, group
+    return False
