@@ -1,5 +1,6 @@
 """``antiphon verify --master`` on a real standalone cluster, and on ones that are not there."""
 
+import socket
 import subprocess
 import sys
 import threading
@@ -14,6 +15,7 @@ from tests.pipeline.large_trace import write_large_trace
 from tests.spark.standalone import ON_LOOPBACK, Standalone, standalone
 
 from antiphon.core.errors import UsageError
+from antiphon.pipeline.session import cluster as session
 from antiphon.pipeline.session.cluster import require_master
 
 
@@ -32,6 +34,44 @@ def test_master_that_is_not_there_is_said_at_once(master: str, words: str) -> No
     with pytest.raises(UsageError, match=words):
         require_master(master)
     assert time.monotonic() - began < 20
+
+
+@pytest.mark.parametrize("answer", [b"", b"HTTP/1.1 400 Bad Request\r\n\r\n"])
+def test_who_listens_and_is_no_master_is_told(
+    monkeypatch: pytest.MonkeyPatch, answer: bytes
+) -> None:
+    """Be it silent or not: Spark itself would try for a minute, and fail with pages."""
+    monkeypatch.setattr(session, "ANSWER_SECONDS_MAX", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        threading.Thread(target=_accept, args=(server, answer), daemon=True).start()
+        master = f"spark://127.0.0.1:{server.getsockname()[1]}"
+        with pytest.raises(UsageError, match=r"is no Spark master\): start one there, or correct"):
+            require_master(master)
+
+
+def _accept(server: socket.socket, answer: bytes) -> None:
+    connection, _ = server.accept()
+    with connection:
+        connection.sendall(answer)
+        time.sleep(5)
+
+
+@pytest.mark.parametrize(
+    ("said", "sentence"),
+    [
+        ("Caused by: java.io.IOException: No space left on device", "make room"),
+        (
+            "  File ...\nantiphon.core.errors.UsageError: a.ndjson: mend it\n\n\tat",
+            "a.ndjson: mend it",
+        ),
+        ("All masters are unresponsive! Giving up.", "did not take us in"),
+        ("something else", None),
+    ],
+)
+def test_pages_of_sparks_become_a_sentence(said: str, sentence: str | None) -> None:
+    """Where the cause is known; ours are said in our words."""
+    found = session.explained("spark://there:7077", said)
+    assert found == sentence if sentence is None else sentence in str(found)
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ import json
 
 import typer
 
-from antiphon.cli.screen import output, progress_bar, say_worlds
+from antiphon.cli.screen import output, print_json, progress_bar, say_worlds
 from antiphon.sim.random_groups import examine_groups
 
 
@@ -22,7 +22,7 @@ def explore_groups(seeds: range, failures: int, *, as_json: bool) -> None:
                 break
     if as_json:
         document = {"seeds": f"{seeds[0]}..{seeds[-1]}", "findings": reports}
-        typer.echo(json.dumps(document))
+        print_json(json.dumps(document).encode())
     for report in [] if as_json else reports:
         output.print(f"[bold red]seed {report['seed']}[/]: {report['text']}")
         output.print(f"  replay: {report['replay']}", soft_wrap=True)

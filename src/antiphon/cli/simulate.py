@@ -10,7 +10,7 @@ import typer
 from rich.table import Table
 
 from antiphon.cli.engines import verify_command
-from antiphon.cli.screen import output, progress_bar
+from antiphon.cli.screen import output, print_json, progress_bar
 from antiphon.core.errors import TraceError, UsageError
 from antiphon.sim.parameters import ORDERS, options_of, replay_command
 from antiphon.sim.steady_group import Options, SteadyGroup, process_names
@@ -61,7 +61,7 @@ def simulate(
     }  # fmt: skip
     summary = _run(options_of(seed, config), config, out, force=force)
     if as_json:
-        typer.echo(json.dumps(summary))
+        print_json(json.dumps(summary).encode())
         return
     table = Table(box=None, show_header=False, pad_edge=False)
     for name, value in summary.items():

@@ -41,12 +41,13 @@ def executor_for(
         count = cores or os.cpu_count() or 1
         yield LocalExecutor(count if worker_count is None else min(count, worker_count))
         return
+    from antiphon.pipeline.session.cluster import told_plainly
     from antiphon.pipeline.session.spark import abandon, require_spark, spark_session
 
     require_spark()
     from antiphon.pipeline.tables.spark import SparkExecutor
 
-    with ended_by_interrupt(abandon):
+    with told_plainly("this machine"), ended_by_interrupt(abandon):
         spark = spark_session(name, cores=cores)
         try:
             yield SparkExecutor(spark)

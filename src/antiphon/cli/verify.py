@@ -8,8 +8,16 @@ import typer
 
 from antiphon.cli.engines import Engine, SparkPlace, judge
 from antiphon.cli.log_options import ColumnsOption, RegexOption
-from antiphon.cli.screen import output, print_json, verdict_screen
-from antiphon.cli.terms import BeginsLate, EndsEarly, Only, Subscriptions, read_terms
+from antiphon.cli.screen import at_least_told, output, print_json, verdict_screen
+from antiphon.cli.terms import (
+    BeginsLate,
+    EndsEarly,
+    Only,
+    Subscriptions,
+    names_clocks,
+    only_clocks,
+    read_terms,
+)
 from antiphon.core.errors import UsageError
 from antiphon.logs.clocks.judging import judge_clocks
 from antiphon.logs.clocks.parsing import holds_clocks
@@ -78,8 +86,9 @@ def verify(
     Exit status: 0 nothing is violated (what is unknown is not), 1 something is, 2 the trace cannot
     be read.
     """
+    of_clocks = names_clocks(only)
     terms = read_terms(
-        only=only,
+        only="" if of_clocks else only,
         begins_late=begins_late,
         ends_early=ends_early,
         subscriptions=subscriptions,
@@ -87,15 +96,23 @@ def verify(
     cluster = cluster_of(master, conf or [])
     with opened_log(paths, column_map(columns or [])) as log:
         if regex is not None or holds_clocks(log):
-            verdict = judge_clocks(log, regex)
+            verdict = only_clocks(judge_clocks(log, regex), only)
+        elif of_clocks:
+            message = (
+                f"--only: {log} holds messages, and {only} is about clocks alone: leave it out"
+            )
+            raise UsageError(message)
         else:
             verdict = judge(log, engine, cores, terms, cluster)
-    if as_json:
-        print_json(msgspec.json.format(msgspec.json.encode(verdict)))
-    else:
-        output.print(verdict_screen(verdict))
-    if len(paths) == 1:
-        save_verdict(paths[0], verdict)  # last: should there be no room for it, it has been seen
+    try:
+        with at_least_told(verdict):
+            if as_json:
+                print_json(msgspec.json.format(msgspec.json.encode(verdict)))
+            else:
+                output.print(verdict_screen(verdict))
+    finally:
+        if len(paths) == 1:
+            save_verdict(paths[0], verdict)  # last: should there be no room, it has been seen
     raise typer.Exit(1 if verdict.is_violated else 0)
 
 

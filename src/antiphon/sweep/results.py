@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from antiphon.core.errors import UsageError
+from antiphon.core.errors import UsageError, reason_of
 from antiphon.sim.parameters import PARAMETERS
 from antiphon.trace.measures import MEASURES, VIEW_CHANGE
 from antiphon.trace.sweep_folder import CellResult, SweepFolder
@@ -71,7 +71,7 @@ def save_results(results: Iterable[CellResult], folder: SweepFolder) -> Path:
         pq.write_table(table, draft)
         draft.replace(folder.results_path)
     except OSError as error:
-        why = error.strerror or str(error)
+        why = reason_of(error)
         what = "make room for it, and sweep again: finished cells are kept"
         message = f"{folder.results_path}: cannot be written ({why}): {what}"
         raise UsageError(message) from error

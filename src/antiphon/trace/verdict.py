@@ -192,6 +192,14 @@ class Verdict(msgspec.Struct, frozen=True):
         """Whether any property is broken: exit status 1."""
         return any(item.status is Status.VIOLATED for item in self.properties)
 
+    @property
+    def summary(self) -> str:
+        """What it comes to, in a few words."""
+        violated = [
+            item.property.value for item in self.properties if item.status is Status.VIOLATED
+        ]
+        return f"violated: {', '.join(violated)}" if violated else "nothing is violated"
+
     def of(self, which: Property | ClockProperty) -> PropertyVerdict:
         """Return the verdict on one property."""
         wanted = as_property(which)

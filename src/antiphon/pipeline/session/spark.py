@@ -11,6 +11,7 @@ import atexit
 import contextlib
 import functools
 import os
+import re
 import shutil
 import signal
 import sys
@@ -56,6 +57,8 @@ _HERE_ALONE = (
 """What is chosen for this machine, and would be wrong for a cluster's."""
 
 _QUOTE_LENGTH_MAX = 300
+_CAUSE = re.compile(r"^(Exception|Error|Caused by)\b|\w+(Exception|Error): ")
+"""What Java says when it gives up, among all that Spark says on the way."""
 
 _PACKAGES = (*TABLE_PACKAGES, "pyspark")
 
@@ -208,8 +211,9 @@ def _folder() -> Path:
 def _said(log: Path) -> str:
     """Return what Java said, without what Spark's start script made of it."""
     lines = log.read_text(encoding="utf-8", errors="replace").split("\n")
-    said = " ".join(line.strip() for line in lines if "spark-class: line" not in line).strip()
-    return said[:_QUOTE_LENGTH_MAX] or "nothing"
+    lines = [line.strip() for line in lines if "spark-class: line" not in line]
+    causes = [line for line in lines if _CAUSE.search(line)]
+    return " ".join(causes[:1] or lines).strip()[:_QUOTE_LENGTH_MAX] or "nothing"
 
 
 @contextlib.contextmanager
