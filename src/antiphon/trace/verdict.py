@@ -213,17 +213,20 @@ def concluded(
     left_out: str = "",
     across: str = "",
     untested: str = "",
+    around: str = "",
 ) -> PropertyVerdict:
     """Return the verdict on a property of which so many violations were found.
 
     ``left_out`` says what was not judged; ``across`` why something may be wrong across groups,
-    where causes were looked for within each group only: then it is not known to hold. Nor is it if
-    nothing was put to the test, for the reason ``untested``.
+    where causes were looked for within each group only: then it is not known to hold. Nor is it
+    where causes may have gone round a process, as ``around`` says, or if nothing was put to the
+    test, for the reason ``untested``.
     """
     if untested and not count:
         return unknown(which, words.together(untested, left_out, across))
-    if across and not count:
-        return unknown(which, words.together(left_out, across, words.GROUPS_APART))
+    if (across or around) and not count:
+        apart = words.GROUPS_APART if across else ""
+        return unknown(which, words.together(left_out, across, apart, around))
     return PropertyVerdict(
         property=as_property(which),
         status=Status.VIOLATED if count else Status.HOLDS,

@@ -46,6 +46,7 @@ SCHEMA = pa.schema(
         ("overhead_bytes", pa.int64()),
         ("queue_depth", pa.int64()),
         ("members", pa.list_(pa.string())),
+        ("to", pa.list_(pa.string())),
         ("detail", pa.string()),
         ("id", pa.string()),
     ]
