@@ -9,7 +9,7 @@ to judge.
 
 import os
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -20,11 +20,12 @@ from antiphon.cli.interrupt import ended_by_interrupt
 from antiphon.cli.screen import progress_bar
 from antiphon.core.errors import UsageError
 from antiphon.oracle.event_graph import ACTS_MAX, MULTICASTS_MAX, TooLargeError
-from antiphon.trace.log import Log
+from antiphon.trace.log import ColumnMap, Log
 from antiphon.trace.segments import segments
 from antiphon.trace.verdict import ALL, Terms, Verdict
 
 if TYPE_CHECKING:
+    from antiphon.pipeline.tables.spark import SparkExecutor
     from antiphon.pipeline.verify import OnStep
     from antiphon.trace.reader import Row
 
@@ -203,16 +204,60 @@ def _locally(path: Path | Log, cores: int | None, terms: Terms) -> Verdict:
         raise UsageError(message) from failure
 
 
+def judge_addresses(
+    addresses: Sequence[str],
+    engine: Engine,
+    cores: int | None,
+    terms: Terms,
+    cluster: SparkPlace | None,
+    columns: ColumnMap | None,
+) -> Verdict:
+    """Return the verdict on a log at addresses such as s3a://bucket/run: Spark alone reads them."""
+    if engine not in {Engine.AUTO, Engine.SPARK}:
+        message = (
+            f"{addresses[0]}: an address is read by Spark alone: leave --engine {engine.value} "
+            "out, or copy the log here first"
+        )
+        raise UsageError(message)
+
+    def work(executor: "SparkExecutor", on_step: "OnStep") -> Verdict:
+        from antiphon.pipeline.verify import verify_trace
+        from antiphon.spark.addresses import address_name, ingest_addresses
+
+        name = address_name(addresses[0])
+        if len(addresses) > 1:
+            name = f"{name} + {len(addresses) - 1} more"
+        ingested = ingest_addresses(executor.session, addresses, columns, terms, name=name)
+        return verify_trace(executor, name, ingested, on_step=on_step, terms=terms)
+
+    return _in_session(work, QUICK_BYTES_MAX, cores, cluster)
+
+
 def _on_spark(
     path: Path | Log, cores: int | None, terms: Terms, cluster: SparkPlace | None = None
 ) -> Verdict:
+    byte_count = bytes_at(path)  # says at once what is missing, before Java starts
+
+    def work(executor: "SparkExecutor", on_step: "OnStep") -> Verdict:
+        from antiphon.pipeline.verify import verify
+
+        return verify(executor, path, on_step=on_step, terms=terms)
+
+    return _in_session(work, byte_count, cores, cluster)
+
+
+def _in_session(
+    work: "Callable[[SparkExecutor, OnStep], Verdict]",
+    byte_count: int,
+    cores: int | None,
+    cluster: SparkPlace | None,
+) -> Verdict:
+    """Let Spark work on so many bytes, here or on a cluster."""
     from antiphon.pipeline.session.cluster import require_executors, told_plainly
     from antiphon.pipeline.session.spark import QUICK, abandon, require_spark, spark_session
 
-    byte_count = bytes_at(path)  # says at once what is missing, before Java starts
     require_spark()
     from antiphon.pipeline.tables.spark import SparkExecutor
-    from antiphon.pipeline.verify import verify
     from antiphon.spark.borrowing import equipped
 
     cluster = cluster or SparkPlace()
@@ -227,7 +272,7 @@ def _on_spark(
         try:
             require_executors(spark)
             with equipped(spark):
-                return verify(SparkExecutor(spark), path, on_step=on_step, terms=terms)
+                return work(SparkExecutor(spark), on_step)
         finally:
             spark.stop()
 

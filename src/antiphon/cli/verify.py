@@ -6,7 +6,7 @@ from typing import Annotated
 import msgspec
 import typer
 
-from antiphon.cli.engines import Engine, SparkPlace, judge
+from antiphon.cli.engines import Engine, SparkPlace, judge, judge_addresses
 from antiphon.cli.log_options import ColumnsOption, RegexOption
 from antiphon.cli.screen import at_least_told, output, print_json, verdict_screen
 from antiphon.cli.terms import (
@@ -21,17 +21,20 @@ from antiphon.cli.terms import (
 from antiphon.core.errors import UsageError
 from antiphon.logs.clocks.judging import judge_clocks
 from antiphon.logs.clocks.parsing import holds_clocks
+from antiphon.logs.ids import asks_for_numbers
 from antiphon.logs.mapping import column_map
 from antiphon.logs.opening import opened_log
+from antiphon.trace.log import Log, is_address, local_path
 from antiphon.trace.run_folder import RunFolder
 from antiphon.trace.verdict import Verdict
 
 LogArgument = Annotated[
-    list[Path],
+    list[str],
     typer.Argument(
         metavar="LOG...",
         help="A run folder, or files or folders of newline-delimited JSON, CSV (also .gz) or "
-        "Parquet; - is standard input. Several are judged as one log.",
+        "Parquet; - is standard input. Several are judged as one log. Addresses, such as "
+        "s3a://bucket/run, are read by Spark.",
     ),
 ]
 EngineOption = Annotated[
@@ -52,7 +55,7 @@ ConfOption = Annotated[
 
 
 def verify(
-    paths: LogArgument,
+    logs: LogArgument,
     engine: EngineOption = Engine.AUTO,
     cores: Annotated[
         int | None, typer.Option(help="Cores to use; all of this machine's if left out.")
@@ -86,24 +89,30 @@ def verify(
     Exit status: 0 nothing is violated (what is unknown is not), 1 something is, 2 the trace cannot
     be read.
     """
-    of_clocks = names_clocks(only)
     terms = read_terms(
-        only="" if of_clocks else only,
+        only="" if names_clocks(only) else only,
         begins_late=begins_late,
         ends_early=ends_early,
         subscriptions=subscriptions,
     )
-    cluster = cluster_of(master, conf or [])
-    with opened_log(paths, column_map(columns or [])) as log:
-        if regex is not None or holds_clocks(log):
-            verdict = only_clocks(judge_clocks(log, regex), only)
-        elif of_clocks:
+    cluster, mapped = cluster_of(master, conf or []), column_map(columns or [])
+    addresses, paths = _sorted_out(logs)
+    if addresses:
+        if names_clocks(only) or regex is not None or asks_for_numbers(Log((), columns=mapped)):
             message = (
-                f"--only: {log} holds messages, and {only} is about clocks alone: leave it out"
+                f"{addresses[0]}: clocks, and ids without numbers, are read here: copy it here"
             )
             raise UsageError(message)
-        else:
-            verdict = judge(log, engine, cores, terms, cluster)
+        verdict = judge_addresses(addresses, engine, cores, terms, cluster, mapped)
+    else:
+        with opened_log(paths, mapped) as log:
+            if regex is not None or holds_clocks(log):
+                verdict = only_clocks(judge_clocks(log, regex), only)
+            elif names_clocks(only):
+                message = f"--only: {log} holds messages, and {only} is about clocks: leave it out"
+                raise UsageError(message)
+            else:
+                verdict = judge(log, engine, cores, terms, cluster)
     try:
         with at_least_told(verdict):
             if as_json:
@@ -114,6 +123,15 @@ def verify(
         if len(paths) == 1:
             save_verdict(paths[0], verdict)  # last: should there be no room, it has been seen
     raise typer.Exit(1 if verdict.is_violated else 0)
+
+
+def _sorted_out(logs: list[str]) -> tuple[list[str], list[Path]]:
+    """Return addresses, or else paths."""
+    addresses = [each for each in logs if is_address(each)]
+    if addresses and len(addresses) < len(logs):
+        message = f"{addresses[0]}: addresses and paths cannot be judged together: copy it here"
+        raise UsageError(message)
+    return addresses, [] if addresses else [local_path(each) for each in logs]
 
 
 def cluster_of(master: str | None, conf: list[str]) -> SparkPlace | None:
