@@ -10,18 +10,25 @@ to judge.
 import os
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from antiphon.cli.interrupt import ended_by_interrupt
-from antiphon.cli.screen import progress_bar
+from antiphon.cli.judging_bar import (
+    COLUMNS,
+    LINES,
+    SPARK,
+    judging_bar,
+    rows_in,
+    watched_tasks,
+)
 from antiphon.core.errors import UsageError
 from antiphon.oracle.event_graph import ACTS_MAX, MULTICASTS_MAX, TooLargeError
 from antiphon.trace.log import ColumnMap, Log
-from antiphon.trace.segments import segments
+from antiphon.trace.segments import Format, segments
 from antiphon.trace.verdict import ALL, Terms, Verdict
 
 if TYPE_CHECKING:
@@ -194,8 +201,10 @@ def _locally(path: Path | Log, cores: int | None, terms: Terms) -> Verdict:
 
     worker_count = min(cores or os.cpu_count() or 1, 1 + byte_count // BYTES_PER_WORKER)
     try:
-        with _progress("ingest") as on_step:
-            return verify(LocalExecutor(worker_count), path, on_step=on_step, terms=terms)
+        is_columns = any(segment.format is Format.PARQUET for segment in segments(path))
+        with judging_bar(COLUMNS if is_columns else LINES, path) as bar:
+            executor = LocalExecutor(worker_count, lambda batch: bar.rows(rows_in(batch)))
+            return verify(executor, path, on_step=bar.step, terms=terms)
     except MemoryError as failure:
         message = (
             f"{path}: the trace does not fit in memory: judge it with --engine spark "
@@ -254,7 +263,13 @@ def _in_session(
 ) -> Verdict:
     """Let Spark work on so many bytes, here or on a cluster."""
     from antiphon.pipeline.session.cluster import require_executors, told_plainly
-    from antiphon.pipeline.session.spark import QUICK, abandon, require_spark, spark_session
+    from antiphon.pipeline.session.spark import (
+        QUICK,
+        abandon,
+        require_spark,
+        spark_session,
+        tasks_under_way,
+    )
 
     require_spark()
     from antiphon.pipeline.tables.spark import SparkExecutor
@@ -266,24 +281,12 @@ def _in_session(
     with (
         told_plainly(cluster.master or "this machine"),
         ended_by_interrupt(abandon),
-        _progress("starting Spark") as on_step,
+        judging_bar(SPARK, None) as bar,
     ):
         spark = spark_session("antiphon verify", cores, settings=settings, master=cluster.master)
         try:
             require_executors(spark)
-            with equipped(spark):
-                return work(SparkExecutor(spark), on_step)
+            with equipped(spark), watched_tasks(partial(tasks_under_way, spark), bar):
+                return work(SparkExecutor(spark), bar.step)
         finally:
             spark.stop()
-
-
-@contextmanager
-def _progress(what: str) -> "Iterator[OnStep]":
-    """Show a bar that moves from step to step."""
-    with progress_bar(what) as (bar, task):
-        task_id = bar.task_ids[task]
-
-        def on_step(name: str, done: int, total: int) -> None:
-            bar.update(task_id, description=name, completed=done, total=total)
-
-        yield on_step

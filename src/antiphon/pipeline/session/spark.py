@@ -90,6 +90,14 @@ def is_spark_ready() -> bool:
     return True
 
 
+def tasks_under_way(session: "SparkSession") -> tuple[int, int]:
+    """Return how many tasks of the stages that run now are done, and of how many."""
+    tracker = session.sparkContext.statusTracker()
+    found = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+    stages = [stage for stage in found if stage is not None]
+    return sum(each.numCompletedTasks for each in stages), sum(each.numTasks for each in stages)
+
+
 def abandon() -> None:
     """End Spark at once, whatever it is doing: for a process that is about to end itself."""
     context = sys.modules.get("pyspark.core.context")
