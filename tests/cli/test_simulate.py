@@ -164,3 +164,16 @@ def test_parquet_that_finds_no_room_is_a_sentence(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert "cannot be written (File too large): make room and rerun" in done.stderr
     assert list((tmp_path / "run").rglob("*.parquet")) == []
+
+
+def test_group_with_faults_is_replayed_and_judged(tmp_path: Path) -> None:
+    """Views change, promises are kept, and the same command gives the same bytes."""
+    words = ("simulate", "--messages", "120", "--crashes", "1", "--partitions", "1", "--seed", "4")
+    assert antiphon(*words, "--out", str(tmp_path / "a")).returncode == 0
+    first = events_of(tmp_path / "a")
+    verdict = judge(read_rows(tmp_path / "a"))
+    assert not verdict.is_violated
+    assert verdict.of(Property.VIEW_ATOMIC).status is Status.HOLDS
+    replay = json.loads((tmp_path / "a" / "run.json").read_text())["replay"]
+    assert antiphon(*shlex.split(replay)[1:]).returncode == 0
+    assert events_of(tmp_path / "a") == first

@@ -183,17 +183,20 @@ def reach_nobody(rows: list[Event], dice: Random) -> bool:
         for (scope, (sender, _)), place in sorted(trace.multicasts.items())
         if sender in (owing := trace.owing(scope)) and len(owing) > 1
     ]
-    if able:
-        (group, view), place = dice.choice(able)
-        sent = rows[place]
-        numbers = range(sent.first, sent.first + sent.count)
-        rows[:] = [
-            row for row in rows
-            if row.kind != "deliver" or row.process == sent.process
-            or (row.group, row.view, row.sender) != (group, view, sent.process)
-            or not {*numbers} & {*range(row.first, row.first + row.count)}
-        ]  # fmt: skip
-    return bool(able)
+    if not able:
+        return False
+    (group, view), place = dice.choice(able)
+    sent = rows[place]
+    numbers = range(sent.first, sent.first + sent.count)
+    kept = [
+        row for row in rows
+        if row.kind != "deliver" or row.process == sent.process
+        or (row.group, row.view, row.sender) != (group, view, sent.process)
+        or not {*numbers} & {*range(row.first, row.first + row.count)}
+    ]  # fmt: skip
+    is_judged = any(row.kind == "deliver" for row in kept)  # without any, nothing is known at all
+    rows[:] = kept if is_judged else rows
+    return is_judged
 
 
 def forget_own(rows: list[Event], dice: Random) -> bool:

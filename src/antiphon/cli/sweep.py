@@ -103,7 +103,11 @@ def _show(experiment: "Experiment", results: list[CellResult], bad: list[CellRes
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for name in experiment.grid:
         table.add_column(name)
-    for name in ("seeds", "delay p50", "delay p99", "held p99", "header B/msg", "verdict"):
+    changes = any("view_change" in result.measures for result in results)
+    for name in (
+        "seeds", "delay p50", "delay p99", "held p99", *(["view change"] if changes else []),
+        "header B/msg", "verdict",
+    ):  # fmt: skip
         table.add_column(name, justify="right")
     by_point: dict[tuple[str, ...], list[CellResult]] = {}
     for result in results:
@@ -115,6 +119,7 @@ def _show(experiment: "Experiment", results: list[CellResult], bad: list[CellRes
         table.add_row(
             *point, str(len(cells)), _middle(done, "delivery_delay", "p50"),
             _middle(done, "delivery_delay", "p99"), _middle(done, "hold_time", "p99"),
+            *([_middle(done, "view_change", "p50")] if changes else []),
             _headers(done), f"{wrong} bad" if wrong else "holds",
         )  # fmt: skip
     output.print(table)
@@ -131,5 +136,9 @@ def _middle(cells: list[CellResult], measure: str, part: str) -> str:
 
 
 def _headers(cells: list[CellResult]) -> str:
-    values = [cell.counts["header_bytes"] / max(1, cell.counts["messages"]) for cell in cells]
+    values = [
+        cell.counts["header_bytes"] / max(1, cell.counts["messages"])
+        for cell in cells
+        if cell.counts["header_bytes"]
+    ]
     return f"{statistics.median(values):.3g}" if values else "-"
