@@ -9,10 +9,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
+import pyarrow.parquet as pq
 import pytest
 from tests.cli.command import antiphon
 from tests.pipeline.large_trace import write_large_trace
 from tests.spark.standalone import ON_LOOPBACK, Standalone, standalone
+from tests.trace.hand_written import deliver, multicast, write_rows
 
 from antiphon.core.errors import UsageError
 from antiphon.pipeline.session import cluster as session
@@ -98,11 +100,39 @@ def test_trace_is_judged_on_a_cluster(cluster: Standalone, tmp_path: Path) -> No
     run = write_large_trace(
         tmp_path / "run", process_count=3, round_count=20, run_length=2, swapped_at=4
     )
-    here = antiphon("verify", str(run), "--engine", "local")
-    there = antiphon("verify", str(run), "--master", cluster.master, *ON_LOOPBACK, *python)
+    here = antiphon("verify", run.name, "--engine", "local", folder=tmp_path)
+    options = ("--master", cluster.master, *ON_LOOPBACK, *python)
+    there = antiphon("verify", run.name, *options, folder=tmp_path)
     assert there.stderr == ""
     assert there.returncode == here.returncode == 1
     assert there.stdout == here.stdout.replace("by local", "by spark")
+
+
+@pytest.mark.spark
+def test_measures_and_sweeps_are_computed_on_a_cluster(cluster: Standalone, tmp_path: Path) -> None:
+    """The same tables as here, also of a path that is relative to where the command runs."""
+    python = bare_python(tmp_path / "bare", all_but="antiphon")
+    there = ("--master", cluster.master, *ON_LOOPBACK, *python)
+    antiphon("simulate", "--messages", "40", "--out", "run", folder=tmp_path)
+    for name, options in (("here", ("--engine", "local")), ("there", there)):
+        done = antiphon("measure", "run", "--out", name, *options, folder=tmp_path)
+        assert done.returncode == 0, done.stderr
+    for file in (tmp_path / "here").iterdir():
+        assert pq.read_table(file).equals(pq.read_table(tmp_path / "there" / file.name))
+    (tmp_path / "small.toml").write_text("seeds = 3\n[simulate]\nmessages = 20\n")
+    done = antiphon("sweep", "small.toml", *there, folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "3 cells" in done.stdout
+
+
+@pytest.mark.parametrize("words", [("measure", "chat.ndjson"), ("sweep", "small.toml")])
+def test_local_engine_has_no_use_for_a_master(tmp_path: Path, words: tuple[str, ...]) -> None:
+    """Said at once."""
+    write_rows(tmp_path / "chat.ndjson", [multicast("A"), deliver("B", "A")])
+    (tmp_path / "small.toml").write_text("seeds = 3\n")
+    options = ("--engine", "local", "--master", "spark://127.0.0.1:1")
+    done = antiphon(*words, *options, folder=tmp_path)
+    assert (done.returncode, "leave one of them out" in done.stderr) == (2, True), done.stderr
 
 
 @pytest.mark.spark

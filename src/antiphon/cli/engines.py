@@ -9,14 +9,12 @@ to judge.
 
 import os
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from antiphon.cli.interrupt import ended_by_interrupt
 from antiphon.cli.judging_bar import (
     COLUMNS,
     LINES,
@@ -25,6 +23,8 @@ from antiphon.cli.judging_bar import (
     rows_in,
     watched_tasks,
 )
+from antiphon.cli.places import SparkPlace
+from antiphon.cli.tasks import spark_executor
 from antiphon.core.errors import UsageError
 from antiphon.oracle.event_graph import ACTS_MAX, MULTICASTS_MAX, TooLargeError
 from antiphon.trace.log import ColumnMap, Log
@@ -66,14 +66,6 @@ class Engine(StrEnum):
     ORACLE = "oracle"
     LOCAL = "local"
     SPARK = "spark"
-
-
-@dataclass(frozen=True, slots=True)
-class SparkPlace:
-    """Where Spark runs, and with which settings, if not here with ours."""
-
-    master: str | None = None
-    settings: Mapping[str, str] = field(default_factory=dict)
 
 
 def judge(
@@ -262,31 +254,12 @@ def _in_session(
     cluster: SparkPlace | None,
 ) -> Verdict:
     """Let Spark work on so many bytes, here or on a cluster."""
-    from antiphon.pipeline.session.cluster import require_executors, told_plainly
-    from antiphon.pipeline.session.spark import (
-        QUICK,
-        abandon,
-        require_spark,
-        spark_session,
-        tasks_under_way,
-    )
+    from antiphon.pipeline.session.spark import QUICK, tasks_under_way
 
-    require_spark()
-    from antiphon.pipeline.tables.spark import SparkExecutor
-    from antiphon.spark.borrowing import equipped
-
-    cluster = cluster or SparkPlace()
-    settings = dict(QUICK) if byte_count < QUICK_BYTES_MAX else {}
-    settings |= cluster.settings
+    settings = QUICK if byte_count < QUICK_BYTES_MAX else {}
     with (
-        told_plainly(cluster.master or "this machine"),
-        ended_by_interrupt(abandon),
         judging_bar(SPARK, None) as bar,
+        spark_executor("antiphon verify", cores, cluster, settings) as executor,
+        watched_tasks(partial(tasks_under_way, executor.session), bar),
     ):
-        spark = spark_session("antiphon verify", cores, settings=settings, master=cluster.master)
-        try:
-            require_executors(spark)
-            with equipped(spark), watched_tasks(partial(tasks_under_way, spark), bar):
-                return work(SparkExecutor(spark), bar.step)
-        finally:
-            spark.stop()
+        return work(executor, bar.step)

@@ -1,6 +1,5 @@
 """``antiphon sweep``: a grid of parameters times seeds, simulated, judged and measured."""
 
-import os
 import shlex
 import statistics
 from pathlib import Path
@@ -11,8 +10,9 @@ import typer
 from rich.table import Table
 
 from antiphon import __version__
+from antiphon.cli.places import ConfOption, MasterOption, cluster_of
 from antiphon.cli.screen import output, print_json, progress_bar
-from antiphon.cli.tasks import TaskEngine, executor_for
+from antiphon.cli.tasks import TaskEngine, executor_for, on_cluster
 from antiphon.report.plots import duration
 from antiphon.trace.sweep_folder import CellResult, SweepFolder
 
@@ -37,6 +37,8 @@ def sweep(
     cores: Annotated[
         int | None, typer.Option(help="Cores to use; all of this machine's if left out.")
     ] = None,
+    master: MasterOption = None,
+    conf: ConfOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Sweep simulations over a grid: every combination of values, with every seed.
@@ -60,10 +62,11 @@ def sweep(
     experiment = read_experiment(file)
     folder = SweepFolder(out or Path("sweeps") / experiment.name)
     words = ["antiphon", "sweep", str(file), *(["--out", str(out)] if out else [])]
-    count = cores or os.cpu_count() or 1
+    cluster = cluster_of(master, conf or [])
+    engine = on_cluster(engine, cluster)
     with (
         progress_bar("sweeping", time_left=True) as (bar, task),
-        executor_for(engine, "antiphon sweep", count) as executor,
+        executor_for(engine, "antiphon sweep", cores, cluster=cluster) as executor,
     ):
         task_id = bar.task_ids[task]
 

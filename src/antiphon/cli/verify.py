@@ -6,8 +6,9 @@ from typing import Annotated
 import msgspec
 import typer
 
-from antiphon.cli.engines import Engine, SparkPlace, judge, judge_addresses
+from antiphon.cli.engines import Engine, judge, judge_addresses
 from antiphon.cli.log_options import ColumnsOption, RegexOption
+from antiphon.cli.places import ConfOption, MasterOption, cluster_of
 from antiphon.cli.screen import at_least_told, output, print_json, verdict_screen
 from antiphon.cli.terms import (
     BeginsLate,
@@ -44,13 +45,6 @@ EngineOption = Annotated[
         "about 10 million rows in 2 GB of memory. spark: any size, but slow to start. "
         "auto: by the size of the trace, and by what is installed. All say the same."
     ),
-]
-MasterOption = Annotated[
-    str | None,
-    typer.Option(help="Where Spark runs: spark://host:port, yarn, k8s://...; here if left out."),
-]
-ConfOption = Annotated[
-    list[str] | None, typer.Option(help="A setting of Spark's, name=value; may be repeated.")
 ]
 
 
@@ -132,16 +126,6 @@ def _sorted_out(logs: list[str]) -> tuple[list[str], list[Path]]:
         message = f"{addresses[0]}: addresses and paths cannot be judged together: copy it here"
         raise UsageError(message)
     return addresses, [] if addresses else [local_path(each) for each in logs]
-
-
-def cluster_of(master: str | None, conf: list[str]) -> SparkPlace | None:
-    """Return what the options say of Spark; None: nothing."""
-    settings = dict(setting.partition("=")[::2] for setting in conf)
-    for setting in conf:
-        if "=" not in setting:
-            message = f"--conf {setting}: expected name=value, as spark.executor.memory=8g"
-            raise UsageError(message)
-    return SparkPlace(master, settings) if master or settings else None
 
 
 def save_verdict(path: Path, verdict: Verdict) -> None:

@@ -100,7 +100,7 @@ def _written(executor: Executor, sources: list[Source], targets: list[Path]) -> 
     if errors:
         raise TraceError(errors[0])
     if not any(item.row_count for item in written):
-        message = f"{sources[0].segment.path}:1: the trace is empty: no process wrote any row"
+        message = f"{sources[0].segment.file}:1: the trace is empty: no process wrote any row"
         raise TraceError(message)
     return written
 
