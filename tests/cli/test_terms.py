@@ -65,7 +65,7 @@ def test_only_is_about_what_the_log_holds(chat: Path, tmp_path: Path) -> None:
     assert verified(str(clocks), "--only", "clock-own") == (1, {"clock-own": "violated"})
     for path, only, words in (
         (clocks, "causal", "clocks and no messages: choose from clock-own"),
-        (chat, "clock-own", "is about clocks alone: leave it out"),
+        (chat, "clock-own", "is about clocks: leave it out"),
     ):
         done = CliRunner().invoke(application(["verify"]), ["verify", str(path), "--only", only])
         assert isinstance(done.exception, UsageError)
