@@ -12,7 +12,7 @@ unexport PYTHONDONTWRITEBYTECODE
 export PYTHONPYCACHEPREFIX := $(CURDIR)/.venv/pycache
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test quick check format bench soak explore mutants coverage setup with-java lock clean
+.PHONY: help demo test quick check format bench soak explore mutants damage coverage setup with-java lock clean
 
 help:  ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -56,6 +56,9 @@ explore: setup  ## 100,000 random worlds on the default stack, 10,000 of each ot
 
 mutants: setup  ## plant every known bug and see exploration find it; writes docs/mutants.md
 	@PYTHONPATH=. $(VENV)/python -m tests.mutants.campaign --out docs/mutants.md
+
+damage: with-java  ## 15 kinds of damage to 200 traces each, 2,000 clean ones: all judges (minutes)
+	@PYTHONPATH=. $(VENV)/python -m tests.pipeline.damage_campaign $(ARGS)
 
 coverage: setup  ## branch coverage of the protocol core by all tests without JVM and sockets
 	@$(VENV)/python -m pytest $(PARALLEL) -q -m "not spark and not net and not slow" \

@@ -57,6 +57,21 @@ def test_unknown_property_is_refused_with_all_that_there_are(text: str) -> None:
         read_terms(only=text)
 
 
+def test_only_is_about_what_the_log_holds(chat: Path, tmp_path: Path) -> None:
+    """Clocks or messages: the other's properties are refused, not left unsaid."""
+    clocks = tmp_path / "clocks.log"
+    clocks.write_text('a {"a":1}\nbegins\na {"a":3}\ngoes on\n')
+    assert verified(str(clocks), "--only", "clock-memory")[0] == 0
+    assert verified(str(clocks), "--only", "clock-own") == (1, {"clock-own": "violated"})
+    for path, only, words in (
+        (clocks, "causal", "clocks and no messages: choose from clock-own"),
+        (chat, "clock-own", "is about clocks: leave it out"),
+    ):
+        done = CliRunner().invoke(application(["verify"]), ["verify", str(path), "--only", only])
+        assert isinstance(done.exception, UsageError)
+        assert words in str(done.exception)
+
+
 def test_properties_are_listed_in_their_own_order() -> None:
     """Each once, whatever the order and the blanks."""
     expected = Terms(only=(Property.FIFO, Property.CAUSAL))

@@ -11,7 +11,10 @@ import pyarrow.parquet as pq
 
 from antiphon.trace.schema import Event
 
-_OTHERS = {"members": pa.list_(pa.string()), "uniform": pa.bool_(), "clock": pa.null()}
+_LISTS = ("members", "to")
+_OTHERS = {
+    **dict.fromkeys(_LISTS, pa.list_(pa.string())), "uniform": pa.bool_(), "clock": pa.null(),
+}  # fmt: skip
 _TEXTS = {"run", "process", "kind", "group", "sender", "order", "detail", "id"}
 
 SCHEMA = pa.schema(
@@ -43,5 +46,5 @@ def write_csv(path: Path, rows: Iterable[Event], separator: str = ",") -> Path:
         writer.writeheader()
         for row in rows:
             record = msgspec.to_builtins(row)
-            writer.writerow(record | {"members": " ".join(record.get("members", []))})
+            writer.writerow(record | {name: " ".join(record.get(name) or ()) for name in _LISTS})
     return path

@@ -76,6 +76,16 @@ def test_message_is_stable_when_the_last_member_has_it() -> None:
     assert run.unstable_count == 1
 
 
+def test_message_for_some_is_delayed_and_never_stable() -> None:
+    """It is to C alone, and the stability of the others is as it was."""
+    row = Event(process="A", kind="multicast", first=6, time_us=400, to=["C"])
+    got = Event(process="C", kind="deliver", sender="A", first=6, time_us=450)
+    before, run = measure_events(TIMED, "r"), measure_events([*TIMED, row, got], "r")
+    assert run.of("delivery_delay").total == before.of("delivery_delay").total + 1
+    assert run.of("stability_lag") == before.of("stability_lag")
+    assert run.unstable_count == before.unstable_count
+
+
 def test_repeated_copy_does_not_make_stability_later() -> None:
     """What was received twice was there the first time."""
     again = Event(process="B", kind="receive", sender="A", first=1, count=4, time_us=5000)

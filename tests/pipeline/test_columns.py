@@ -52,7 +52,9 @@ def test_columns_say_what_rows_say(
     """Strands, positions, pasts, records, views, ballots, spans: all equal, in any batches."""
     monkeypatch.setattr(parquet, "ROWS_PER_BATCH", batch)
     for seed in range(40):
-        rows = random_trace(seed)
+        dice, rows = Random(seed), random_trace(seed)
+        for row in rows:
+            row.to = dice.choice([None, None, [], ["p0", "p1"], ["p1", "p0", "p1"], ["x"]])
         path = write_parquet(tmp_path / f"{seed}.parquet", rows)
         (source,) = sources_of(path)
         reader = reader_of(source)
@@ -68,6 +70,8 @@ def _damaged(rows: list[Event], dice: Random) -> list[Event]:
     value: object = dice.choice([-1, 0, 5, 2**62, -(2**40)])
     if name in {"kind", "process", "sender", "order", "group", "detail", "run"}:
         value = dice.choice(["", "total", "deliver", "multicast", "view", "vote", "\u00e9"])
+    elif name == "to":
+        value = dice.choice([None, [], ["p0"], ["p1", "p0"], [""]])
     elif name in {"members", "clock", "uniform", "id"}:
         value = None if name != "uniform" else True
     setattr(row, name, value)

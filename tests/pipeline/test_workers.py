@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from antiphon.core.errors import TraceError
+from antiphon.core.errors import TraceError, UsageError
 from antiphon.pipeline.tables.chunks import column, numbers
 from antiphon.pipeline.tables.local import LocalExecutor
 from antiphon.pipeline.tables.workers import spread
@@ -83,3 +83,24 @@ def test_refused_file_is_the_first_one_whoever_reads_it(tmp_path: Path) -> None:
     (tmp_path / "c.ndjson").write_text('{"process":"C","kind":"start"}')
     with pytest.raises(TraceError, match=r"b\.ndjson:1: not a row"):
         verify(LocalExecutor(2), tmp_path)
+
+
+def refusing(batches: Iterable[pa.RecordBatch], *, is_late: bool) -> Iterator[pa.RecordBatch]:
+    """Refuse the second number, before anything is answered or after."""
+    for batch in batches:
+        if 1 in numbers(batch, "id"):
+            if is_late:
+                yield batch
+            message = "no room: make some"
+            raise UsageError(message)
+        yield batch
+
+
+@pytest.mark.parametrize("is_late", [False, True])
+def test_refusal_of_a_kernel_is_raised_in_its_words(
+    capfd: pytest.CaptureFixture[str], is_late: bool
+) -> None:
+    """Without a traceback, whether something was answered before it or not."""
+    with pytest.raises(UsageError, match=r"^no room: make some$"):
+        list(spread(partial(refusing, is_late=is_late), 3, 1))
+    assert capfd.readouterr().err == ""

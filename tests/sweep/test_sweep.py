@@ -41,6 +41,38 @@ def test_results_are_the_same_whoever_computes(executor: Executor, tmp_path: Pat
     assert len(list((tmp_path / "a" / "cells").iterdir())) == 4
 
 
+def test_faults_are_swept_too(tmp_path: Path) -> None:
+    """Somebody crashes: the view changes, promises are kept, and that takes time."""
+    [result] = swept(
+        tmp_path,
+        seeds=1,
+        simulate={"messages": 60, "crashes": 1, "pauses": 1, "partitions": 1},
+        grid={"processes": [4]},
+    )
+    assert (result.status, result.violated) == ("done", [])
+    assert result.properties["views"] == result.properties["view-atomic"] == "holds"
+    assert result.measures["view_change"]["count"] >= 1
+    assert "--crashes 1 --pauses 1 --partitions 1" in result.replay
+    table = pq.read_table(save_results([result], SweepFolder(tmp_path))).to_pylist()
+    assert table[0]["view_change_p50"] > 0
+    assert (table[0]["crashes"], table[0]["pauses"], table[0]["partitions"]) == (1, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("simulate", "sentence"),
+    [
+        ({"processes": 3, "crashes": 2}, "of 3 processes 1 may crash"),
+        ({"processes": 2, "pauses": 1}, "only three processes or more"),
+        ({"crashes": 1, "payload_bytes": 64}, "payload_bytes cannot be set where"),
+        ({"crashes": "one"}, "simulate.crashes cannot be 'one': give a number"),
+    ],
+)
+def test_faults_that_cannot_be_are_refused(simulate: dict[str, object], sentence: str) -> None:
+    """Before anything runs, with the key of the file."""
+    with pytest.raises(UsageError, match=sentence):
+        experiment(simulate=simulate, grid={"delay_us": [1, 2]})
+
+
 def test_workers_keep_what_they_finish(tmp_path: Path) -> None:
     """Two processes side by side."""
     assert len(swept(tmp_path / "a", LocalExecutor(2))) == 4

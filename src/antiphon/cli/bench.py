@@ -11,7 +11,7 @@ from rich.text import Text
 
 from antiphon.bench.figures import Figure
 from antiphon.bench.suite import PARTS, run_suite, step_count
-from antiphon.cli.screen import output, progress_bar
+from antiphon.cli.screen import output, print_json, progress_bar
 from antiphon.core.errors import UsageError
 
 
@@ -53,7 +53,7 @@ def bench(
     if out is not None:
         out.write_text(encoded + "\n")
     if as_json:
-        typer.echo(encoded)
+        print_json(encoded.encode())
     else:
         output.print(_table(figures))
 

@@ -11,7 +11,7 @@ import typer
 
 from antiphon.cli.engines import verify_command
 from antiphon.cli.interrupt import deaf_children, kill_workers
-from antiphon.cli.screen import output, progress_bar, say_worlds
+from antiphon.cli.screen import output, print_json, progress_bar, say_worlds
 from antiphon.testing.driver_exploration import (
     DriverFinding,
     by_group,
@@ -32,7 +32,7 @@ def explore_drivers(
     reports = [_report(finding, keep, is_quiet=as_json) for finding in findings]
     if as_json:
         document = {"seeds": f"{seeds[0]}..{seeds[-1]}", "flush": flush, "findings": reports}
-        typer.echo(json.dumps(document))
+        print_json(json.dumps(document).encode())
     elif not reports:
         output.print(
             f"{say_worlds(len(seeds))} of the network driver with flush {flush}, "

@@ -9,22 +9,30 @@ to judge.
 
 import os
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from antiphon.cli.interrupt import ended_by_interrupt
-from antiphon.cli.screen import progress_bar
+from antiphon.cli.judging_bar import (
+    COLUMNS,
+    LINES,
+    SPARK,
+    judging_bar,
+    rows_in,
+    watched_tasks,
+)
+from antiphon.cli.places import SparkPlace
+from antiphon.cli.tasks import spark_executor
 from antiphon.core.errors import UsageError
 from antiphon.oracle.event_graph import ACTS_MAX, MULTICASTS_MAX, TooLargeError
-from antiphon.trace.log import Log
-from antiphon.trace.segments import segments
+from antiphon.trace.log import ColumnMap, Log
+from antiphon.trace.segments import Format, segments
 from antiphon.trace.verdict import ALL, Terms, Verdict
 
 if TYPE_CHECKING:
+    from antiphon.pipeline.tables.spark import SparkExecutor
     from antiphon.pipeline.verify import OnStep
     from antiphon.trace.reader import Row
 
@@ -58,14 +66,6 @@ class Engine(StrEnum):
     ORACLE = "oracle"
     LOCAL = "local"
     SPARK = "spark"
-
-
-@dataclass(frozen=True, slots=True)
-class SparkPlace:
-    """Where Spark runs, and with which settings, if not here with ours."""
-
-    master: str | None = None
-    settings: Mapping[str, str] = field(default_factory=dict)
 
 
 def judge(
@@ -193,8 +193,10 @@ def _locally(path: Path | Log, cores: int | None, terms: Terms) -> Verdict:
 
     worker_count = min(cores or os.cpu_count() or 1, 1 + byte_count // BYTES_PER_WORKER)
     try:
-        with _progress("ingest") as on_step:
-            return verify(LocalExecutor(worker_count), path, on_step=on_step, terms=terms)
+        is_columns = any(segment.format is Format.PARQUET for segment in segments(path))
+        with judging_bar(COLUMNS if is_columns else LINES, path) as bar:
+            executor = LocalExecutor(worker_count, lambda batch: bar.rows(rows_in(batch)))
+            return verify(executor, path, on_step=bar.step, terms=terms)
     except MemoryError as failure:
         message = (
             f"{path}: the trace does not fit in memory: judge it with --engine spark "
@@ -203,42 +205,61 @@ def _locally(path: Path | Log, cores: int | None, terms: Terms) -> Verdict:
         raise UsageError(message) from failure
 
 
+def judge_addresses(
+    addresses: Sequence[str],
+    engine: Engine,
+    cores: int | None,
+    terms: Terms,
+    cluster: SparkPlace | None,
+    columns: ColumnMap | None,
+) -> Verdict:
+    """Return the verdict on a log at addresses such as s3a://bucket/run: Spark alone reads them."""
+    if engine not in {Engine.AUTO, Engine.SPARK}:
+        message = (
+            f"{addresses[0]}: an address is read by Spark alone: leave --engine {engine.value} "
+            "out, or copy the log here first"
+        )
+        raise UsageError(message)
+
+    def work(executor: "SparkExecutor", on_step: "OnStep") -> Verdict:
+        from antiphon.pipeline.verify import verify_trace
+        from antiphon.spark.addresses import address_name, ingest_addresses
+
+        name = address_name(addresses[0])
+        if len(addresses) > 1:
+            name = f"{name} + {len(addresses) - 1} more"
+        ingested = ingest_addresses(executor.session, addresses, columns, terms, name=name)
+        return verify_trace(executor, name, ingested, on_step=on_step, terms=terms)
+
+    return _in_session(work, QUICK_BYTES_MAX, cores, cluster)
+
+
 def _on_spark(
     path: Path | Log, cores: int | None, terms: Terms, cluster: SparkPlace | None = None
 ) -> Verdict:
-    from antiphon.pipeline.session.cluster import require_executors, told_plainly
-    from antiphon.pipeline.session.spark import QUICK, abandon, require_spark, spark_session
-
     byte_count = bytes_at(path)  # says at once what is missing, before Java starts
-    require_spark()
-    from antiphon.pipeline.tables.spark import SparkExecutor
-    from antiphon.pipeline.verify import verify
-    from antiphon.spark.borrowing import equipped
 
-    cluster = cluster or SparkPlace()
-    settings = dict(QUICK) if byte_count < QUICK_BYTES_MAX else {}
-    settings |= cluster.settings
+    def work(executor: "SparkExecutor", on_step: "OnStep") -> Verdict:
+        from antiphon.pipeline.verify import verify
+
+        return verify(executor, path, on_step=on_step, terms=terms)
+
+    return _in_session(work, byte_count, cores, cluster)
+
+
+def _in_session(
+    work: "Callable[[SparkExecutor, OnStep], Verdict]",
+    byte_count: int,
+    cores: int | None,
+    cluster: SparkPlace | None,
+) -> Verdict:
+    """Let Spark work on so many bytes, here or on a cluster."""
+    from antiphon.pipeline.session.spark import QUICK, tasks_under_way
+
+    settings = QUICK if byte_count < QUICK_BYTES_MAX else {}
     with (
-        told_plainly(cluster.master or "this machine"),
-        ended_by_interrupt(abandon),
-        _progress("starting Spark") as on_step,
+        judging_bar(SPARK, None) as bar,
+        spark_executor("antiphon verify", cores, cluster, settings) as executor,
+        watched_tasks(partial(tasks_under_way, executor.session), bar),
     ):
-        spark = spark_session("antiphon verify", cores, settings=settings, master=cluster.master)
-        try:
-            require_executors(spark)
-            with equipped(spark):
-                return verify(SparkExecutor(spark), path, on_step=on_step, terms=terms)
-        finally:
-            spark.stop()
-
-
-@contextmanager
-def _progress(what: str) -> "Iterator[OnStep]":
-    """Show a bar that moves from step to step."""
-    with progress_bar(what) as (bar, task):
-        task_id = bar.task_ids[task]
-
-        def on_step(name: str, done: int, total: int) -> None:
-            bar.update(task_id, description=name, completed=done, total=total)
-
-        yield on_step
+        return work(executor, bar.step)

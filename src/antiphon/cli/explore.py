@@ -12,7 +12,7 @@ from antiphon.cli.driver_search import explore_drivers
 from antiphon.cli.engines import verify_command
 from antiphon.cli.group_search import explore_domains, explore_groups
 from antiphon.cli.pairs_screen import print_pairs
-from antiphon.cli.screen import output, progress_bar, say_worlds
+from antiphon.cli.screen import output, print_json, progress_bar, say_worlds
 from antiphon.cli.search import SeedSearch
 from antiphon.core.errors import UsageError
 from antiphon.sim.coverage import Pair, kinds_of, pair_named, pairs_of
@@ -119,8 +119,10 @@ def _explore(
     reports = [_report(finding, keep, is_quiet=as_json) for finding in search.findings]
     if as_json:
         pairs = {"+".join(pair): search.reached[pair] for pair in pairs_of(flush)}
-        typer.echo(
-            json.dumps({"seeds": seeds, "flush": flush, "findings": reports, "pairs": pairs})
+        print_json(
+            json.dumps(
+                {"seeds": seeds, "flush": flush, "findings": reports, "pairs": pairs}
+            ).encode()
         )
     else:
         if not reports:
@@ -233,7 +235,7 @@ def _replay(path: Path, keep: Path, *, as_json: bool) -> None:
     _keep(finding or Finding(scenario, "nothing", "", events), folder)
     if as_json:
         found = {"what": finding.what, "text": finding.text} if finding else None
-        typer.echo(json.dumps({"scenario": str(path), "finding": found}))
+        print_json(json.dumps({"scenario": str(path), "finding": found}).encode())
     elif finding is None:
         output.print(f"{path}: every promise was kept")
     else:

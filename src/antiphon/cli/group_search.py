@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import typer
 
-from antiphon.cli.screen import output, progress_bar, say_worlds
+from antiphon.cli.screen import output, print_json, progress_bar, say_worlds
 from antiphon.core.errors import UsageError
 from antiphon.sim.random_domains import examine_domain
 from antiphon.sim.random_groups import examine_groups
@@ -58,7 +58,7 @@ def _explore(
                 break
     if as_json:
         document = {"seeds": f"{seeds[0]}..{seeds[-1]}", "findings": reports}
-        typer.echo(json.dumps(document))
+        print_json(json.dumps(document).encode())
     for report in [] if as_json else reports:
         output.print(f"[bold red]seed {report['seed']}[/]: {report['text']}")
         output.print(f"  replay: {report['replay']}", soft_wrap=True)

@@ -65,10 +65,7 @@ def import_log(
             shown = preview(log, ready, rows)
             if not as_json:
                 _show(shown)
-            if to is not None:
-                row_count = write_log(to, read_log(ready))
-                if not as_json:
-                    output.print(f"{to}: {row_count:,} rows", soft_wrap=True, markup=False)
+            refused = _written(to, ready, as_json=as_json)
             verdict = judge(ready, Engine.AUTO)
     if as_json:
         document = {
@@ -82,7 +79,21 @@ def import_log(
         print_json(msgspec.json.format(msgspec.json.encode(document)))
     else:
         output.print(verdict_screen(verdict))
+    if refused is not None:
+        raise refused
     raise typer.Exit(1 if verdict.is_violated else 0)
+
+
+def _written(to: Path | None, ready: Log, *, as_json: bool) -> UsageError | None:
+    """Write the rows, if they are wanted; return why they could not be: they are still judged."""
+    if to is not None:
+        try:
+            row_count = write_log(to, read_log(ready))
+        except UsageError as refusal:
+            return refusal
+        if not as_json:
+            output.print(f"{to}: {row_count:,} rows", soft_wrap=True, markup=False)
+    return None
 
 
 def _import_clocks(

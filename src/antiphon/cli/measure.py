@@ -8,8 +8,9 @@ import typer
 from rich.table import Table
 
 from antiphon.cli.engines import BYTES_PER_WORKER, Engine, bytes_at, chosen
+from antiphon.cli.places import ConfOption, MasterOption, cluster_of
 from antiphon.cli.screen import output, print_json, progress_bar
-from antiphon.cli.tasks import TaskEngine, executor_for
+from antiphon.cli.tasks import TaskEngine, executor_for, on_cluster
 from antiphon.report.plots import duration, si
 from antiphon.trace.measures import MEASURES
 
@@ -38,6 +39,8 @@ def measure(
     cores: Annotated[
         int | None, typer.Option(help="Cores to use; all of this machine's if left out.")
     ] = None,
+    master: MasterOption = None,
+    conf: ConfOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Measure a run: delivery delay, delay queues, header bytes, stability lag, view changes.
@@ -49,14 +52,15 @@ def measure(
 
     Exit status: 0 measured, 2 the trace cannot be read, or the tables not be written.
     """
-    target = _target(path, out)
+    target, cluster = _target(path, out), cluster_of(master, conf or [])
+    engine = on_cluster(engine, cluster)
     if engine is TaskEngine.AUTO:
         is_large = chosen(path) is Engine.SPARK
         engine = TaskEngine.SPARK if is_large else TaskEngine.LOCAL
     worker_count = 1 + bytes_at(path) // BYTES_PER_WORKER
     with (
         progress_bar("measuring"),
-        executor_for(engine, "antiphon measure", cores, worker_count) as executor,
+        executor_for(engine, "antiphon measure", cores, worker_count, cluster) as executor,
     ):
         from antiphon.pipeline.measures.measuring import measure as measured
         from antiphon.pipeline.measures.tables import save, tables_of

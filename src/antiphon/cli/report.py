@@ -8,7 +8,7 @@ import typer
 
 from antiphon.cli.engines import Engine, judge
 from antiphon.cli.report_summaries import SummaryPage, summary_page
-from antiphon.cli.screen import output, print_json, progress_bar
+from antiphon.cli.screen import output, print_json, progress_bar, verdict_screen
 from antiphon.cli.verify import save_verdict
 from antiphon.core.errors import UsageError
 from antiphon.trace.run_folder import RunFolder, RunRecord, write_whole
@@ -58,18 +58,31 @@ def report(
     target = _target(path, out)
     verdict = _verdict(path, engine)
     document = _page(path, verdict)
-    _write(target, document)
+    refused = _refused(target, document)
     if as_json:
         summary = {
             "report": str(target), "bytes": len(document), "events": verdict.event_count,
             "is_violated": verdict.is_violated,
         }  # fmt: skip
         print_json(msgspec.json.encode(summary))
+    elif refused:
+        output.print(verdict_screen(verdict))  # which may have taken an hour to find
     else:
-        words = "violated" if verdict.is_violated else "nothing is violated"
+        words = "violated" if verdict.is_violated else verdict.summary
         said = f"{target}: {len(document) / 1e6:.2f} MB, {words}; open it in a browser"
         output.print(said, soft_wrap=True, markup=False)
+    if refused:
+        raise refused
     raise typer.Exit(1 if verdict.is_violated else 0)
+
+
+def _refused(target: Path, document: bytes) -> UsageError | None:
+    """Write the page; return why it could not be."""
+    try:
+        _write(target, document)
+    except UsageError as refusal:
+        return refusal
+    return None
 
 
 def _write(target: Path, document: bytes) -> None:

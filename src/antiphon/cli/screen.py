@@ -1,13 +1,17 @@
 """How verdicts and figures look on a terminal.
 
 Law: what a person sees first is the answer. Colour only on a terminal; standard output carries
-results, standard error carries progress, so that piping a command never loses either.
+results, standard error carries progress, so that piping a command never loses either. Where
+standard output takes no more, that is one sentence, and what a verdict comes to is in it.
 """
 
+import errno
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import TextIOWrapper
+from typing import Any
 
 import typer
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
@@ -24,9 +28,34 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
+from antiphon.core.errors import UsageError, reason_of
 from antiphon.trace.verdict import Link, PropertyVerdict, Status, Verdict, Violation
 
-output = Console(highlight=False, soft_wrap=False)
+
+class OutputError(UsageError):
+    """Standard output takes no more."""
+
+
+@contextmanager
+def _told_if_it_fails() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno == errno.EPIPE:
+            raise  # whoever read it has seen enough
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())  # or Python would try once more, and complain
+        message = f"standard output cannot be written ({reason_of(error)}): send it elsewhere"
+        raise OutputError(message) from error
+
+
+class _Output(Console):
+    def print(self, *things: Any, **how: Any) -> None:  # noqa: ANN401 - as a console's
+        with _told_if_it_fails():
+            super().print(*things, **how)
+
+
+output = _Output(highlight=False, soft_wrap=False)
 """Results."""
 
 progress_output = Console(stderr=True, highlight=False)
@@ -49,7 +78,18 @@ def spell_what_cannot_be_shown() -> None:
 
 def print_json(document: bytes) -> None:
     """Print one JSON document, which is UTF-8 whatever the terminal."""
-    typer.echo(document)
+    with _told_if_it_fails():
+        typer.echo(document)
+
+
+@contextmanager
+def at_least_told(verdict: Verdict) -> Iterator[None]:
+    """Say in one sentence what a verdict comes to, should it not be possible to print it."""
+    try:
+        yield
+    except OutputError as error:
+        message = f"{error}; {verdict.summary}"
+        raise OutputError(message) from error
 
 
 def say_worlds(count: int) -> str:

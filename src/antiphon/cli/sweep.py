@@ -1,6 +1,5 @@
 """``antiphon sweep``: a grid of parameters times seeds, simulated, judged and measured."""
 
-import os
 import shlex
 import statistics
 from pathlib import Path
@@ -11,8 +10,9 @@ import typer
 from rich.table import Table
 
 from antiphon import __version__
+from antiphon.cli.places import ConfOption, MasterOption, cluster_of
 from antiphon.cli.screen import output, print_json, progress_bar
-from antiphon.cli.tasks import TaskEngine, executor_for
+from antiphon.cli.tasks import TaskEngine, executor_for, on_cluster
 from antiphon.report.plots import duration
 from antiphon.trace.sweep_folder import CellResult, SweepFolder
 
@@ -37,6 +37,8 @@ def sweep(
     cores: Annotated[
         int | None, typer.Option(help="Cores to use; all of this machine's if left out.")
     ] = None,
+    master: MasterOption = None,
+    conf: ConfOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Sweep simulations over a grid: every combination of values, with every seed.
@@ -60,10 +62,11 @@ def sweep(
     experiment = read_experiment(file)
     folder = SweepFolder(out or Path("sweeps") / experiment.name)
     words = ["antiphon", "sweep", str(file), *(["--out", str(out)] if out else [])]
-    count = cores or os.cpu_count() or 1
+    cluster = cluster_of(master, conf or [])
+    engine = on_cluster(engine, cluster)
     with (
         progress_bar("sweeping", time_left=True) as (bar, task),
-        executor_for(engine, "antiphon sweep", count) as executor,
+        executor_for(engine, "antiphon sweep", cores, cluster=cluster) as executor,
     ):
         task_id = bar.task_ids[task]
 
@@ -103,7 +106,11 @@ def _show(experiment: "Experiment", results: list[CellResult], bad: list[CellRes
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for name in experiment.grid:
         table.add_column(name)
-    for name in ("seeds", "delay p50", "delay p99", "held p99", "header B/msg", "verdict"):
+    changes = any("view_change" in result.measures for result in results)
+    for name in (
+        "seeds", "delay p50", "delay p99", "held p99", *(["view change"] if changes else []),
+        "header B/msg", "verdict",
+    ):  # fmt: skip
         table.add_column(name, justify="right")
     by_point: dict[tuple[str, ...], list[CellResult]] = {}
     for result in results:
@@ -115,6 +122,7 @@ def _show(experiment: "Experiment", results: list[CellResult], bad: list[CellRes
         table.add_row(
             *point, str(len(cells)), _middle(done, "delivery_delay", "p50"),
             _middle(done, "delivery_delay", "p99"), _middle(done, "hold_time", "p99"),
+            *([_middle(done, "view_change", "p50")] if changes else []),
             _headers(done), f"{wrong} bad" if wrong else "holds",
         )  # fmt: skip
     output.print(table)
@@ -131,5 +139,9 @@ def _middle(cells: list[CellResult], measure: str, part: str) -> str:
 
 
 def _headers(cells: list[CellResult]) -> str:
-    values = [cell.counts["header_bytes"] / max(1, cell.counts["messages"]) for cell in cells]
+    values = [
+        cell.counts["header_bytes"] / max(1, cell.counts["messages"])
+        for cell in cells
+        if cell.counts["header_bytes"]
+    ]
     return f"{statistics.median(values):.3g}" if values else "-"

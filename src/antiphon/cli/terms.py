@@ -12,7 +12,7 @@ import typer
 
 from antiphon.core.errors import UsageError
 from antiphon.trace.schema import Name
-from antiphon.trace.verdict import Property, Terms
+from antiphon.trace.verdict import ClockProperty, Property, Terms, Verdict
 
 Only = Annotated[
     str,
@@ -60,6 +60,27 @@ def read_terms(
         ends_early=tuple(_names(ends_early)),
         subscriptions={} if subscriptions is None else _subscriptions(subscriptions),
     )
+
+
+def only_clocks(verdict: Verdict, only: str) -> Verdict:
+    """Return the verdict on a log of clocks, with these properties alone."""
+    names = _names(only)
+    known = [which.value for which in ClockProperty]
+    for name in names:
+        if name not in known:
+            message = (
+                f"--only: {name!r} cannot be judged here, where there are clocks and no messages: "
+                f"choose from {', '.join(known)}"
+            )
+            raise UsageError(message)
+    kept = [item for item in verdict.properties if not names or item.property.value in names]
+    return msgspec.structs.replace(verdict, properties=kept)
+
+
+def names_clocks(only: str) -> bool:
+    """Whether a list names properties of clocks alone."""
+    names = _names(only)
+    return bool(names) and {*names} <= {which.value for which in ClockProperty}
 
 
 def _properties(text: str) -> tuple[Property, ...]:

@@ -6,24 +6,36 @@ from typing import Annotated
 import msgspec
 import typer
 
-from antiphon.cli.engines import Engine, SparkPlace, judge
+from antiphon.cli.engines import Engine, judge, judge_addresses
 from antiphon.cli.log_options import ColumnsOption, RegexOption
-from antiphon.cli.screen import output, print_json, verdict_screen
-from antiphon.cli.terms import BeginsLate, EndsEarly, Only, Subscriptions, read_terms
+from antiphon.cli.places import ConfOption, MasterOption, cluster_of
+from antiphon.cli.screen import at_least_told, output, print_json, verdict_screen
+from antiphon.cli.terms import (
+    BeginsLate,
+    EndsEarly,
+    Only,
+    Subscriptions,
+    names_clocks,
+    only_clocks,
+    read_terms,
+)
 from antiphon.core.errors import UsageError
 from antiphon.logs.clocks.judging import judge_clocks
 from antiphon.logs.clocks.parsing import holds_clocks
+from antiphon.logs.ids import asks_for_numbers
 from antiphon.logs.mapping import column_map
 from antiphon.logs.opening import opened_log
+from antiphon.trace.log import Log, is_address, local_path
 from antiphon.trace.run_folder import RunFolder
 from antiphon.trace.verdict import Verdict
 
 LogArgument = Annotated[
-    list[Path],
+    list[str],
     typer.Argument(
         metavar="LOG...",
         help="A run folder, or files or folders of newline-delimited JSON, CSV (also .gz) or "
-        "Parquet; - is standard input. Several are judged as one log.",
+        "Parquet; - is standard input. Several are judged as one log. Addresses, such as "
+        "s3a://bucket/run, are read by Spark.",
     ),
 ]
 EngineOption = Annotated[
@@ -34,17 +46,10 @@ EngineOption = Annotated[
         "auto: by the size of the trace, and by what is installed. All say the same."
     ),
 ]
-MasterOption = Annotated[
-    str | None,
-    typer.Option(help="Where Spark runs: spark://host:port, yarn, k8s://...; here if left out."),
-]
-ConfOption = Annotated[
-    list[str] | None, typer.Option(help="A setting of Spark's, name=value; may be repeated.")
-]
 
 
 def verify(
-    paths: LogArgument,
+    logs: LogArgument,
     engine: EngineOption = Engine.AUTO,
     cores: Annotated[
         int | None, typer.Option(help="Cores to use; all of this machine's if left out.")
@@ -79,34 +84,48 @@ def verify(
     be read.
     """
     terms = read_terms(
-        only=only,
+        only="" if names_clocks(only) else only,
         begins_late=begins_late,
         ends_early=ends_early,
         subscriptions=subscriptions,
     )
-    cluster = cluster_of(master, conf or [])
-    with opened_log(paths, column_map(columns or [])) as log:
-        if regex is not None or holds_clocks(log):
-            verdict = judge_clocks(log, regex)
-        else:
-            verdict = judge(log, engine, cores, terms, cluster)
-    if as_json:
-        print_json(msgspec.json.format(msgspec.json.encode(verdict)))
+    cluster, mapped = cluster_of(master, conf or []), column_map(columns or [])
+    addresses, paths = _sorted_out(logs)
+    if addresses:
+        if names_clocks(only) or regex is not None or asks_for_numbers(Log((), columns=mapped)):
+            message = (
+                f"{addresses[0]}: clocks, and ids without numbers, are read here: copy it here"
+            )
+            raise UsageError(message)
+        verdict = judge_addresses(addresses, engine, cores, terms, cluster, mapped)
     else:
-        output.print(verdict_screen(verdict))
-    if len(paths) == 1:
-        save_verdict(paths[0], verdict)  # last: should there be no room for it, it has been seen
+        with opened_log(paths, mapped) as log:
+            if regex is not None or holds_clocks(log):
+                verdict = only_clocks(judge_clocks(log, regex), only)
+            elif names_clocks(only):
+                message = f"--only: {log} holds messages, and {only} is about clocks: leave it out"
+                raise UsageError(message)
+            else:
+                verdict = judge(log, engine, cores, terms, cluster)
+    try:
+        with at_least_told(verdict):
+            if as_json:
+                print_json(msgspec.json.format(msgspec.json.encode(verdict)))
+            else:
+                output.print(verdict_screen(verdict))
+    finally:
+        if len(paths) == 1:
+            save_verdict(paths[0], verdict)  # last: should there be no room, it has been seen
     raise typer.Exit(1 if verdict.is_violated else 0)
 
 
-def cluster_of(master: str | None, conf: list[str]) -> SparkPlace | None:
-    """Return what the options say of Spark; None: nothing."""
-    settings = dict(setting.partition("=")[::2] for setting in conf)
-    for setting in conf:
-        if "=" not in setting:
-            message = f"--conf {setting}: expected name=value, as spark.executor.memory=8g"
-            raise UsageError(message)
-    return SparkPlace(master, settings) if master or settings else None
+def _sorted_out(logs: list[str]) -> tuple[list[str], list[Path]]:
+    """Return addresses, or else paths."""
+    addresses = [each for each in logs if is_address(each)]
+    if addresses and len(addresses) < len(logs):
+        message = f"{addresses[0]}: addresses and paths cannot be judged together: copy it here"
+        raise UsageError(message)
+    return addresses, [] if addresses else [local_path(each) for each in logs]
 
 
 def save_verdict(path: Path, verdict: Verdict) -> None:

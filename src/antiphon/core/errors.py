@@ -16,7 +16,15 @@ Law: untrusted bytes raise nothing but :class:`PeerError`; untrusted traces rais
 :class:`TraceError`; every message is one sentence that says what to do, or what was expected.
 """
 
+import re
 from collections.abc import Mapping
+
+
+def reason_of(error: OSError) -> str:
+    """Return why the system refused, in its own words; libraries wrap them in theirs."""
+    said = error.strerror or str(error).partition("\n")[0]
+    inner = re.search(r"\[[Ee]rrno \d+\] (.+)", said)
+    return inner[1] if inner else said
 
 
 class AntiphonError(Exception):

@@ -206,5 +206,6 @@ _CONVERTERS: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys(_TEXTS, _text),
     "uniform": _truth,
     "members": _names,
+    "to": _names,
     "clock": _clock,
 }

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 _ROWS_PER_BATCH = 4096
 
-_COLUMNS = tuple(name for name in FIELDS if name not in {"members", "clock"})
+_LISTS = ("members", "to")
+_COLUMNS = tuple(name for name in FIELDS if name not in {*_LISTS, "clock"})
 _TYPES = {
     **dict.fromkeys(("run", "process", "kind", "group", "sender", "order", "id"), "string"),
     "detail": "string",
@@ -79,7 +80,8 @@ def write_parquet(path: Path, blocks: Iterable[list[Event]]) -> None:
     pa, pq = _arrow(str(path))
     schema = pa.schema([(name, getattr(pa, _TYPES.get(name, "int64"))()) for name in _COLUMNS])
     place = schema.get_field_index("detail")
-    schema = schema.insert(place, pa.field("members", pa.list_(pa.string())))
+    for name in _LISTS:
+        schema = schema.insert(place, pa.field(name, pa.list_(pa.string())))
     with pq.ParquetWriter(path, schema, compression="zstd") as writer:
         for block in blocks:
             records = [msgspec.to_builtins(event) for event in block]

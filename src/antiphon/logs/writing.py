@@ -13,7 +13,7 @@ from typing import IO, cast
 
 import msgspec
 
-from antiphon.core.errors import UsageError
+from antiphon.core.errors import UsageError, reason_of
 from antiphon.logs.parquet import write_parquet
 from antiphon.trace.continuity import Tally
 from antiphon.trace.reader import Row, checked_rows
@@ -49,7 +49,7 @@ def write_log(target: Path, rows: Iterable[Row]) -> int:
                     file.write(b"".join(msgspec.json.encode(event) + b"\n" for event in block))
         draft.replace(target)
     except OSError as error:
-        message = f"{target}: cannot be written ({error.strerror}): choose another file"
+        message = f"{target}: cannot be written ({reason_of(error)}): choose another file"
         raise UsageError(message) from error
     finally:
         draft.unlink(missing_ok=True)

@@ -9,14 +9,13 @@ of messages, not millions.
 """
 
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import NamedTuple
 
 from antiphon.core.errors import UsageError
 from antiphon.core.views import lineage_of
-from antiphon.trace import words
 from antiphon.trace.schema import EARLY, LATE, LEFT, QUIESCENT, Event
 from antiphon.trace.verdict import ALL, Terms
 
@@ -31,7 +30,7 @@ class TooLargeError(UsageError):
     """A trace has more messages, or deliveries, than the oracle judges."""
 
 
-_OF_A_GROUP = {"view", "multicast", "deliver"}
+OF_A_GROUP = {"view", "multicast", "deliver"}
 """The kinds of rows that show that a process takes part in a group."""
 
 
@@ -74,6 +73,8 @@ class Scope:
     """By process and sender: the number that was delivered first."""
     audience: dict[str, None] | None = None
     """Who is to receive its messages, if that is said; otherwise its members are."""
+    aims: dict[str, dict[tuple[str, ...], None]] = field(default_factory=lambda: defaultdict(dict))
+    """By sender: whom its rows are `to`; nobody: all."""
     highest: dict[str, int] = field(default_factory=dict)
     """The highest number that each sender multicast."""
     deliveries: dict[str, dict[Message, Act]] = field(default_factory=lambda: defaultdict(dict))
@@ -106,7 +107,25 @@ class Scope:
     @property
     def members(self) -> list[str]:
         """Return who must agree: those who are to receive, or are listed in views, or took part."""
-        return sorted(self.viewed or self.acts if self.audience is None else self.audience)
+        if self.audience is not None:
+            return sorted(self.audience)
+        return sorted(self.viewed or {*self.acts, *self.named})
+
+    @property
+    def named(self) -> set[str]:
+        """Return everybody whom some message is `to`."""
+        return {name for aims in self.aims.values() for aim in aims for name in aim}
+
+    def may_reach(self, process: str, senders: Iterable[str]) -> bool:
+        """Whether something of these senders is to be received by a process."""
+        aims = [aim for name in senders for aim in self.aims.get(name, ())]
+        return any(not aim or process in aim for aim in aims)
+
+    def is_shared(self, processes: Collection[str]) -> bool:
+        """Whether something is to be received by two of these, as far as rows say."""
+        aims = [aim for of_sender in self.aims.values() for aim in of_sender]
+        shared = (not aim or sum(name in aim for name in processes) > 1 for aim in aims)
+        return not aims or any(shared)
 
 
 @dataclass(slots=True)
@@ -143,6 +162,9 @@ class History:
         """
         if scope.audience is not None and process not in scope.audience:
             return True
+        multicast = scope.multicasts.get(message)
+        if multicast and multicast.event.to and process not in multicast.event.to:
+            return True
         sender, number = message
         if not self.is_late(scope, process) or (sender == process and message in scope.multicasts):
             return False
@@ -151,7 +173,7 @@ class History:
 
     def owed(self, scope: Scope, process: str) -> int:
         """Return the messages that a process has to have, if it has what depends on them."""
-        if scope.audience is None and not self.is_late(scope, process):
+        if scope.audience is None and not scope.named and not self.is_late(scope, process):
             return -1
         deliveries = scope.deliveries.get(process, {})
         return sum(
@@ -212,7 +234,7 @@ def history_of(
     entries = [entry for record in records.values() for entry in record]
     scopes = _scopes_of(entries)
     for entry in entries:
-        if entry.event.kind not in _OF_A_GROUP:
+        if entry.event.kind not in OF_A_GROUP:
             continue
         scope = scopes[_scope_key(entry)]
         if entry.event.kind == "view":
@@ -220,6 +242,7 @@ def history_of(
             continue
         scope.asks[entry.event.order == "total", entry.event.uniform] = None
         if entry.event.kind == "multicast":
+            scope.aims[entry.event.process][tuple(entry.event.to or ())] = None
             _add_multicasts(scope, entry, delivers=entry.event.process not in scope.own)
         else:
             _add_deliveries(scope, entry)
@@ -241,7 +264,7 @@ def _scopes_of(entries: Iterable[Entry]) -> dict[tuple[str, str, int], Scope]:
     """Return all scopes, still empty but for who records deliveries of its own."""
     scopes: dict[tuple[str, str, int], Scope] = {}
     for entry in entries:
-        if entry.event.kind in _OF_A_GROUP:
+        if entry.event.kind in OF_A_GROUP:
             key = _scope_key(entry)
             scope = scopes.setdefault(key, Scope(*key))
             if _tells_of_own(entry):
@@ -315,15 +338,6 @@ def without_past(
             missing = before.get(message, 0) & owed & ~delivered
             if missing:
                 yield act, missing
-
-
-def in_several_groups(history: History) -> str:
-    """Say who has rows of more than one group: through these, causality crosses groups."""
-    return words.in_several_groups(
-        process
-        for (_, process), record in history.records.items()
-        if len({entry.event.group for entry in record if entry.event.kind in _OF_A_GROUP}) > 1
-    )
 
 
 def _records_of(

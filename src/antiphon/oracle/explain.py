@@ -50,6 +50,12 @@ def explain_creation(scope: Scope, wrong: Act) -> Violation:
     return _written(scope, explanation)
 
 
+def explain_not_addressed(scope: Scope, wrong: Act) -> Violation:
+    """Explain the delivery of what was for others."""
+    multicast = _event(scope, scope.multicasts[wrong.message])
+    return _written(scope, explanations.explain_not_addressed(_event(scope, wrong), multicast))
+
+
 def explain_disagreement(scope: Scope, delivered: Act, end: Entry) -> Violation:
     """Explain that a process, whose record closes with ``end``, never delivered a message."""
     explanation = explanations.explain_disagreement(

@@ -20,8 +20,10 @@ def concluded(
     left_out: str = "",
     across: str = "",
     untested: str = "",
+    around: str = "",
 ) -> PropertyVerdict:
     """Return a verdict, with the first few violations explained."""
     examples = nsmallest(EXAMPLES_MAX, findings, key=lambda finding: finding[0])
     violations = [explain() for _, explain in examples]
-    return verdict.concluded(which, len(findings), violations, left_out, across, untested)
+    count = len(findings)
+    return verdict.concluded(which, count, violations, left_out, across, untested, around)

@@ -22,7 +22,6 @@ from antiphon.oracle.event_graph import (
     direct_predecessors,
     fifo_predecessors,
     history_of,
-    in_several_groups,
     out_of_order,
     without_past,
 )
@@ -30,6 +29,7 @@ from antiphon.oracle.explain import (
     explain_creation,
     explain_disagreement,
     explain_duplicate,
+    explain_not_addressed,
     explain_order,
     explain_stall,
 )
@@ -38,10 +38,12 @@ from antiphon.oracle.total_checks import judge_total, judge_total_causal, judge_
 from antiphon.oracle.untested import (
     agreement_untested,
     causes_untested,
+    in_several_groups,
     is_missing,
     left_out_of_orders,
     left_to_others,
     liveness_untested,
+    may_go_round,
     orders_untested,
     senders_unseen,
 )
@@ -96,11 +98,13 @@ def _fifo(history: History) -> PropertyVerdict:
 
 def _causal(history: History) -> PropertyVerdict:
     findings: list[Finding] = []
+    around = may_go_round(history)
     for scope in history.scopes:
         broken = list(out_of_order(history, scope, direct_predecessors(scope)))
         is_violated = any(True for _ in out_of_order(history, scope, causal_pasts(scope)))
-        # Unless some link is none for want of a record, or of a subscription.
-        is_complete = not history.late and scope.audience is None
+        # Unless some link is none for want of a record, of a subscription, or of a destination.
+        is_complete = not (history.late or scope.audience is not None or around)
+        is_complete &= not any(_for_others(scope))
         assert is_violated >= bool(broken), "what is directly before is before"
         assert is_violated == bool(broken) or not is_complete, "a chain breaks at a link first"
         findings += [
@@ -124,17 +128,22 @@ def _no_duplicate(history: History) -> PropertyVerdict:
 
 def _no_creation(history: History) -> PropertyVerdict:
     created = [(scope, act) for scope in history.scopes for act in _created(scope)]
+    astray = [(scope, act) for scope in history.scopes for act in _for_others(scope)]
     in_doubt = [act for scope, act in created if _may_be_lost(history, scope, act)]
     reason = ""
     if in_doubt:
         doubt = words.in_doubt(len(in_doubt), [act.message[0] for act in in_doubt])
         reason = words.together(doubt, senders_unseen(history))
-        if len(in_doubt) == len(created):
+        if len(in_doubt) == len(created) and not astray:
             return unknown(Property.NO_CREATION, reason)
     findings = [
         ((act.process, act.position), partial(explain_creation, scope, act))
         for scope, act in created
         if not _may_be_lost(history, scope, act)
+    ]
+    findings += [
+        ((act.process, act.position), partial(explain_not_addressed, scope, act))
+        for scope, act in astray
     ]
     return concluded(Property.NO_CREATION, findings, reason)
 
@@ -211,6 +220,16 @@ def _created(scope: Scope) -> Iterator[Act]:
                 yield act
 
 
+def _for_others(scope: Scope) -> Iterator[Act]:
+    """Yield deliveries of what was not `to` the process, nor its own."""
+    for process in sorted(scope.deliveries):
+        for message, act in scope.deliveries[process].items():
+            multicast = scope.multicasts.get(message)
+            aim = multicast.event.to if multicast else None
+            if aim and process not in {message[0], *aim}:
+                yield act
+
+
 def _may_be_lost(history: History, scope: Scope, act: Act) -> bool:
     """Whether the multicast of a message may be where its sender's record is lost."""
     sender, number = act.message
@@ -226,7 +245,8 @@ def _concluded_on_causes(
 ) -> PropertyVerdict:
     left_out = words.together(left_out_of_orders(history), _in_fifo_order(history))
     untested = causes_untested(history)
-    return concluded(which, findings, left_out, in_several_groups(history), untested)
+    across = in_several_groups(history)
+    return concluded(which, findings, left_out, across, untested, may_go_round(history))
 
 
 def _in_fifo_order(history: History) -> str:

@@ -17,16 +17,17 @@ from antiphon.oracle.event_graph import (
     Message,
     Scope,
     direct_predecessors,
-    in_several_groups,
     out_of_order,
 )
 from antiphon.oracle.explain import explain_not_uniform, explain_order, explain_two_orders
 from antiphon.oracle.findings import Finding, concluded
 from antiphon.oracle.untested import (
+    in_several_groups,
     is_bound,
     is_missing,
     left_out_of_orders,
     left_to_others,
+    may_go_round,
     orders_untested,
     total_untested,
     uniform_untested,
@@ -142,7 +143,8 @@ def judge_total_causal(history: History) -> PropertyVerdict:
     ]
     across = in_several_groups(history)
     left_out, untested = left_out_of_orders(history), orders_untested(scopes)
-    return concluded(Property.TOTAL_CAUSAL, findings, left_out, across, untested)
+    around = may_go_round(history)
+    return concluded(Property.TOTAL_CAUSAL, findings, left_out, across, untested, around)
 
 
 def _predecessors_in_total_order(scope: Scope) -> dict[Message, int]:

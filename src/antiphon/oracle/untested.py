@@ -5,7 +5,9 @@ to be put to the test is in docs/properties.md; every function here returns the 
 not, or nothing.
 """
 
-from antiphon.oracle.event_graph import History, Message, Scope
+from itertools import combinations
+
+from antiphon.oracle.event_graph import OF_A_GROUP, History, Message, Scope
 from antiphon.trace import words
 
 
@@ -35,7 +37,8 @@ def left_to_others(history: History) -> str:
         for process in scope.acts
         if scope.audience is not None and process not in scope.audience
     )
-    return words.together(late, others)
+    is_addressed = any(scope.named for scope in history.scopes)
+    return words.together(late, others, words.ADDRESSED if is_addressed else "")
 
 
 def is_missing(history: History, scope: Scope, process: str, message: Message) -> bool:
@@ -53,6 +56,31 @@ def senders_unseen(history: History) -> str:
         for sender, _ in deliveries
         if (scope.run, sender) not in history.records
     )
+
+
+def in_several_groups(history: History) -> str:
+    """Say who has rows of more than one group: through these, causality crosses groups."""
+    return words.in_several_groups(
+        process
+        for (_, process), record in history.records.items()
+        if len({entry.event.group for entry in record if entry.event.kind in OF_A_GROUP}) > 1
+    )
+
+
+def may_go_round(history: History) -> str:
+    """Say that a chain of causes may go round a process that its ends are `to`.
+
+    It cannot where of any two sets of processes that share a message, its sender included, one
+    has the other in it, or they have nobody in common: then who passes something on knows it.
+    """
+    for scope in history.scopes:
+        sets = {
+            frozenset([sender, *aim]) for sender, aims in scope.aims.items() for aim in aims if aim
+        }
+        for one, other in combinations(sets, 2):
+            if one & other and not (one <= other or other <= one):
+                return words.OVERLAPPING
+    return ""
 
 
 def orders_untested(scopes: list[Scope]) -> str:
@@ -81,7 +109,8 @@ def agreement_untested(history: History) -> str:
     """Say that no two processes had anything to agree on."""
     for scope in history.scopes:
         held = [member for member in scope.members if history.is_held(scope, member)]
-        if len(held) > 1 and any(scope.deliveries.get(member) for member in held):
+        is_delivered = any(scope.deliveries.get(member) for member in held)
+        if len(held) > 1 and is_delivered and scope.is_shared(held):
             return ""
     return words.together(words.NONE_TO_AGREE, _only_process(history))
 
@@ -93,7 +122,8 @@ def liveness_untested(history: History) -> str:
         senders = {act.process for act in scope.multicasts.values()}
         for sender in senders:
             if history.is_held(scope, sender) and any(
-                member != sender or sender in scope.own for member in held
+                (member != sender or sender in scope.own) and scope.may_reach(member, [sender])
+                for member in held
             ):
                 return ""
     return words.together(words.NONE_TO_REACH, _only_process(history), senders_unseen(history))
@@ -107,6 +137,7 @@ def self_delivery_untested(history: History) -> str:
         for act in scope.multicasts.values()
         if is_bound(history, scope, act.process)
         and (scope.audience is None or act.process in scope.audience)
+        and scope.may_reach(act.process, [act.process])
     }
     if not bound:
         return words.together(words.NO_MULTICAST, senders_unseen(history))
@@ -141,7 +172,10 @@ def uniform_untested(history: History, held: list[tuple[Scope, list[str]]]) -> s
             for process, deliveries in scope.deliveries.items()
             if any(act.event.kind == "deliver" for act in deliveries.values())
         }
-        if any(deliverers - {member} for member in members):
+        if any(
+            deliverers - {member} and (not scope.named or scope.may_reach(member, scope.aims))
+            for member in members
+        ):
             return ""
     return words.together(words.NONE_TO_FOLLOW, _only_process(history))
 

@@ -119,7 +119,7 @@ def judge_view_atomic(history: History) -> PropertyVerdict:
         delivered: dict[Message, Act] = {}
         for mover in movers:
             delivered = scope.deliveries.get(mover, {}) | delivered
-        is_tested |= len(movers) > 1 and bool(delivered)
+        is_tested |= len(movers) > 1 and bool(delivered) and scope.is_shared(movers)
         findings += [
             (
                 (mover, (scope.group, scope.view, *message)),

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import msgspec
 import pyarrow as pa
 
-from antiphon.core.errors import TraceError, UsageError
+from antiphon.core.errors import TraceError, UsageError, reason_of
 from antiphon.logs.reading import read_log_segment
 from antiphon.pipeline.ingest.parquet import write_rows
 from antiphon.pipeline.ingest.sources import Source, find_sources
@@ -64,7 +64,7 @@ def compact(executor: Executor, path: Path, folder: Path) -> Compacted:
             shutil.copyfile(path / "run.json", folder / "run.json")
     except OSError as error:
         shutil.rmtree(folder, ignore_errors=True)
-        message = f"{folder}: cannot be written ({error.strerror}): name another folder with -o"
+        message = f"{folder}: cannot be written ({reason_of(error)}): name another folder with -o"
         raise UsageError(message) from error
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
@@ -100,7 +100,7 @@ def _written(executor: Executor, sources: list[Source], targets: list[Path]) -> 
     if errors:
         raise TraceError(errors[0])
     if not any(item.row_count for item in written):
-        message = f"{sources[0].segment.path}:1: the trace is empty: no process wrote any row"
+        message = f"{sources[0].segment.file}:1: the trace is empty: no process wrote any row"
         raise TraceError(message)
     return written
 
@@ -122,7 +122,7 @@ def _write_one(source: Source, target: Path) -> _Written:
     except TraceError as refusal:
         return _Written(0, [], [], str(refusal))
     except OSError as error:
-        reason = error.strerror or str(error).partition("\n")[0]
-        said = f"{target}: cannot be written ({reason}): make room, or name another folder with -o"
+        why = reason_of(error)
+        said = f"{target}: cannot be written ({why}): make room, or name another folder with -o"
         return _Written(0, [], [], said)
     return _Written(row_count, tally.spans, tally.truncated, "")

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from antiphon.pipeline.case import Case
 from antiphon.pipeline.checks.commit import Outcome, WrongDecision
 from antiphon.pipeline.checks.findings import Finding, What
-from antiphon.pipeline.reasons import in_several_groups, left_out, not_applicable
+from antiphon.pipeline.reasons import in_several_groups, left_out, may_go_round, not_applicable
 from antiphon.pipeline.untested import untested
 from antiphon.trace import words
 from antiphon.trace.verdict import (
@@ -80,7 +80,7 @@ def _commit(
 
 
 def _judged(case: Case, explained: Explained) -> Callable[[Property], PropertyVerdict]:
-    across = in_several_groups(case)
+    across, around = in_several_groups(case), may_go_round(case)
     reasons = left_out(case)
     not_tested = untested(case)
     beside_the_point = not_applicable(case)
@@ -98,6 +98,7 @@ def _judged(case: Case, explained: Explained) -> Callable[[Property], PropertyVe
             reasons.get(which, ""),
             across if which in _ABOUT_CAUSES else "",
             not_tested.get(which, ""),
+            around if which in _ABOUT_CAUSES else "",
         )
 
     return judge

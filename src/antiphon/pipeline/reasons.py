@@ -76,6 +76,27 @@ def in_several_groups(case: Case) -> str:
     return words.in_several_groups(name for (_, name), names in groups.items() if len(names) > 1)
 
 
+def may_go_round(case: Case) -> str:
+    """Say that a chain of causes may go round a process that its ends are `to`.
+
+    It cannot where those who share messages, sender included, are nested: looked at from the
+    largest set down, all of a set are in the same smallest one so far.
+    """
+    for scope in case.scopes:
+        sets = {
+            frozenset([name, *aim])
+            for name, part in scope.parts.items()
+            for aim in part.aims
+            if aim
+        }
+        within: dict[str, frozenset[str]] = {}
+        for each in sorted(sets, key=len, reverse=True):
+            if len({within.get(name) for name in each}) > 1:
+                return words.OVERLAPPING
+            within.update(dict.fromkeys(each, each))
+    return ""
+
+
 def _left_to_others(case: Case) -> str:
     parts = [
         (name, part)
@@ -86,6 +107,7 @@ def _left_to_others(case: Case) -> str:
     return words.together(
         words.held_from_beginning(name for name, part in parts if part.is_late),
         words.not_subscribed(name for name, part in parts if not part.is_addressed),
+        words.ADDRESSED if any(scope.aims() for scope in case.scopes) else "",
     )
 
 

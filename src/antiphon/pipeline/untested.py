@@ -60,7 +60,8 @@ def _causes(case: Case) -> str:
 def _agreement(case: Case) -> str:
     for scope in case.scopes:
         held = scope.held()
-        if len(held) > 1 and any(scope.parts[name].has_delivered for name in held):
+        is_delivered = any(scope.parts[name].has_delivered for name in held)
+        if len(held) > 1 and is_delivered and scope.is_shared(held):
             return ""
     return words.together(words.NONE_TO_AGREE, _only_process(case))
 
@@ -80,7 +81,8 @@ def _sending_view(case: Case) -> str:
 def _view_atomic(case: Case) -> str:
     for scope in case.scopes:
         movers = scope.movers()
-        if len(movers) > 1 and any(scope.parts[name].has_delivered for name in movers):
+        is_delivered = any(scope.parts[name].has_delivered for name in movers)
+        if len(movers) > 1 and is_delivered and scope.is_shared(movers):
             return ""
     return words.NO_VIEW_LEFT
 
@@ -89,9 +91,10 @@ def _self_delivery(case: Case) -> str:
     bound = [
         part
         for scope in case.scopes
-        for part in scope.parts.values()
+        for name, part in scope.parts.items()
         if part.multicast_count and part.is_bound and part.is_addressed
-    ]
+        and scope.may_reach(name, [name])
+    ]  # fmt: skip
     if not bound:
         return words.together(words.NO_MULTICAST, senders_unseen(case))
     return "" if any(part.delivers_own for part in bound) else words.NO_OWN_DELIVERY
@@ -103,7 +106,10 @@ def _liveness(case: Case) -> str:
         for name, part in scope.parts.items():
             if not part.multicast_count or not part.is_held:
                 continue
-            if any(member != name or part.delivers_own for member in held):
+            if any(
+                (member != name or part.delivers_own) and scope.may_reach(member, [name])
+                for member in held
+            ):
                 return ""
     return words.together(words.NONE_TO_REACH, _only_process(case), senders_unseen(case))
 
@@ -125,7 +131,10 @@ def _uniform(case: Case) -> str:
     for scope in (one for one in case.scopes if one.asks_uniform):
         deliverers = {name for name, part in scope.parts.items() if part.delivery_count}
         held = {*scope.held(), *scope.movers()}.intersection(scope.members())
-        if any(deliverers - {member} for member in held):
+        if any(
+            deliverers - {member} and (not scope.aims() or scope.may_reach(member, scope.parts))
+            for member in held
+        ):
             return ""
     return words.together(words.NONE_TO_FOLLOW, _only_process(case))
 

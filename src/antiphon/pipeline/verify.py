@@ -15,6 +15,8 @@ from antiphon.trace.log import Log
 from antiphon.trace.verdict import ALL, Terms, Verdict
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from antiphon.pipeline.ingest.loading import Trace
     from antiphon.pipeline.tables.table import Executor
 
@@ -38,15 +40,31 @@ def verify(
 
     Should it hold rows of several runs, these are told apart, but share the verdict.
     """
-    from antiphon.pipeline.case import case_of_all
     from antiphon.pipeline.ingest.loading import ingest, sources_of
-    from antiphon.pipeline.judging import judge
 
     sources = sources_of(where)
-    name = sources[0].run
+    ingested = ingest(executor, sources, terms)
+    return verify_trace(
+        executor, sources[0].run, ingested, on_step=on_step, grain=grain, terms=terms
+    )
+
+
+def verify_trace(
+    executor: "Executor",
+    name: str,
+    ingested: "AbstractContextManager[Trace]",
+    *,
+    on_step: OnStep | None = None,
+    grain: Grain = _GRAIN,
+    terms: Terms = ALL,
+) -> Verdict:
+    """Return the verdict on one trace, wherever its rows come from."""
+    from antiphon.pipeline.case import case_of_all
+    from antiphon.pipeline.judging import judge
+
     steps = _Steps(on_step)
     steps.begin("ingest")
-    with ingest(executor, sources, terms) as trace:
+    with ingested as trace:
         [verdict] = judge(
             executor,
             trace,

@@ -41,7 +41,7 @@ def _measure(name: str, part: str, scale: float = 1.0) -> Callable[[CellResult],
 
 def _header_bytes(cell: CellResult) -> float | None:
     count = cell.counts.get("messages", 0)
-    return cell.counts["header_bytes"] / count if count else None
+    return cell.counts["header_bytes"] / count if count and cell.counts["header_bytes"] else None
 
 
 _QUANTITIES = (
@@ -50,6 +50,7 @@ _QUANTITIES = (
     _Quantity("Held back, 99 %", "held p99", "ms", _measure("hold_time", "p99", 1e-3)),
     _Quantity("Stability lag, median", "lag p50", "ms", _measure("stability_lag", "p50", 1e-3)),
     _Quantity("Delay queue, 99 %", "queue p99", "runs", _measure("queue_length", "p99")),
+    _Quantity("View change, median", "view p50", "ms", _measure("view_change", "p50", 1e-3)),
     _Quantity("Header bytes per message", "header", "bytes", _header_bytes),
 )
 

@@ -1,4 +1,4 @@
-"""The parameters of a steady group by the names that people give them, and the command again.
+"""The parameters of a simulated group by the names that people give them, and the command again.
 
 Law: whoever simulates from names (the command line, an experiment's file, a claim) does so through
 here, so that the same names give the same world, and the replay command is the same everywhere.
@@ -9,9 +9,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from antiphon.core.errors import UsageError
 from antiphon.core.records import MEMBERS_MAX
 from antiphon.core.runs import Order
 from antiphon.sim.delays import DelayOptions
+from antiphon.sim.faulty_group import FaultCounts, check_faults
 from antiphon.sim.steady_group import Options
 from antiphon.sim.workload import WorkloadOptions
 
@@ -46,8 +48,32 @@ PARAMETERS = {
     "answers": Parameter(0.7, "a number from 0 to 1"),
     "burst": Parameter(4, "a number of messages from 1 up"),
     "payload_bytes": Parameter(32, "bytes from 0 up"),
+    "crashes": Parameter(0, "a number of processes, less than half"),
+    "pauses": Parameter(0, "a number of times from 0 up"),
+    "partitions": Parameter(0, "a number of times from 0 up"),
 }
 """By name, in the order in which commands tell them."""
+
+
+FAULTS = ("crashes", "pauses", "partitions")
+"""Those that say what goes wrong."""
+
+
+def faults_of(config: Mapping[str, Any]) -> FaultCounts:
+    """Return what goes wrong in the world that some parameters name."""
+    faults = FaultCounts(**{name: config.get(name, 0) for name in FAULTS})
+    usual = PARAMETERS["payload_bytes"].default
+    if faults and config.get("payload_bytes", usual) != usual:
+        message = "payload_bytes cannot be set where processes fail: leave one of the two out"
+        raise UsageError(message)
+    return faults
+
+
+def check_world(seed: int, config: Mapping[str, Any]) -> None:
+    """Complain of parameters that cannot be simulated."""
+    options, faults = options_of(seed, config), faults_of(config)
+    if faults:
+        check_faults(options, faults)
 
 
 def options_of(seed: int, config: Mapping[str, Any]) -> Options:
@@ -76,6 +102,6 @@ def replay_command(seed: int, config: Mapping[str, Any], out: Path) -> str:
         option = "--" + name.replace("_", "-")
         if value is True:
             words.append(option)
-        elif value is not False:
+        elif value is not False and (name not in FAULTS or value):
             words += [option, str(value)]
     return shlex.join([*words, "--out", str(out)])

@@ -10,6 +10,7 @@
 
 verifying  verify: a path, several, or a DataFrame
 result     what comes of it: verdicts, violations and measures, as DataFrames
+addresses  traces that are elsewhere: s3a://bucket/run
 source     run folders as tables, and live ones as streams
 borrowing  what our jobs need of somebody else's session, and putting it back
 shipping   this package, for executors that do not have it

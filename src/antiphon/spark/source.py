@@ -26,7 +26,6 @@ from antiphon.spark.borrowing import equipped
 from antiphon.spark.tables import SQL_COLUMNS, read_between, rows_of, whole_bytes
 from antiphon.trace.segments import segments
 
-JSON_COLUMNS = SQL_COLUMNS
 _TASKS = 8
 
 

@@ -19,7 +19,7 @@ from antiphon.pipeline.tables.chunks import text_column
 from antiphon.trace.continuity import Tally
 from antiphon.trace.rules import problem_of
 from antiphon.trace.schema import Event
-from antiphon.trace.segments import Format
+from antiphon.trace.segments import Format, Segment
 
 ROWS_PER_BATCH = 16_384
 _BLOCK_BYTES = 1 << 20
@@ -41,15 +41,15 @@ def rows_of(source: Source) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a file."""
     segment = source.segment
     if segment.format is Format.PARQUET:
-        yield from _columns_of(segment.path, source.run)
+        yield from _columns_of(segment, source.run)
         return
     rows = read_log_segment(segment, Tally())
-    yield from _batches((event for _, event in rows), segment.path, source.run)
+    yield from _batches((event for _, event in rows), segment.file, source.run)
 
 
 def read_between(path: Path, begin: int, end: int, run: str) -> Iterator[pa.RecordBatch]:
     """Yield the rows between two ends of rows."""
-    yield from _batches(_decoded(path, begin, end), path, run)
+    yield from _batches(_decoded(path, begin, end), str(path), run)
 
 
 def whole_bytes(path: Path) -> int:
@@ -91,23 +91,23 @@ def _event(path: Path, before: int, line: bytes) -> Event:
     raise TraceError(message)
 
 
-def _batches(events: Iterable[Event], path: Path, run: str) -> Iterator[pa.RecordBatch]:
+def _batches(events: Iterable[Event], file: str, run: str) -> Iterator[pa.RecordBatch]:
     events = iter(events)
     while batch := list(itertools.islice(events, ROWS_PER_BATCH)):
         for event in batch:
             event.run = event.run or run
-        yield _with_file(batch_of(batch), path)
+        yield _with_file(batch_of(batch), file)
 
 
-def _with_file(batch: pa.RecordBatch, path: Path) -> pa.RecordBatch:
-    file = text_column([str(path)] * batch.num_rows)
-    return pa.RecordBatch.from_arrays([*batch.columns, file], names=[*SCHEMA.names, "file"])
+def _with_file(batch: pa.RecordBatch, file: str) -> pa.RecordBatch:
+    files = text_column([file] * batch.num_rows)
+    return pa.RecordBatch.from_arrays([*batch.columns, files], names=[*SCHEMA.names, "file"])
 
 
-def _columns_of(path: Path, run: str) -> Iterator[pa.RecordBatch]:
+def _columns_of(segment: Segment, run: str) -> Iterator[pa.RecordBatch]:
     from pyarrow import parquet
 
-    with parquet.ParquetFile(path) as file:
+    with parquet.ParquetFile(segment.path) as file:
         for batch in file.iter_batches(ROWS_PER_BATCH):
             given = dict(zip(batch.schema.names, batch.columns, strict=True))
             columns = [
@@ -118,4 +118,4 @@ def _columns_of(path: Path, run: str) -> Iterator[pa.RecordBatch]:
             ]
             columns[0] = text_column([each or run for each in columns[0].to_pylist()])
             filled = pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
-            yield _with_file(filled, path)
+            yield _with_file(filled, segment.file)

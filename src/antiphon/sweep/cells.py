@@ -16,12 +16,14 @@ from typing import Any, NamedTuple
 import msgspec
 
 import antiphon
+from antiphon.core.errors import AntiphonError
 from antiphon.oracle.judging import judge
 from antiphon.pipeline.measures.measuring import measure_events
 from antiphon.pipeline.measures.tables import run_row, statistics_of
 from antiphon.pipeline.tables.local import LocalExecutor
 from antiphon.pipeline.verify import verify
-from antiphon.sim.parameters import options_of, replay_command
+from antiphon.sim.faulty_group import Played, play
+from antiphon.sim.parameters import faults_of, options_of, replay_command
 from antiphon.sim.steady_group import SteadyGroup, process_names
 from antiphon.trace.measures import MEASURES
 from antiphon.trace.schema import Event
@@ -83,23 +85,37 @@ def run_cell(cell: Cell) -> CellResult:
     return result
 
 
-def _fill(result: CellResult) -> None:
-    options = options_of(result.seed, result.parameters)
+def _simulated(seed: int, parameters: Mapping[str, Any]) -> Played:
+    """Return what becomes of the world, with faults or without."""
+    options, faults = options_of(seed, parameters), faults_of(parameters)
+    if faults:
+        return play(options, faults)
     rows: dict[str, list[Event]] = {name: [] for name in process_names(options.process_count)}
     group = SteadyGroup(options, {name: rows[name].append for name in rows})
     for _ in group.run():
         pass
-    events = [event for of_process in rows.values() for event in of_process]
     for of_process in rows.values():
         for index, event in enumerate(of_process):
             event.index = index
-    acts = group.message_count * (options.process_count + 1)
+    return Played(
+        [event for of_process in rows.values() for event in of_process],
+        group.message_count, group.copy_count, group.held_runs_max, group.scheduler.now_us, "",
+    )  # fmt: skip
+
+
+def _fill(result: CellResult) -> None:
+    world = _simulated(result.seed, result.parameters)
+    if world.stuck:
+        message = f"the group did not come to rest: {world.stuck}"
+        raise AntiphonError(message)
+    events = world.events
+    acts = world.message_count * (result.parameters["processes"] + 1)
     verdict = _judged(events) if acts > ORACLE_ACTS_MAX else judge(events, _JUDGED)
     result.properties = {item.property.value: item.status.value for item in verdict.properties}
     measured = measure_events(events, _JUDGED)
     row = run_row(measured)
     result.counts = {name: row[name] for name in _COUNTS} | {
-        "copies": group.copy_count, "held_runs_max": group.held_runs_max,
+        "copies": world.copy_count, "held_runs_max": world.held_runs_max,
     }  # fmt: skip
     result.measures = {
         measure.name: statistics_of(measured.of(measure.name))

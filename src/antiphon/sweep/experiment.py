@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from antiphon.core.errors import UsageError
-from antiphon.sim.parameters import PARAMETERS, options_of
+from antiphon.sim.parameters import PARAMETERS, check_world
 
 CELLS_MAX = 1_000_000
 
@@ -136,7 +136,7 @@ def _check_worlds(experiment: Experiment, path: Path) -> None:
     ]
     for key, parameters in tried:
         try:
-            options_of(experiment.seeds[0], parameters)
+            check_world(experiment.seeds[0], parameters)
         except UsageError as error:
             raise _wrong(path, key, "cannot be simulated", str(error)) from error
 

@@ -11,9 +11,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from antiphon.core.errors import UsageError
+from antiphon.core.errors import UsageError, reason_of
 from antiphon.sim.parameters import PARAMETERS
-from antiphon.trace.measures import MEASURES, VIEW_CHANGE
+from antiphon.trace.measures import MEASURES
 from antiphon.trace.sweep_folder import CellResult, SweepFolder
 
 STATISTICS = ("count", "mean", "p50", "p90", "p99", "max")
@@ -27,8 +27,7 @@ COUNTS = (
 _RENAMED = {"messages_multicast": "messages", "header_bytes_total": "header_bytes"}
 _TYPES = {int: pa.int64(), float: pa.float64(), str: pa.string(), bool: pa.bool_()}
 
-MEASURED = tuple(measure.name for measure in MEASURES if measure is not VIEW_CHANGE)
-"""Nobody fails in a swept world, so no view changes."""
+MEASURED = tuple(measure.name for measure in MEASURES)
 
 
 def schema() -> pa.Schema:
@@ -71,7 +70,7 @@ def save_results(results: Iterable[CellResult], folder: SweepFolder) -> Path:
         pq.write_table(table, draft)
         draft.replace(folder.results_path)
     except OSError as error:
-        why = error.strerror or str(error)
+        why = reason_of(error)
         what = "make room for it, and sweep again: finished cells are kept"
         message = f"{folder.results_path}: cannot be written ({why}): {what}"
         raise UsageError(message) from error

@@ -167,6 +167,15 @@ def explain_creation(
 # processes record no deliveries of their own messages.
 
 
+def explain_not_addressed(
+    wrong: MessageEvent[Place], multicast: MessageEvent[Place]
+) -> Explanation[Place]:
+    """Explain the delivery of what was for others."""
+    text = words.not_addressed(str(wrong))
+    steps = [_step(multicast), (wrong.place, text)]
+    return _of_message(Property.NO_CREATION, wrong, steps, text + wrong.where)
+
+
 def explain_disagreement(
     delivered: MessageEvent[Place], multicast: MessageEvent[Place] | None, end: Ending[Place]
 ) -> Explanation[Place]:

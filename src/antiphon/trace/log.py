@@ -4,14 +4,17 @@ Law: a log is one thing to judge, however many paths it has. Whoever reads it ge
 description, in whatever process: it is plain data.
 """
 
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
+from urllib.parse import unquote, urlsplit
 
 STANDARD_INPUT = "stdin"
 """What evidence calls it."""
 
 _NAMES_MAX = 3
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +63,16 @@ class Log:
     def __str__(self) -> str:
         """As in a sentence."""
         return ", ".join(self.stand_ins.get(path) or str(path) for path in self.paths)
+
+
+def is_address(text: str) -> bool:
+    """Whether a log is named by an address, such as s3a://bucket/run, that only Spark can read."""
+    return bool(_ADDRESS.match(text)) and not text.startswith("file://")
+
+
+def local_path(text: str) -> Path:
+    """Return a path that is given as such, or as file://..."""
+    return Path(unquote(urlsplit(text).path)) if text.startswith("file://") else Path(text)
 
 
 def path_name(path: Path) -> str:

@@ -225,7 +225,7 @@ def _decode_line(file: str, line: int, raw: bytes) -> Event:
         raw.decode()  # the decoder does not look into fields that it does not know
         return _DECODER.decode(raw)
     except msgspec.ValidationError as error:
-        problem = f"not a row as in docs/trace-format.md: {error}"
+        problem = f"not a row as in docs/trace-format.md: {error}{_advice(error)}"
     except RecursionError:
         problem = "not a row as in docs/trace-format.md: nested too deeply"
     except UnicodeDecodeError:
@@ -233,6 +233,16 @@ def _decode_line(file: str, line: int, raw: bytes) -> Event:
     except msgspec.DecodeError as error:
         problem = f"not JSON: expected one JSON object per line ({error})"
     raise refusal(file, line, problem)
+
+
+def _advice(error: msgspec.ValidationError) -> str:
+    """Return what to do about a kind that is not known; there may be more of them one day."""
+    if not str(error).endswith("at `$.kind`"):
+        return ""
+    return (
+        ": say what it is (--map kind:deliver=...), or leave it out (kind:skip=...); a later "
+        "Antiphon may know it"
+    )
 
 
 def refusal(file: str, line: int, problem: str) -> TraceError:

@@ -91,6 +91,8 @@ class Event(Struct, kw_only=True, omit_defaults=True):
     """Runs held in the delay queue after this event."""
     members: list[Name] | None = None
     """In `view` rows: the members, in order of seniority."""
+    to: list[Name] | None = None
+    """In `multicast` rows: who is to receive these messages, if not all members."""
     id: str = ""
     """Your own name of the row's message, if it has one: explanations say it. Never used for a
     verdict; a row with it is about one message."""

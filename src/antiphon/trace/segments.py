@@ -21,6 +21,9 @@ EVENTS_FOLDER = "events"
 
 _SEGMENT_NAME = re.compile(r"([0-9]{6}|[1-9][0-9]{6,})\.ndjson(\.gz)?")
 
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/+(.+)")
+"""An address, of which a path has lost a stroke."""
+
 _FAMILIES = (
     (".ndjson", ".jsonl", ".ndjson.gz", ".jsonl.gz"),
     (".json", ".json.gz"),
@@ -114,6 +117,11 @@ def _find(path: Path) -> Iterator[Segment]:
     if not path.is_dir():
         state = "is neither a file nor a folder" if path.exists() else "does not exist"
         message = f"{path}: {state}: give a run folder or a trace file"
+        if scheme := _SCHEME.match(str(path)):
+            message = (
+                f"{scheme[1]}://{scheme[2]}: addresses are read by `antiphon verify` and "
+                "antiphon.spark.verify alone: copy it here first"
+            )
         raise TraceError(message)
     events = path / EVENTS_FOLDER
     folder = events if events.is_dir() else path

@@ -192,6 +192,14 @@ class Verdict(msgspec.Struct, frozen=True):
         """Whether any property is broken: exit status 1."""
         return any(item.status is Status.VIOLATED for item in self.properties)
 
+    @property
+    def summary(self) -> str:
+        """What it comes to, in a few words."""
+        violated = [
+            item.property.value for item in self.properties if item.status is Status.VIOLATED
+        ]
+        return f"violated: {', '.join(violated)}" if violated else "nothing is violated"
+
     def of(self, which: Property | ClockProperty) -> PropertyVerdict:
         """Return the verdict on one property."""
         wanted = as_property(which)
@@ -205,17 +213,20 @@ def concluded(
     left_out: str = "",
     across: str = "",
     untested: str = "",
+    around: str = "",
 ) -> PropertyVerdict:
     """Return the verdict on a property of which so many violations were found.
 
     ``left_out`` says what was not judged; ``across`` why something may be wrong across groups,
-    where causes were looked for within each group only: then it is not known to hold. Nor is it if
-    nothing was put to the test, for the reason ``untested``.
+    where causes were looked for within each group only: then it is not known to hold. Nor is it
+    where causes may have gone round a process, as ``around`` says, or if nothing was put to the
+    test, for the reason ``untested``.
     """
     if untested and not count:
         return unknown(which, words.together(untested, left_out, across))
-    if across and not count:
-        return unknown(which, words.together(left_out, across, words.GROUPS_APART))
+    if (across or around) and not count:
+        apart = words.GROUPS_APART if across else ""
+        return unknown(which, words.together(left_out, across, apart, around))
     return PropertyVerdict(
         property=as_property(which),
         status=Status.VIOLATED if count else Status.HOLDS,

@@ -36,6 +36,14 @@ NO_SECOND_BALLOT = "no decision has another one, or a vote, to be compared with"
 
 IN_FIFO_ORDER = "messages in fifo order are not held to it"
 
+ADDRESSED = "where `to` says who is to receive a message, nobody else owes it"
+
+OVERLAPPING = (
+    "causality through processes that a message was not `to` is not judged, and lists in `to` "
+    "overlap: from each message to the next nothing is violated"
+)
+"""What is known where a chain of causes may go round a process that is held to its ends."""
+
 GROUPS_APART = (
     "within each group nothing is violated (for a verdict on a group, verify a file with its "
     "rows only)"
@@ -254,6 +262,11 @@ def never_multicast(said: str, sender: str) -> str:
 def before_multicast(said: str) -> str:
     """Say that a process delivered its own message too early."""
     return f"{said} before multicasting it"
+
+
+def not_addressed(said: str) -> str:
+    """Say that a process delivered what was for others."""
+    return f"{said}, which was not `to` it"
 
 
 def but_other(said: str, other: str, *, is_never: bool) -> str:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from antiphon.pipeline.ingest.position import EXCUSED, NEVER
-from antiphon.pipeline.survey.layout import MULTICAST, Layout, Numbers, Truths
+from antiphon.pipeline.survey.layout import AIM_SHIFT, MULTICAST, Layout, Numbers, Truths
 
 _SENDER_SHIFT = 40
 """An address is a sender's rank, then a number below ``layout.WIDTH_MAX``."""
@@ -177,13 +177,16 @@ def _matrix(pieces: Pieces, layout: Layout, spans: _Spans, borders: Numbers) -> 
     implied = np.flatnonzero(np.array(layout.is_implied)[sender])
     positions[sender[implied], implied] = multicast[0, implied]
     first = (address & (2**_SENDER_SHIFT - 1)) + spans.lowest[sender]
+    asked = _asks(multicast[0], asks[0], delivered.run, what[~is_multicast])
     _excuse(positions, sender, first, multicast[0], layout)
+    if layout.aims:
+        positions[is_for_others(asked, layout) & (positions == NEVER)] = EXCUSED
     return Cut(
         sender=sender,
         first=first,
         count=end - address,
         multicast=multicast[0],
-        asks=_asks(multicast[0], asks[0], delivered.run, what[~is_multicast]),
+        asks=asked,
         positions=positions,
         afters=afters,
         again=_again(sent_again, delivered_again),
@@ -203,6 +206,16 @@ def _excuse(
         positions[rank, is_before & (positions[rank] == NEVER)] = EXCUSED
     for rank in layout.free:
         positions[rank, positions[rank] == NEVER] = EXCUSED
+
+
+def is_for_others(asks: Numbers, layout: Layout) -> Truths:
+    """Return which processes a run is not `to`: (processes, runs)."""
+    by_aim = np.zeros((len(layout.aims) + 1, layout.column_count), dtype=bool)
+    for number, ranks in enumerate(layout.aims, 1):
+        by_aim[number] = True
+        by_aim[number, ranks] = False
+    found: Truths = by_aim[asks >> AIM_SHIFT].T
+    return found
 
 
 def _asks(multicast: Numbers, asks: Numbers, run: Numbers, what: Numbers) -> Numbers:

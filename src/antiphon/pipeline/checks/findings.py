@@ -80,6 +80,8 @@ class What(IntEnum):
     NOT_TOTAL_CAUSAL = 19
     NOT_UNIFORM = 20
     """Delivered by anybody, but not here."""
+    NOT_ADDRESSED = 21
+    """Delivered, though it was `to` others."""
 
 
 PROPERTY_OF = {
@@ -103,6 +105,7 @@ PROPERTY_OF = {
     What.NOT_TOTAL: Property.TOTAL,
     What.NOT_TOTAL_CAUSAL: Property.TOTAL_CAUSAL,
     What.NOT_UNIFORM: Property.UNIFORM,
+    What.NOT_ADDRESSED: Property.NO_CREATION,
 }
 
 NOT_DONE = (

@@ -15,7 +15,8 @@ table it yields, every property follows without going back to the trace. Columns
     afters             by rank: a position before it, with no multicast by that rank in between
     is_doubtful        whether it may have been multicast where the sender's record is lost
     is_broken          whether anything is wrong with it that shows in this row alone
-    missing            ranks that had to deliver it and did not, and why: pairs; usually empty
+    missing            ranks that had to deliver it and did not, or should not have, and why: pairs;
+                       usually empty
     again              where it was multicast or delivered again: triples of rank, position and
                        whether it is a multicast; usually empty
 
@@ -35,6 +36,7 @@ from antiphon.pipeline.checks.cutting import (
     cut,
     cut_at_buckets,
     delivered_early,
+    is_for_others,
 )
 from antiphon.pipeline.checks.findings import What
 from antiphon.pipeline.ingest.position import EXCUSED, NEVER
@@ -171,7 +173,7 @@ def _all_missing(matrix: Cut, layout: Layout) -> Numbers:
 
 
 def _missing(matrix: Cut, layout: Layout) -> Iterator[tuple[What, Numbers, Numbers]]:
-    """Yield which ranks had to deliver which runs and did not, for each reason."""
+    """Yield which ranks had to deliver which runs and did not, or the reverse, for each reason."""
     sender = matrix.sender
     is_missing, is_sent = matrix.positions == NEVER, matrix.multicast != NEVER
     for what, ranks in ((What.NOT_DELIVERED, layout.held), (What.NOT_ATOMIC, layout.movers)):
@@ -191,6 +193,11 @@ def _missing(matrix: Cut, layout: Layout) -> Iterator[tuple[What, Numbers, Numbe
             is_missing[ranks] & is_uniform & has_it(matrix.positions).any(axis=0)
         )
         yield What.NOT_UNIFORM, np.array(ranks, dtype=np.int64)[place], run
+    if layout.aims:
+        is_astray = is_for_others(matrix.asks, layout) & has_it(matrix.positions)
+        is_astray[sender, np.arange(len(sender))] = False
+        process, run = np.nonzero(is_astray)
+        yield What.NOT_ADDRESSED, process, run
 
 
 def has_it(positions: Numbers) -> Truths:

@@ -66,6 +66,11 @@ def _early_deliveries(batch: pa.RecordBatch) -> _Found:
 
 
 def _omissions(batch: pa.RecordBatch) -> _Found:
-    """Find what was not delivered: agreement, view-atomic, self-delivery, liveness, uniform."""
+    """Find what was not delivered: agreement, view-atomic, self-delivery, liveness, uniform.
+
+    And what was, by those it was not `to`: that has a position.
+    """
     rows, (process, what) = entries(batch, "missing", 2)
-    return rows, what, process, np.zeros_like(process)
+    is_done = what == What.NOT_ADDRESSED
+    position = np.where(is_done, vectors(batch, "positions")[rows, process], 0)
+    return rows, what, process, position

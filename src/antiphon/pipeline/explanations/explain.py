@@ -162,6 +162,10 @@ def _creation(facts: Facts) -> Explanation[Where]:
     return explanations.explain_creation(facts.wrong(), facts.multicast_if_any(facts.message))
 
 
+def _not_addressed(facts: Facts) -> Explanation[Where]:
+    return explanations.explain_not_addressed(facts.wrong(), facts.multicast(facts.message))
+
+
 def _disagreement(facts: Facts) -> Explanation[Where]:
     has_it = _first_with(facts.message, facts.scope.layout().held)
     delivered = facts.delivery(has_it, facts.message)
@@ -226,4 +230,5 @@ _EXPLAIN: dict[What, Callable[[Facts], Explanation[Where]]] = {
     What.OWN_MISSING: _own_missing,
     What.STALLED: _stalled,
     What.NOT_UNIFORM: _not_uniform,
+    What.NOT_ADDRESSED: _not_addressed,
 }

@@ -21,11 +21,11 @@ def ids_of(trace: Trace, naming: Naming, places: dict[Act, Place]) -> Ids:
         for act in candidates:
             if isinstance(act, Act):
                 wanted.setdefault(places[act].segment, set()).add(places[act].line)
-    found = {
-        segment: ids_at(trace.sources[segment], lines, max(lines))
-        for segment, lines in wanted.items()
-        if trace.reports[segment].has_ids
-    }
+    found: dict[int, dict[int, str]] = {}
+    for segment, lines in wanted.items():
+        if trace.reports[segment].has_ids:
+            with trace.fetched(trace.sources[segment]) as source:
+                found[segment] = ids_at(source, lines, max(lines))
 
     def name(act: Where) -> str:
         if not isinstance(act, Act):

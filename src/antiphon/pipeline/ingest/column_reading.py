@@ -17,7 +17,13 @@ import pyarrow as pa
 from antiphon.core.errors import TraceError
 from antiphon.pipeline.ingest.columns import Columns, Integers, names_of_columns
 from antiphon.pipeline.ingest.position import STRIDE
-from antiphon.pipeline.ingest.reading import ROWS_PER_PACK, FileRecord, SourceFile, StrandKey
+from antiphon.pipeline.ingest.reading import (
+    ROWS_PER_PACK,
+    FileRecord,
+    SourceFile,
+    StrandKey,
+    aim_of,
+)
 from antiphon.pipeline.ingest.sources import Source
 from antiphon.trace.continuity import Span, step_problem
 from antiphon.trace.rules import problem_of
@@ -101,6 +107,8 @@ class ColumnReader(SourceFile):
         for name in ("kind", "sender", "order"):
             key = _paired(key, columns.number_of[name][rows])
         key = _paired(key, columns.is_uniform[rows].astype(np.int64))
+        if columns.aim.any():
+            key = _paired(key, np.where(columns.those("kind", "multicast"), columns.aim, 0)[rows])
         strands, pasts = np.empty_like(rows), dict[int, list[int]]()
         for places in _groups(key):
             row, place = int(rows[places[0]]), int(places[0])
@@ -167,6 +175,8 @@ def _unruly(columns: Columns) -> tuple[int, int, str] | None:
     is_other = ~is_nobody & (sender != columns.number_of["process"])
     is_bad |= columns.those("kind", "deliver") & (is_nobody | is_nothing)
     is_bad |= columns.those("kind", "multicast") & (is_other | is_nothing)
+    if columns.aim.any():
+        is_bad[np.unique(columns.aim, return_index=True)[1]] = True  # each list once
     for row in np.flatnonzero(is_bad | columns.those("kind", *_RULED)).tolist():
         try:
             problem = problem_of(columns.event(row))
@@ -188,6 +198,7 @@ def _strand_key(columns: Columns, row: int) -> StrandKey:
         int(columns.values["view"][row]),
         order,
         bool(columns.is_uniform[row]),
+        aim_of(columns.event(row).to or ()) if kind == "multicast" and columns.aim[row] else (),
     )
 
 

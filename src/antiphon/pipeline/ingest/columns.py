@@ -26,7 +26,7 @@ NAMES = ("run", "process", "kind", "group", "sender", "order", "detail")
 COUNTS = {"index": -1, "view": 1, "first": 0, "count": 1}
 """Columns of integers that a verdict rests on, with their defaults."""
 
-READ = (*NAMES, *COUNTS, "uniform", "members")
+READ = (*NAMES, *COUNTS, "uniform", "members", "to")
 """All that a verdict rests on: no others are read."""
 
 _UNREAD = ("time_us", "bytes", "overhead_bytes", "queue_depth", "id")
@@ -37,6 +37,7 @@ _EXPECTED = {
     **dict.fromkeys(COUNTS, "integers"),
     "uniform": "true or false",
     "members": "lists of texts",
+    "to": "lists of texts",
 }
 
 
@@ -98,7 +99,9 @@ class Columns:
         }
         self.values = {name: self._integers(name, default) for name, default in COUNTS.items()}
         self.is_uniform = self._truths("uniform")
-        self._members = self._column("members")
+        self._members, self._to = self._column("members"), self._column("to")
+        self.aim = _numbered_lists(self._to, self.row_count)
+        """Equal lists in `to` have the same number; 0: there is none."""
 
     def named(self, name: str, row: int) -> str:
         """Return the text in a column."""
@@ -116,6 +119,8 @@ class Columns:
         told["uniform"] = bool(self.is_uniform[row])
         if self._members is not None:
             told["members"] = self._members[row].as_py()
+        if self._to is not None:
+            told["to"] = self._to[row].as_py()
         return msgspec.convert(told, Event)
 
     def _column(self, name: str) -> pa.Array | None:
@@ -150,6 +155,16 @@ class Columns:
         if array is None:
             return np.zeros(self.row_count, dtype=bool)
         return flat_values(array.fill_null(fill_value=False) if array.null_count else array)
+
+
+def _numbered_lists(array: pa.Array | None, row_count: int) -> Integers:
+    found: Integers = np.zeros(row_count, dtype=np.int64)
+    if array is not None and array.null_count < row_count:
+        known: dict[tuple[str | None, ...], int] = {(): 0}
+        rows = np.flatnonzero(flat_values(array.is_valid()))
+        for row, names in zip(rows.tolist(), array.drop_null().to_pylist(), strict=True):
+            found[row] = known.setdefault(tuple(names), len(known))
+    return found
 
 
 def with_index(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

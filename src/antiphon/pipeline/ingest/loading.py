@@ -8,8 +8,9 @@ many messages a row stands for.
 """
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -60,7 +61,8 @@ class Trace:
     """By file."""
     files: list[str]
     sources: Sequence[Source] = ()
-    """The files, to be looked into again."""
+    """The files, to be looked into again, once they are fetched:"""
+    fetched: Callable[[Source], AbstractContextManager[Source]] = nullcontext
 
     @property
     def has_ids(self) -> bool:
@@ -88,6 +90,36 @@ def ingest(executor: Executor, sources: Sequence[Source], terms: Terms = ALL) ->
             reports=reports,
             files=[source.segment.file for source in sources],
             sources=sources,
+        )
+
+
+@contextmanager
+def ingest_contents(
+    table: Table,
+    sources: dict[str, Source],
+    fetched: Callable[[Source], AbstractContextManager[Source]],
+    terms: Terms = ALL,
+) -> Iterator[Trace]:
+    """Read files that are elsewhere: ``table`` has the address, ``path``, and ``content`` of each.
+
+    ``fetched`` brings one of them here, to be looked into again.
+    """
+    ordered = sorted(sources.values(), key=lambda source: source.number)
+    with table.map(partial(_read_contents, sources=sources), READ_TYPES).kept() as kept:
+        reports = _collect_reports(kept)
+        if len(reports) < len(ordered):
+            known = {report.number for report in reports}
+            gone = next(source for source in ordered if source.number not in known)
+            message = f"{gone.segment.file}:1: is gone meanwhile: judge what is there now"
+            raise TraceError(message)
+        _check(ordered, reports, terms)
+        yield Trace(
+            packs=kept.having("rows", "segment"),
+            ballots=kept.having("ballots", "segment"),
+            reports=reports,
+            files=[source.segment.file for source in ordered],
+            sources=ordered,
+            fetched=fetched,
         )
 
 
@@ -154,6 +186,27 @@ def _read(
         for hand in numbers(batch, "id"):
             for source in hands[hand]:
                 yield from read_source(source, reader_of(source))
+
+
+def _read_contents(
+    batches: Iterable[pa.RecordBatch], *, sources: dict[str, Source]
+) -> Iterator[pa.RecordBatch]:
+    """Read files whose content comes along."""
+    for batch in batches:
+        for path, content in zip(batch.column("path"), batch.column("content"), strict=True):
+            with written_down(sources[path.as_py()], content.as_buffer()) as source:
+                yield from read_source(source, reader_of(source))
+
+
+@contextmanager
+def written_down(source: Source, content: "pa.Buffer | bytes") -> Iterator[Source]:
+    """Keep the content of a file here for a while; what its name and its folder's say, it says."""
+    segment = source.segment
+    with tempfile.TemporaryDirectory(prefix="antiphon-") as folder:
+        file = Path(folder) / segment.path.parent.name / segment.path.name
+        file.parent.mkdir()
+        file.write_bytes(content)
+        yield source._replace(segment=segment._replace(path=file))
 
 
 def _read_columns(

@@ -7,13 +7,14 @@ column, in the types below, rows in the order of the lines: a row's number is it
 
 import itertools
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pyarrow as pa
 
-from antiphon.core.errors import TraceError
+from antiphon.core.errors import TraceError, reason_of
 from antiphon.logs.parquet import opened
 from antiphon.logs.reading import read_log_segment
 from antiphon.pipeline.ingest.column_reading import ColumnReader
@@ -24,6 +25,10 @@ from antiphon.pipeline.ingest.sources import Source
 from antiphon.pipeline.tables.chunks import column, text_column
 from antiphon.trace.continuity import Tally
 from antiphon.trace.schema import Event
+from antiphon.trace.segments import segment_name
+
+if TYPE_CHECKING:
+    from pyarrow.parquet import ParquetWriter
 
 ROWS_PER_BATCH = 2**17
 
@@ -46,6 +51,7 @@ SCHEMA = pa.schema(
         ("overhead_bytes", pa.int64()),
         ("queue_depth", pa.int64()),
         ("members", pa.list_(pa.string())),
+        ("to", pa.list_(pa.string())),
         ("detail", pa.string()),
         ("id", pa.string()),
     ]
@@ -91,24 +97,89 @@ class ParquetReader(ColumnReader):
             pass
 
 
+class ColumnJournal:
+    """The rows of one process, numbered, in one file; there is none before it is closed.
+
+    For who can simulate it again: of a process that is killed nothing is left.
+    """
+
+    def __init__(self, folder: Path, process: str) -> None:
+        """Write under ``folder``, the ``events/`` of a run."""
+        self._path = folder / process / f"{segment_name(1).partition('.')[0]}.parquet"
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        self._rows: list[Event] = []
+        self._writer: Any = None
+        self.row_count = 0
+
+    def append(self, event: Event) -> None:
+        """Number a row and take it; it is the journal's from now on."""
+        event.index = self.row_count
+        self.row_count += 1
+        self._rows.append(event)
+        if len(self._rows) == ROWS_PER_BATCH:
+            self._write()
+
+    def _write(self) -> None:
+        with self._told_if_it_fails():
+            self._writer = self._writer or _writer(self._path)
+            self._writer.write_batch(batch_of(self._rows))
+        self._rows.clear()
+
+    @contextmanager
+    def _told_if_it_fails(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            message = f"{self._path}: cannot be written ({reason_of(error)}): make room and rerun"
+            raise TraceError(message) from error
+
+    def __enter__(self) -> Self:
+        """Return the journal, to be closed at the end of the block."""
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        """Write what is left; after a failure, take it all away."""
+        is_whole = False
+        try:
+            if kind is None:
+                if self._rows:
+                    self._write()
+                with self._told_if_it_fails():
+                    self._close()
+                is_whole = True
+        finally:
+            if not is_whole:
+                with suppress(OSError):
+                    self._close()
+                self._path.unlink(missing_ok=True)
+
+    def _close(self) -> None:
+        if self._writer is not None:
+            self._writer.close()
+
+
 def write_rows(path: Path, events: Iterable[Event]) -> int:
     """Write rows, in the order they come in; return how many; no row, no file."""
-    from pyarrow import parquet
-
     events, row_count = iter(events), 0
     batch = list(itertools.islice(events, ROWS_PER_BATCH))
     if not batch:
         return 0
-    encodings = dict.fromkeys(_SORTED, "DELTA_BINARY_PACKED")
-    texts = [field.name for field in SCHEMA if field.type == pa.string()]
-    with parquet.ParquetWriter(
-        path, SCHEMA, compression="zstd", use_dictionary=texts, column_encoding=encodings
-    ) as writer:
+    with _writer(path) as writer:
         while batch:
             row_count += len(batch)
             writer.write_batch(batch_of(batch))
             batch = list(itertools.islice(events, ROWS_PER_BATCH))
     return row_count
+
+
+def _writer(path: Path) -> "ParquetWriter":
+    from pyarrow import parquet
+
+    encodings = dict.fromkeys(_SORTED, "DELTA_BINARY_PACKED")
+    texts = [field.name for field in SCHEMA if field.type == pa.string()]
+    return parquet.ParquetWriter(
+        path, SCHEMA, compression="zstd", use_dictionary=texts, column_encoding=encodings
+    )
 
 
 def batch_of(events: list[Event]) -> pa.RecordBatch:

@@ -21,7 +21,7 @@ takes them apart where they are needed. The lines of a packed matrix:
 """
 
 from array import array
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterable, Iterator
 
 import msgspec
 import numpy as np
@@ -50,8 +50,11 @@ _SCHEMA = pa.schema(
 ScopeKey = tuple[str, str, int]
 """Run, group, view."""
 
-StrandKey = tuple[str, str, str, int, str, bool]
-"""Kind, sender, group, view, order, whether it is uniform."""
+Aim = tuple[str, ...]
+"""Whom messages are `to`, by name in order; nobody: all."""
+
+StrandKey = tuple[str, str, str, int, str, bool, Aim]
+"""Kind, sender, group, view, order, whether it is uniform, whom it is to."""
 
 
 class Strand(msgspec.Struct):
@@ -69,6 +72,7 @@ class Strand(msgspec.Struct):
     is_total: bool = False
     is_uniform: bool = False
     """What else the rows ask for."""
+    aim: Aim = ()
     row_count: int = 0
     message_count: int = 0
     highest: int = 0
@@ -139,6 +143,11 @@ class Report(msgspec.Struct):
     error: str
     has_ids: bool = False
     """Whether any message has a name of the user's own."""
+
+
+def aim_of(names: Iterable[str]) -> Aim:
+    """Return whom messages are to."""
+    return tuple(sorted(set(names)))
 
 
 def read_source(source: Source, reader: "SourceFile | None" = None) -> Iterator[pa.RecordBatch]:
@@ -233,8 +242,9 @@ class SourceFile:
             if kind == "deliver" or kind == "multicast":  # noqa: PLR1714  faster than a set
                 index, count = event.index, event.count
                 position = (index if index >= 0 else line) * STRIDE
+                aim = aim_of(event.to) if event.to and kind == "multicast" else ()
                 key = (
-                    kind, event.sender, event.group, event.view, event.order, event.uniform,
+                    kind, event.sender, event.group, event.view, event.order, event.uniform, aim,
                 )  # fmt: skip
                 strand, past = record.strands.get(key) or self.begin_strand(
                     record, key, position, event.first
@@ -293,7 +303,7 @@ class SourceFile:
         self, record: FileRecord, key: StrandKey, position: int, first: int
     ) -> tuple[Strand, list[int]]:
         """Take the first row of a strand."""
-        kind, sender, group, view, order, is_uniform = key
+        kind, sender, group, view, order, is_uniform, aim = key
         run, process = record.part.run, record.part.process
         strand = Strand(
             number=len(self.strands),
@@ -306,6 +316,7 @@ class SourceFile:
             is_relaxed=kind == "multicast" and order == "fifo",
             is_total=order == "total",
             is_uniform=is_uniform,
+            aim=aim,
             first_number=first,
             first_position=position,
         )

@@ -48,13 +48,19 @@ def find_sources(paths: Sequence[Path]) -> list[Source]:
         for path, name in zip(paths, names, strict=True)
         for segment in segments(path)
     ]
-    return [Source(number, segment, run) for number, (segment, run) in enumerate(found)]
+    return [Source(number, _anywhere(segment), run) for number, (segment, run) in enumerate(found)]
 
 
 def sources_of(where: Path | Log) -> list[Source]:
     """Return the files of one log: all their rows are of one run, unless they say otherwise."""
     name = Log.of(where).name
-    return [Source(number, segment, name) for number, segment in enumerate(segments(where))]
+    found = map(_anywhere, segments(where))
+    return [Source(number, segment, name) for number, segment in enumerate(found)]
+
+
+def _anywhere(segment: Segment) -> Segment:
+    """Return a file by a path that means the same wherever it is read, and by its name in words."""
+    return segment._replace(path=segment.path.absolute(), shown=segment.file)
 
 
 def deal(sources: Sequence[Source], cores: int) -> list[list[Source]]:

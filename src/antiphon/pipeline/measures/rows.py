@@ -26,6 +26,9 @@ from antiphon.trace.schema import SETS_ORDER, Event
 ROLES = {"multicast": 0, "receive": 1, "deliver": 2}
 """Kinds of message rows, as numbers."""
 
+FOR_SOME = 3
+"""Likewise, of a multicast that says whom it is to: of these, stability is not measured."""
+
 NUMBERS = ("stream", "process", "role", "first", "count", "time_us")
 """Columns of message rows: whose messages in which view of a group, at whom, which, when."""
 
@@ -191,7 +194,8 @@ class RowSums:
         sender = event.process if event.kind == "multicast" else event.sender
         stream = digest(run, event.group, event.view, sender)
         at = digest(run, event.process)
-        values = (stream, at, ROLES[event.kind], event.first, event.count, event.time_us)
+        role = FOR_SOME if event.kind == "multicast" and event.to else ROLES[event.kind]
+        values = (stream, at, role, event.first, event.count, event.time_us)
         for values_so_far, value in zip(self.columns, values, strict=True):
             values_so_far.append(value)
         scope = self._scopes.setdefault((run, event.group, event.view), (set(), set()))

@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
-from antiphon.pipeline.measures.rows import ROLES
+from antiphon.pipeline.measures.rows import FOR_SOME, ROLES
 from antiphon.pipeline.tables.chunks import chunks, numbers
 from antiphon.trace.distribution import EXACT, GRAIN, Distribution
 
@@ -81,8 +81,9 @@ def _include(whole: StreamSums, part: StreamSums) -> None:
 def measure_stream(part: _Part, batch: pa.RecordBatch, members: tuple[int, ...]) -> None:
     """Add what one stream tells."""
     role, process = numbers(batch, "role"), numbers(batch, "process")
-    sent = _rows(batch, role == _MULTICAST)
-    owner = int(process[role == _MULTICAST][0]) if len(sent.first) else None
+    is_sent = (role == _MULTICAST) | (role == FOR_SOME)
+    sent = _rows(batch, is_sent)
+    owner = int(process[is_sent][0]) if len(sent.first) else None
     there: dict[int, _Rows] = {}
     for each in map(int, np.unique(process)):
         arrived = _rows(batch, (process == each) & (role == _RECEIVE))
@@ -93,7 +94,7 @@ def measure_stream(part: _Part, batch: pa.RecordBatch, members: tuple[int, ...])
             _add_holds(part.at(each), arrived, delivered)
     if owner is not None:
         others = [there.get(each) for each in members if each != owner]
-        _add_stability(part.at(owner), sent, others)
+        _add_stability(part.at(owner), _rows(batch, role == _MULTICAST), others)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from antiphon.core.errors import UsageError
+from antiphon.core.errors import UsageError, reason_of
 from antiphon.pipeline.measures.gathering import RunMeasures
 from antiphon.trace.distribution import Distribution, bounds_of
 from antiphon.trace.measures import MEASURES
@@ -91,7 +91,7 @@ def save(tables: dict[str, pa.Table], folder: Path) -> None:
             pq.write_table(table, draft)
             draft.replace(folder / f"{name}.parquet")
     except OSError as error:
-        why = error.strerror or str(error)
+        why = reason_of(error)
         message = f"{folder}: cannot be written ({why}): choose another folder with --out"
         raise UsageError(message) from error
 

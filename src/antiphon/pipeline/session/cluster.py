@@ -1,12 +1,14 @@
 """Whether a cluster is there, and what became of it: one sentence each, in seconds.
 
 Law: a master is asked for on its port before Java starts: Spark's own way takes over a minute to
-say that nobody is there. What Spark says afterwards, in pages, is turned into one sentence where
-the cause is known: executors that get lost, or that lack a package. Anything else is passed on.
+say that nobody is there, or that somebody else is. What Spark says afterwards, in pages, is turned
+into one sentence where the cause is known: executors that get lost, or that lack a package, a disk
+that is full, an error of ours in a task. Anything else is passed on.
 """
 
 import re
 import socket
+import struct
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,14 +25,40 @@ CONNECT_SECONDS_MAX = 5.0
 EXECUTOR_SECONDS_MAX = 20.0
 """For a standalone master to start the first executor."""
 
+ANSWER_SECONDS_MAX = 10.0
+"""For a busy master to answer."""
+
 _PORT = 7077
+_STREAM = b"/files/antiphon"
+_QUESTION = struct.pack(">qBi", 13 + len(_STREAM), 6, len(_STREAM)) + _STREAM
+"""A request of Spark's transport for a file that no master has: it says so, and logs nothing."""
+_REFUSED = 8
+"""What its answer is, in the byte after the length."""
 _LOCAL = re.compile(r"local(\[.*\])?$")
 _MISSING = re.compile(
     r"(?:ModuleNotFoundError|ImportError): No module named '([\w.]+)'"
     r"|PACKAGE_NOT_INSTALLED\] (\w+)"
 )
-_VERSIONS = re.compile(r"PYTHON_VERSION_MISMATCH|different (?:minor )?version")
-_LOST = ("ExecutorLostFailure", "FetchFailed", "Master removed our application", "has no workers")
+_OURS = re.compile(r"^antiphon\.core\.errors\.\w+: (.+)$", re.MULTILINE)
+_CAUSES = {
+    ("No space left on device", "File too large"): (
+        "a disk on which Spark keeps what does not fit in memory is full ({master}): make room, "
+        "or name another folder: TMPDIR here, spark.local.dir for a cluster's workers"
+    ),
+    ("All masters are unresponsive", "Application has been killed"): (
+        "{master} did not take us in: look into its log, or correct --master"
+    ),
+    ("PYTHON_VERSION_MISMATCH", "different version", "different minor version"): (
+        "workers of {master} run another version of Python than this: name one that is the same: "
+        "--conf spark.pyspark.python=..."
+    ),
+    ("ExecutorLostFailure", "FetchFailed", "Master removed our application", "has no workers"): (
+        "an executor of {master} was lost, too often to go on: give executors more memory "
+        "(--conf spark.executor.memory=..., spark.executor.memoryOverhead=...), or look into "
+        "the worker's log"
+    ),
+}
+"""What is somewhere in Spark's pages, and what it means; the first that is counts."""
 
 
 def is_local(master: str) -> bool:
@@ -74,12 +102,24 @@ def _failure_at(address: str) -> str:
     """Return why nobody can be reached at an address; nothing: somebody can."""
     host, _, port = address.rpartition(":") if ":" in address else (address, "", str(_PORT))
     try:
-        with socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS_MAX):
-            return ""
+        place = (host.strip("[]"), int(port))
+        with socket.create_connection(place, CONNECT_SECONDS_MAX) as connection:
+            return "" if _is_spark(connection) else f"who listens at {address} is no Spark master"
     except ValueError:
         return f"{address} names no port"
     except OSError as error:
         return f"{address}: {error.strerror or error}"
+
+
+def _is_spark(connection: socket.socket) -> bool:
+    """Whether Spark is at the other end; if it hangs up, it may want to be asked in secret."""
+    connection.settimeout(ANSWER_SECONDS_MAX)
+    try:
+        connection.sendall(_QUESTION)
+        answer = connection.recv(9, socket.MSG_WAITALL)
+    except TimeoutError:
+        return False
+    return not answer or (len(answer) == 9 and answer[8] == _REFUSED)
 
 
 @contextmanager
@@ -98,6 +138,9 @@ def told_plainly(master: str) -> Iterator[None]:
 
 def explained(master: str, said: str) -> str | None:
     """Return what Spark's pages mean, if that is known."""
+    refused = _OURS.search(said)
+    if refused:
+        return refused[1]
     missing = _MISSING.search(said)
     if missing:
         package = (missing[1] or missing[2].lower()).partition(".")[0]
@@ -106,15 +149,7 @@ def explained(master: str, said: str) -> str | None:
             "pandas and pyarrow for the Python that workers run, or name a Python that has them: "
             "--conf spark.pyspark.python=..."
         )
-    if _VERSIONS.search(said):
-        return (
-            f"workers of {master} run another version of Python than this: name one that is the "
-            "same: --conf spark.pyspark.python=..."
-        )
-    if any(word in said for word in _LOST):
-        return (
-            f"an executor of {master} was lost, too often to go on: give executors more memory "
-            "(--conf spark.executor.memory=..., spark.executor.memoryOverhead=...), or look into "
-            "the worker's log"
-        )
+    for signs, sentence in _CAUSES.items():
+        if any(sign in said for sign in signs):
+            return sentence.format(master=master)
     return None

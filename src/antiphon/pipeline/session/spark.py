@@ -11,6 +11,7 @@ import atexit
 import contextlib
 import functools
 import os
+import re
 import shutil
 import signal
 import sys
@@ -56,6 +57,8 @@ _HERE_ALONE = (
 """What is chosen for this machine, and would be wrong for a cluster's."""
 
 _QUOTE_LENGTH_MAX = 300
+_CAUSE = re.compile(r"^(Exception|Error|Caused by)\b|\w+(Exception|Error): ")
+"""What Java says when it gives up, among all that Spark says on the way."""
 
 _PACKAGES = (*TABLE_PACKAGES, "pyspark")
 
@@ -85,6 +88,14 @@ def is_spark_ready() -> bool:
     except UsageError:
         return False
     return True
+
+
+def tasks_under_way(session: "SparkSession") -> tuple[int, int]:
+    """Return how many tasks of the stages that run now are done, and of how many."""
+    tracker = session.sparkContext.statusTracker()
+    found = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+    stages = [stage for stage in found if stage is not None]
+    return sum(each.numCompletedTasks for each in stages), sum(each.numTasks for each in stages)
 
 
 def abandon() -> None:
@@ -208,8 +219,9 @@ def _folder() -> Path:
 def _said(log: Path) -> str:
     """Return what Java said, without what Spark's start script made of it."""
     lines = log.read_text(encoding="utf-8", errors="replace").split("\n")
-    said = " ".join(line.strip() for line in lines if "spark-class: line" not in line).strip()
-    return said[:_QUOTE_LENGTH_MAX] or "nothing"
+    lines = [line.strip() for line in lines if "spark-class: line" not in line]
+    causes = [line for line in lines if _CAUSE.search(line)]
+    return " ".join(causes[:1] or lines).strip()[:_QUOTE_LENGTH_MAX] or "nothing"
 
 
 @contextlib.contextmanager

@@ -17,6 +17,9 @@ WIDTH_MAX = 2**39
 MULTICAST, IN_FIFO_ORDER, IN_TOTAL_ORDER, UNIFORM = 1, 2, 4, 8
 """Bits: whether rows are multicasts, and what they ask for."""
 
+AIM_SHIFT = 4
+"""Above these bits: whom messages are `to`, as a number from 1 (``Layout.aims``); 0: all."""
+
 STRAND_LINES = ("scope", "sender", "process", "what", "width")
 """Of a matrix with a column per strand; ``what`` is made of the bits above."""
 
@@ -54,3 +57,5 @@ class Layout(NamedTuple):
     """Those of which something may lie before their records."""
     free: tuple[int, ...] = ()
     """Ranks that need not receive anything."""
+    aims: tuple[list[int], ...] = ()
+    """Ranks that messages are `to`: of those with the number 1, 2, ..."""

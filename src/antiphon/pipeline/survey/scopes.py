@@ -18,9 +18,10 @@ import numpy as np
 
 from antiphon.core.views import lineage_of
 from antiphon.pipeline.ingest.position import NEVER, STRIDE
-from antiphon.pipeline.ingest.reading import RecordPart, Report, ScopeKey, Strand
+from antiphon.pipeline.ingest.reading import Aim, RecordPart, Report, ScopeKey, Strand
 from antiphon.pipeline.survey.grain import Grain
 from antiphon.pipeline.survey.layout import (
+    AIM_SHIFT,
     IN_FIFO_ORDER,
     IN_TOTAL_ORDER,
     MULTICAST,
@@ -84,6 +85,10 @@ class Part:
     """Whether something of this scope may lie before its record."""
     is_addressed: bool = True
     """Whether it is to receive what is multicast here."""
+    is_named: bool = False
+    """Whether some message is `to` it."""
+    aims: set[Aim] = field(default_factory=set)
+    """Whom its messages are `to`; nobody: all."""
     has_taken_over: bool = False
     """Whether it left this view, or one before it of the same lineage, by taking over; or was
     in views of other lineages only."""
@@ -131,7 +136,23 @@ class Scope:
         if self.has_audience:
             return [name for name, part in self.parts.items() if part.is_addressed]
         viewed = [name for name, part in self.parts.items() if part.is_viewed]
-        return viewed or [name for name, part in self.parts.items() if part.row_count]
+        return viewed or [
+            name for name, part in self.parts.items() if part.row_count or part.is_named
+        ]
+
+    def aims(self) -> list[Aim]:
+        """Return whom messages are `to`, where that is said, each once."""
+        return sorted({aim for part in self.parts.values() for aim in part.aims if aim})
+
+    def may_reach(self, name: str, senders: Iterable[str]) -> bool:
+        """Whether something of these senders is to be received by a process."""
+        return any(not aim or name in aim for one in senders for aim in self.parts[one].aims)
+
+    def is_shared(self, names: Iterable[str]) -> bool:
+        """Whether something is to be received by two of these, as far as rows say."""
+        aims = {aim for part in self.parts.values() for aim in part.aims}
+        wanted = set(names)
+        return not aims or () in aims or any(len(wanted.intersection(aim)) > 1 for aim in aims)
 
     def held(self) -> list[str]:
         """Return the members that have to agree."""
@@ -177,6 +198,7 @@ class Scope:
                 if part.is_late
             ),
             free=tuple(rank for rank, part in enumerate(parts) if not part.is_addressed),
+            aims=tuple([self.ranks[name] for name in aim] for aim in self.aims()),
         )
 
     def widths(self, grain: Grain) -> list[int]:
@@ -227,6 +249,8 @@ def survey(reports: Sequence[Report], terms: Terms = ALL) -> Survey:
             _add(part, strand)
             if (strand.run, strand.process) in late:
                 _note_first(part, strand)
+            for name in strand.aim:
+                scope.setdefault(name, Part()).is_named = True
             sender = scope.setdefault(strand.sender, Part())
             sender.told_row_count += strand.row_count
             sender.told_message_count += strand.message_count
@@ -322,13 +346,18 @@ def strand_tables(
     """Return, for each file, whose its strands are: a matrix with a line per ``STRAND_LINES``."""
     by_key = {scope.key: scope for scope in scopes}
     widths = {key: scope.widths(grain) for key, scope in by_key.items()}
+    aims = {
+        key: {aim: number for number, aim in enumerate(scope.aims(), 1)}
+        for key, scope in by_key.items()
+    }
 
     def lines(strand: Strand) -> tuple[int, ...]:
         scope = by_key[strand.scope]
         sender = scope.ranks[strand.sender]
         width = widths[strand.scope][sender]
         bits = _bits(strand) if scope.asks else _bits(strand) & ~(IN_TOTAL_ORDER | UNIFORM)
-        return scope.number, sender, scope.ranks[strand.process], bits, width
+        what = bits | aims[strand.scope].get(strand.aim, 0) << AIM_SHIFT
+        return scope.number, sender, scope.ranks[strand.process], what, width
 
     return {
         report.number: np.array([lines(strand) for strand in report.strands], dtype=np.int64).T
@@ -373,6 +402,7 @@ def _add(part: Part, strand: Strand) -> None:
     part.last_position = max(part.last_position, strand.last_position)
     if strand.is_multicast:
         part.multicast_count += strand.message_count
+        part.aims.add(strand.aim)
         part.fifo_count += strand.message_count if strand.is_relaxed else 0
         part.highest = max(part.highest, strand.highest)
         part.last_multicast = max(part.last_multicast, strand.last_position)

@@ -19,6 +19,8 @@ from antiphon.pipeline.tables.spill import collected
 from antiphon.pipeline.tables.table import Executor, Kernel, Table, Types
 from antiphon.pipeline.tables.workers import numbered_batch, spread
 
+OnBatch = Callable[[pa.RecordBatch], None]
+
 
 class LocalTable(Table):
     """Batches, or a function that makes them."""
@@ -66,14 +68,17 @@ class LocalTable(Table):
 class _Numbers(LocalTable):
     """Numbers, which workers may take, one each."""
 
-    def __init__(self, count: int, worker_count: int) -> None:
+    def __init__(self, count: int, worker_count: int, on_batch: OnBatch | None) -> None:
         super().__init__(lambda: [numbered_batch(range(count))])
-        self._count, self._worker_count = count, worker_count
+        self._count, self._worker_count, self._on_batch = count, worker_count, on_batch
 
     def map(self, kernel: Kernel, types: Types) -> LocalTable:
         if self._worker_count < 2 or self._count < 2:
-            return super().map(kernel, types)
-        return LocalTable(lambda: spread(kernel, self._count, self._worker_count))
+            made = super().map(kernel, types)
+        else:
+            made = LocalTable(lambda: spread(kernel, self._count, self._worker_count))
+        on_batch = self._on_batch
+        return made if on_batch is None else LocalTable(lambda: _told(made.batches(), on_batch))
 
 
 class LocalExecutor(Executor):
@@ -81,9 +86,12 @@ class LocalExecutor(Executor):
 
     name = "local"
 
-    def __init__(self, worker_count: int = 1) -> None:
-        """Have files read by so many processes; by this one, if it is one."""
-        self._worker_count = worker_count
+    def __init__(self, worker_count: int = 1, on_batch: OnBatch | None = None) -> None:
+        """Have files read by so many processes; by this one, if it is one.
+
+        ``on_batch`` is told what comes of numbers, such as the files of a trace, as it comes.
+        """
+        self._worker_count, self._on_batch = worker_count, on_batch
 
     @property
     def core_count(self) -> int:
@@ -92,11 +100,17 @@ class LocalExecutor(Executor):
 
     def numbered(self, count: int) -> LocalTable:
         """Return numbers."""
-        return _Numbers(count, self._worker_count)
+        return _Numbers(count, self._worker_count, self._on_batch)
 
     def part_count(self, row_count: int, rows_per_part: int) -> int:  # noqa: ARG002
         """Return 1."""
         return 1
+
+
+def _told(batches: Iterable[pa.RecordBatch], on_batch: OnBatch) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        on_batch(batch)
+        yield batch
 
 
 def _filtered(batches: Iterable[pa.RecordBatch], name: str) -> Iterator[pa.RecordBatch]:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from antiphon.core.errors import UsageError
+from antiphon.core.errors import UsageError, reason_of
 
 SPILL_BYTES_MIN = 1_500_000_000
 """In memory, per table: ten million rows of a trace never touch the disk."""
@@ -45,6 +45,6 @@ def _from_file(
         folder = Path(tempfile.gettempdir())
         message = (
             f"{folder}: rows that do not fit in memory cannot be written there "
-            f"({error.strerror or error}): make room, or set TMPDIR to a folder that has some"
+            f"({reason_of(error)}): make room, or set TMPDIR to a folder that has some"
         )
         raise UsageError(message) from error

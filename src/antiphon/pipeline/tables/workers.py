@@ -2,14 +2,16 @@
 
 Law: a worker is told the kernel once, then number after number as soon as it is free, and answers
 each with a stream of batches; it ends when nobody is there to ask it, hears no Ctrl-C, and is
-ended with the caller's loop, whatever ends that. Batches come in no order. Cost: half a second per
-worker to start; batches are copied once on their way.
+ended with the caller's loop, whatever ends that. Batches come in no order. An error of ours that a
+kernel raises is raised here, in the same words. Cost: half a second per worker to start; batches
+are copied once on their way.
 
 They are plain processes, not ``multiprocessing``: nothing is asked of the program that calls us,
 and nothing of its state is copied.
 """
 
 import contextlib
+import itertools
 import os
 import pickle
 import queue
@@ -23,6 +25,7 @@ from typing import IO
 import numpy as np
 import pyarrow as pa
 
+from antiphon.core.errors import AntiphonError, UsageError
 from antiphon.pipeline.tables.chunks import column
 from antiphon.pipeline.tables.table import Kernel
 
@@ -31,6 +34,8 @@ _Answers = queue.Queue[pa.RecordBatch | Exception | None]
 
 _WORKER = "from antiphon.pipeline.tables.workers import serve; serve()"
 _NUMBER_BYTES = 8
+_REFUSAL = b"refusal"
+"""Under which a batch says why there are no more."""
 _BATCHES_WAITING_MAX = 64
 
 
@@ -81,13 +86,21 @@ def serve() -> None:
 
 
 def _answer(batches: Iterator[pa.RecordBatch], answers: IO[bytes]) -> None:
-    first = next(batches, None)
+    refusal = ""
+    try:
+        first = next(batches, None)
+    except AntiphonError as error:
+        first, refusal = None, str(error)
     schema = pa.schema([]) if first is None else first.schema
     with pa.ipc.new_stream(answers, schema) as stream:
-        if first is not None:
-            stream.write_batch(first)
-        for batch in batches:
-            stream.write_batch(batch)
+        try:
+            for batch in itertools.chain([] if first is None else [first], batches):
+                stream.write_batch(batch)
+        except AntiphonError as error:
+            refusal = str(error)
+        if refusal:
+            nothing = pa.RecordBatch.from_pylist([], schema=schema)
+            stream.write_batch(nothing, custom_metadata={_REFUSAL: refusal.encode()})
 
 
 def _started() -> "subprocess.Popen[bytes]":
@@ -123,11 +136,23 @@ def _ask(
             worker.stdin.write(number.to_bytes(_NUMBER_BYTES))
             worker.stdin.flush()
             with pa.ipc.open_stream(worker.stdout) as stream:
-                for batch in stream:
-                    answers.put(batch)
+                _pass_on(stream, answers)
         answers.put(None)
+    except UsageError as refusal:
+        answers.put(refusal)
     except (OSError, pa.ArrowException):
         answers.put(_failure(worker))
+
+
+def _pass_on(stream: pa.ipc.RecordBatchStreamReader, answers: _Answers) -> None:
+    while True:
+        try:
+            batch, said = stream.read_next_batch_with_custom_metadata()
+        except StopIteration:
+            return
+        if said is not None and _REFUSAL in said:
+            raise UsageError(said[_REFUSAL].decode())
+        answers.put(batch)
 
 
 def _end(

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from antiphon.core.errors import UsageError
+from antiphon.core.errors import UsageError, reason_of
 from antiphon.report.export.perfetto import perfetto_events
 from antiphon.report.export.shiviz import shiviz_lines
 from antiphon.report.record import RecordedTrace
@@ -38,7 +38,7 @@ def export(record: RecordedTrace, viewer: Viewer, target: Path) -> None:
             file.writelines(pieces)
         draft.replace(target)
     except OSError as error:
-        message = f"{target}: cannot be written ({error.strerror}): choose another file with -o"
+        message = f"{target}: cannot be written ({reason_of(error)}): choose another file with -o"
         raise UsageError(message) from error
     finally:
         draft.unlink(missing_ok=True)
