@@ -35,9 +35,6 @@ BLOCKED = "blocked: too few members are left"
 
 _Item = tuple[GroupNumber, on.Input] | OfProcess
 
-_JOIN_US = 1_000_000
-"""How long an application asks to be taken in, where others wait for what becomes of that."""
-
 TIMING = Timing(heartbeat_us=10_000, timeout_us=100_000, timeout_us_max=400_000)
 
 
@@ -83,11 +80,6 @@ class Node:
         self.said += 1
         said = str(self.said).encode()
         self.give((group, on.MulticastRequested([said], how, len(said))))
-
-    def give_up(self, group: GroupNumber) -> None:
-        """Want to be in a group no longer."""
-        self.ends[group] = ""
-        self.do(self.machine.close(group))
 
     def give(self, happened: "_Item") -> None:
         """Give one input; do what comes of it."""
@@ -297,8 +289,6 @@ class SeveralGroups:
         node.found(number, None)
         me = node.ids[number]
 
-        until_us = self.now_us + _JOIN_US
-
         def ask() -> None:
             if (
                 node.is_up
@@ -306,9 +296,6 @@ class SeveralGroups:
                 and number not in node.views
                 and number not in node.ends
             ):
-                if self.now_us > until_us and self.causality is not None:
-                    node.give_up(number)
-                    return
                 node.give((number, on.JoinRequested(self.node(contact).ids[number])))
                 self.at(self.now_us + 20_000, ask)
 
