@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from antiphon.trace.schema import Event
 
 _OTHERS = {"members": pa.list_(pa.string()), "uniform": pa.bool_(), "clock": pa.null()}
-_TEXTS = {"run", "process", "kind", "group", "sender", "order", "detail", "id"}
+_TEXTS = {"run", "process", "kind", "group", "sender", "order", "domain", "detail", "id"}
 
 SCHEMA = pa.schema(
     [

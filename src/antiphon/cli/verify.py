@@ -9,7 +9,7 @@ import typer
 from antiphon.cli.engines import Engine, SparkPlace, judge
 from antiphon.cli.log_options import ColumnsOption, RegexOption
 from antiphon.cli.screen import output, print_json, verdict_screen
-from antiphon.cli.terms import BeginsLate, EndsEarly, Only, Subscriptions, read_terms
+from antiphon.cli.terms import BeginsLate, Domains, EndsEarly, Only, Subscriptions, read_terms
 from antiphon.core.errors import UsageError
 from antiphon.logs.clocks.judging import judge_clocks
 from antiphon.logs.clocks.parsing import holds_clocks
@@ -55,6 +55,7 @@ def verify(
     begins_late: BeginsLate = "",
     ends_early: EndsEarly = "",
     subscriptions: Subscriptions = None,
+    domains: Domains = None,
     master: MasterOption = None,
     conf: ConfOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
@@ -83,6 +84,7 @@ def verify(
         begins_late=begins_late,
         ends_early=ends_early,
         subscriptions=subscriptions,
+        domains=domains,
     )
     cluster = cluster_of(master, conf or [])
     with opened_log(paths, column_map(columns or [])) as log:

@@ -91,6 +91,11 @@ class Event(Struct, kw_only=True, omit_defaults=True):
     """Runs held in the delay queue after this event."""
     members: list[Name] | None = None
     """In `view` rows: the members, in order of seniority."""
+    domain: str = ""
+    """The causality domain of the row's group, if anything says it: in `view`, `multicast` or
+    `deliver` rows, in one of them or in all."""
+    resilience: Size = 0
+    """In `view` rows: how many members may fail and still leave no hole across groups."""
     id: str = ""
     """Your own name of the row's message, if it has one: explanations say it. Never used for a
     verdict; a row with it is about one message."""

@@ -28,6 +28,7 @@ _BOUNDS = {
     "view": (0, INT64_MAX - RUN_COUNT_MAX),
     "first": (0, INT64_MAX - RUN_COUNT_MAX),
     "count": (1, RUN_COUNT_MAX),
+    "resilience": (0, INT64_MAX),
 }
 _NOTED = ("start", "crash", "vote", "decide", "view")
 """Kinds of rows that are taken one by one."""

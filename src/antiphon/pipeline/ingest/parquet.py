@@ -46,6 +46,8 @@ SCHEMA = pa.schema(
         ("overhead_bytes", pa.int64()),
         ("queue_depth", pa.int64()),
         ("members", pa.list_(pa.string())),
+        ("domain", pa.string()),
+        ("resilience", pa.int64()),
         ("detail", pa.string()),
         ("id", pa.string()),
     ]
