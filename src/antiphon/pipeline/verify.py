@@ -50,7 +50,7 @@ def verify(
         [verdict] = judge(
             executor,
             trace,
-            lambda survey, findings: [case_of_all(name, survey, findings)],
+            lambda survey, domains, findings: [case_of_all(name, survey, domains, findings)],
             steps.begin,
             grain,
             terms,

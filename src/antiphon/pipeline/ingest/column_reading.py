@@ -21,7 +21,7 @@ from antiphon.pipeline.ingest.reading import ROWS_PER_PACK, FileRecord, SourceFi
 from antiphon.pipeline.ingest.sources import Source
 from antiphon.trace.continuity import Span, step_problem
 from antiphon.trace.rules import problem_of
-from antiphon.trace.schema import INDEX_MAX, INT64_MAX, RUN_COUNT_MAX, Kind, Order
+from antiphon.trace.schema import INDEX_MAX, INT64_MAX, RUN_COUNT_MAX, SETS_ORDER, Kind, Order
 
 _BOUNDS = {
     "index": (-1, INDEX_MAX),
@@ -99,16 +99,17 @@ class ColumnReader(SourceFile):
         position = np.where(index >= 0, index, lines) * STRIDE
         scope = _paired(_paired(whose, columns.number_of["group"][rows]), _view(columns, rows))
         key = scope
-        for name in ("kind", "sender", "order"):
+        for name in ("kind", "sender", "order", "domain"):
             key = _paired(key, columns.number_of[name][rows])
-        key = _paired(key, columns.is_uniform[rows].astype(np.int64))
+        for truths in (columns.is_uniform, columns.those("detail", SETS_ORDER)):
+            key = _paired(key, truths[rows].astype(np.int64))
         strands, pasts = np.empty_like(rows), dict[int, list[int]]()
         for places in _groups(key):
             row, place = int(rows[places[0]]), int(places[0])
             record = records[whose[place]]
             known = _strand_key(columns, row)
             strand, past = record.strands.get(known) or self.begin_strand(
-                record, known, int(position[place]), int(first[place])
+                record, known, int(position[place]), int(first[place]), int(lines[place])
             )
             pasts[int(scope[place])] = past
             strands[places] = strand.number
@@ -179,8 +180,9 @@ def _unruly(columns: Columns) -> tuple[int, int, str] | None:
 
 
 def _strand_key(columns: Columns, row: int) -> StrandKey:
-    kind, sender, group, order = (
-        columns.named(name, row) for name in ("kind", "sender", "group", "order")
+    kind, sender, group, order, domain, detail = (
+        columns.named(name, row)
+        for name in ("kind", "sender", "group", "order", "domain", "detail")
     )
     return (
         kind,
@@ -189,6 +191,8 @@ def _strand_key(columns: Columns, row: int) -> StrandKey:
         int(columns.values["view"][row]),
         order,
         bool(columns.is_uniform[row]),
+        detail == SETS_ORDER,
+        domain,
     )
 
 
