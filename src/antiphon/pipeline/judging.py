@@ -51,7 +51,7 @@ def judge(
     begin("matrix")
     found = survey(trace.reports, terms)
     domains = Domains(trace.reports, found, terms)
-    components = {scope: each.component for scope, each in domains.memberships.items()}
+    components = {scope: each.component for scope, each in domains.seatings.items()}
     layouts = {scope.number: scope.layout() for scope in found.scopes}
     row_count = sum(part.row_count for scope in found.scopes for part in scope.parts.values())
     part_count = executor.part_count(row_count, grain.rows_per_partition)
@@ -82,7 +82,7 @@ def judge(
             example for case in cases for which in terms.asked for example in case.examples(which)
         ]
         explained = (
-            explain(trace, found, domains.memberships, strands, layouts, matrix, examples)
+            explain(trace, found, domains.seatings, strands, layouts, matrix, examples)
             if examples
             else {}
         )
@@ -110,11 +110,11 @@ def _find_across(matrix: Table, domains: Domains, part_count: int) -> list[Findi
 
     What does among messages in total order is looked for only if anything comes late at all.
     """
-    rows, memberships = by_component(matrix, part_count), domains.memberships
-    findings = breaks_across(rows, memberships)
+    rows, seatings = by_component(matrix, part_count), domains.seatings
+    findings = breaks_across(rows, seatings)
     asks_total = any(scope.asks_total for each in domains.components for scope in each.scopes)
     if asks_total and any(item.what is What.LATE_ACROSS for item in findings):
-        findings += total_breaks_across(rows, memberships)
+        findings += total_breaks_across(rows, seatings)
     return findings
 
 

@@ -22,7 +22,7 @@ from antiphon.pipeline.explanations.names import Naming, ids_of
 from antiphon.pipeline.explanations.rivals import Rival, rivals_of
 from antiphon.pipeline.ingest.loading import Trace
 from antiphon.pipeline.ingest.position import EXCUSED, NEVER
-from antiphon.pipeline.survey.domains import Membership
+from antiphon.pipeline.survey.domains import Seating
 from antiphon.pipeline.survey.layout import Layout, Numbers
 from antiphon.pipeline.survey.scopes import Survey
 from antiphon.pipeline.tables.table import Table
@@ -37,7 +37,7 @@ _ACROSS = (What.LATE_ACROSS, What.ORPHAN_ACROSS, What.TOTAL_LATE_ACROSS)
 def explain(
     trace: Trace,
     survey: Survey,
-    memberships: Mapping[int, Membership],
+    seatings: Mapping[int, Seating],
     strands: dict[int, Numbers],
     layouts: dict[int, Layout],
     matrix: Table,
@@ -48,7 +48,7 @@ def explain(
     is_of_view = {item: PROPERTY_OF[item.what] is Property.VIEWS for item in findings}
     explained = {item: _of_view(survey, item) for item in findings if is_of_view[item]}
     of_messages = [item for item in findings if not is_of_view[item]]
-    evidence = _gathered(matrix, layouts, memberships, of_messages)
+    evidence = _gathered(matrix, layouts, seatings, of_messages)
     explained |= _told(survey, evidence, {})
     acts = [where for item in explained.values() for where, _ in item.steps]
     naming = _naming(survey, evidence) if trace.has_ids else {}
@@ -96,7 +96,7 @@ class _Evidence(NamedTuple):
 def _gathered(
     matrix: Table,
     layouts: dict[int, Layout],
-    memberships: Mapping[int, Membership],
+    seatings: Mapping[int, Seating],
     findings: list[Finding],
 ) -> _Evidence:
     if not findings:
@@ -111,7 +111,7 @@ def _gathered(
         messages,
         predecessors_of(matrix, out_of_order) if out_of_order else {},
         rivals_of(matrix, layouts, in_two_orders) if in_two_orders else {},
-        chains_of(matrix, memberships, across) if across else {},
+        chains_of(matrix, seatings, across) if across else {},
     )
 
 

@@ -3,7 +3,7 @@
 Law: groups of one causality domain that are linked by processes with rows of several of them are a
 component, all their views included; nothing passes from one component to another. A group that is
 linked with no other is none. Processes of a component are numbered by name. What a task has
-to know of a view to judge a part of a component travels with it as a ``Membership``. All of it
+to know of a view to judge a part of a component travels with it as a ``Seating``. All of it
 follows from the reports, on the driver. Definitions in docs/properties.md.
 """
 
@@ -17,7 +17,7 @@ from antiphon.trace.domains import DomainKey, GroupKey, domain_of, named_domains
 from antiphon.trace.verdict import Terms
 
 
-class Membership(NamedTuple):
+class Seating(NamedTuple):
     """What must be known of a view to judge it as a part of a component."""
 
     component: int
@@ -55,11 +55,11 @@ class Domains:
         self._groups = _groups_of_processes(survey.scopes)
         self._survey = survey
         self.components = self._components()
-        self.memberships: dict[int, Membership] = {}
+        self.seatings: dict[int, Seating] = {}
         for component in self.components:
             places = {name: place for place, name in enumerate(component.names)}
             for scope in component.scopes:
-                self.memberships[scope.number] = self._membership(component.number, scope, places)
+                self.seatings[scope.number] = self._seating(component.number, scope, places)
         self._unknown: dict[str, list[str]] = {}
         for (run, name), groups in self._groups.items():
             if len(groups) > 1 and any(self._of_groups[group] is None for group in groups):
@@ -71,7 +71,7 @@ class Domains:
 
     def failed(self, scopes: Iterable[int]) -> list[str]:
         """Return who failed in the components that these views are of."""
-        numbers = {self.memberships[scope].component for scope in scopes}
+        numbers = {self.seatings[scope].component for scope in scopes}
         return [name for number in numbers for name in self.components[number].failed]
 
     def _components(self) -> list[Component]:
@@ -109,8 +109,8 @@ class Domains:
         failed = [name for name in scope.members() if not scope.parts[name].is_bound]
         return failed if len(failed) > resilience else []
 
-    def _membership(self, number: int, scope: Scope, places: dict[str, int]) -> Membership:
-        return Membership(
+    def _seating(self, number: int, scope: Scope, places: dict[str, int]) -> Seating:
+        return Seating(
             number,
             tuple(places[name] for name in scope.names),
             tuple(

@@ -24,12 +24,12 @@ from antiphon.pipeline.checks.across.knowledge import (
 from antiphon.pipeline.checks.across.records import COLUMNS, View, events_of, views_of
 from antiphon.pipeline.checks.findings import Findings, What, finding_batch, found
 from antiphon.pipeline.ingest.position import EXCUSED, NEVER
-from antiphon.pipeline.survey.domains import Membership
+from antiphon.pipeline.survey.domains import Seating
 from antiphon.pipeline.survey.layout import Numbers, Truths
 from antiphon.pipeline.tables.chunks import chunks
 from antiphon.pipeline.tables.table import Table
 
-Memberships = Mapping[int, Membership]
+Seatings = Mapping[int, Seating]
 
 
 def by_component(matrix: Table, part_count: int) -> Table:
@@ -38,21 +38,19 @@ def by_component(matrix: Table, part_count: int) -> Table:
     return rows.together(("component",), order=("scope",), part_count=part_count)
 
 
-def breaks_across(of_components: Table, memberships: Memberships) -> list[Findings]:
+def breaks_across(of_components: Table, seatings: Seatings) -> list[Findings]:
     """Find what is late, or an orphan, across groups; and what is in a circle."""
-    return found(of_components, partial(_breaks, memberships=memberships))
+    return found(of_components, partial(_breaks, seatings=seatings))
 
 
-def total_breaks_across(of_components: Table, memberships: Memberships) -> list[Findings]:
+def total_breaks_across(of_components: Table, seatings: Seatings) -> list[Findings]:
     """Find what is late among messages in total order."""
-    return found(of_components, partial(_total_breaks, memberships=memberships))
+    return found(of_components, partial(_total_breaks, seatings=seatings))
 
 
-def _breaks(
-    batches: Iterable[pa.RecordBatch], *, memberships: Memberships
-) -> Iterator[pa.RecordBatch]:
+def _breaks(batches: Iterable[pa.RecordBatch], *, seatings: Seatings) -> Iterator[pa.RecordBatch]:
     for _, chunk in chunks(batches, ("component",)):
-        views = views_of(chunk, memberships)
+        views = views_of(chunk, seatings)
         count = _process_count(views)
         tellings, width = tellings_of(views, count)
         is_stuck = spread(tellings, width, events_of(views, count))
@@ -64,10 +62,10 @@ def _breaks(
 
 
 def _total_breaks(
-    batches: Iterable[pa.RecordBatch], *, memberships: Memberships
+    batches: Iterable[pa.RecordBatch], *, seatings: Seatings
 ) -> Iterator[pa.RecordBatch]:
     for _, chunk in chunks(batches, ("component",)):
-        views = views_of(chunk, memberships)
+        views = views_of(chunk, seatings)
         count = _process_count(views)
         tellings, width = tellings_in_total_order(views, count)
         if spread(tellings, width, events_of(views, count)).any():
@@ -80,7 +78,7 @@ def _total_breaks(
 
 
 def _process_count(views: list[View]) -> int:
-    return 1 + max(max(view.membership.places) for view in views)
+    return 1 + max(max(view.seating.places) for view in views)
 
 
 def _of_view(view: View, telling: Telling) -> Iterator[pa.RecordBatch]:
@@ -100,7 +98,7 @@ def _of_view(view: View, telling: Telling) -> Iterator[pa.RecordBatch]:
 def _is_asked(view: View) -> Truths:
     """Return the deliveries that are held to it."""
     is_asked = view.has_it() & ~view.is_apart[:, None]
-    is_implied = np.array(view.membership.is_implied, dtype=bool)[view.sender]
+    is_implied = np.array(view.seating.is_implied, dtype=bool)[view.sender]
     is_asked[is_implied, view.sender[is_implied]] = False
     return is_asked
 

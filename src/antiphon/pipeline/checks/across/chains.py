@@ -16,7 +16,7 @@ import pyarrow as pa
 from antiphon.pipeline.checks.across.records import COLUMNS, View, views_of
 from antiphon.pipeline.checks.findings import Finding, What
 from antiphon.pipeline.ingest.position import EXCUSED, NEVER
-from antiphon.pipeline.survey.domains import Membership
+from antiphon.pipeline.survey.domains import Seating
 from antiphon.pipeline.survey.layout import Numbers, Truths
 from antiphon.pipeline.tables.chunks import chunks, column, lists, numbers, ragged_column
 from antiphon.pipeline.tables.table import Table
@@ -54,39 +54,39 @@ class Known(NamedTuple):
     first_position: int
 
 
-class _Question(NamedTuple):
+class _Wrong(NamedTuple):
     id: int
     finding: Finding
     multicast: int
     """Where the message was multicast that was delivered wrongly."""
 
 
-class _Reached(NamedTuple):
+class _Trail(NamedTuple):
     """A process, up to one of its multicasts."""
 
     position: int
     known: Known
     """That message, and who delivered it."""
-    through: Optional["_Reached"]
+    through: Optional["_Trail"]
 
 
 def chains_of(
-    matrix: Table, memberships: Mapping[int, Membership], sought: dict[Finding, int]
+    matrix: Table, seatings: Mapping[int, Seating], sought: dict[Finding, int]
 ) -> dict[Finding, list[Known]]:
     """Return, for each finding, what was missing, and the messages that lead on from it.
 
     Each of them with who knew it; last comes the message that was delivered wrongly.
     """
     findings = list(sought)
-    questions: dict[int, list[_Question]] = {}
+    questions: dict[int, list[_Wrong]] = {}
     for number, finding in enumerate(findings):
-        component = memberships[finding.scope].component
-        question = _Question(number, finding, sought[finding])
+        component = seatings[finding.scope].component
+        question = _Wrong(number, finding, sought[finding])
         questions.setdefault(component, []).append(question)
     rows = matrix.having("component", *COLUMNS)
     needed = rows.map(partial(_only, components=list(questions)), _ROWS)
     answers = needed.together(("component",), order=("scope",), part_count=len(questions)).map(
-        partial(_answers, memberships=memberships, questions=questions), _ANSWER
+        partial(_answers, seatings=seatings, questions=questions), _ANSWER
     )
     width = len(Known._fields)
     return {
@@ -106,26 +106,26 @@ def _only(batches: Iterable[pa.RecordBatch], *, components: list[int]) -> Iterat
 def _answers(
     batches: Iterable[pa.RecordBatch],
     *,
-    memberships: Mapping[int, Membership],
-    questions: dict[int, list[_Question]],
+    seatings: Mapping[int, Seating],
+    questions: dict[int, list[_Wrong]],
 ) -> Iterator[pa.RecordBatch]:
     for (component,), chunk in chunks(batches, ("component",)):
-        views = views_of(chunk, memberships)
+        views = views_of(chunk, seatings)
         for question in questions[component]:
             chain = [value for known in _chain(views, question) for value in known]
             columns = [column(np.array([question.id])), ragged_column([chain])]
             yield pa.RecordBatch.from_arrays(columns, names=list(_ANSWER))
 
 
-def _chain(views: list[View], question: _Question) -> list[Known]:
+def _chain(views: list[View], question: _Wrong) -> list[Known]:
     finding = question.finding
     view = next(view for view in views if view.scope == finding.scope)
-    missing = [_missing(each, view.membership.places[finding.process], finding) for each in views]
+    missing = [_missing(each, view.seating.places[finding.process], finding) for each in views]
     itself = Known(
         finding.scope, finding.sender, finding.number, question.multicast, NOBODY, 0, NOBODY, 0
     )
-    sender = view.membership.places[finding.sender]
-    frontier = {sender: _Reached(question.multicast, itself, None)}
+    sender = view.seating.places[finding.sender]
+    frontier = {sender: _Trail(question.multicast, itself, None)}
     reached = dict(frontier)
     while frontier:
         for process in sorted(frontier):
@@ -138,7 +138,7 @@ def _chain(views: list[View], question: _Question) -> list[Known]:
     raise AssertionError(message)
 
 
-def _led_on(reached: _Reached | None) -> Iterator[Known]:
+def _led_on(reached: _Trail | None) -> Iterator[Known]:
     while reached is not None:
         yield reached.known
         reached = reached.through
@@ -146,11 +146,11 @@ def _led_on(reached: _Reached | None) -> Iterator[Known]:
 
 def _missing(view: View, place: int, finding: Finding) -> Truths:
     """Return which runs a process delivers too late, or never."""
-    if place not in view.membership.places:
+    if place not in view.seating.places:
         return np.zeros(len(view.sender), dtype=bool)
-    rank = view.membership.places.index(place)
+    rank = view.seating.places.index(place)
     if finding.what is What.ORPHAN_ACROSS:
-        lost: Truths = view.is_lost()[:, rank] & (not view.membership.is_doubtful)
+        lost: Truths = view.is_lost()[:, rank] & (not view.seating.is_doubtful)
         return lost
     positions = view.positions[:, rank]
     is_late: Truths = (positions != NEVER) & (positions > finding.position)
@@ -169,9 +169,9 @@ def _last_known(
     """Return the missing message that a process multicast or delivered last before a position."""
     best, best_place = None, -1
     for view, is_missing in zip(views, missing, strict=True):
-        if process not in view.membership.places:
+        if process not in view.seating.places:
             continue
-        rank = view.membership.places.index(process)
+        rank = view.seating.places.index(process)
         is_sent = (view.sender == rank) & (view.multicast < position)
         got = np.where(_delivered_before(view, rank, position), view.positions[:, rank], -1)
         place = np.where(is_missing, np.maximum(np.where(is_sent, view.multicast, -1), got), -1)
@@ -182,22 +182,22 @@ def _last_known(
 
 
 def _further(
-    views: list[View], reached: dict[int, _Reached], frontier: dict[int, _Reached]
-) -> dict[int, _Reached]:
+    views: list[View], reached: dict[int, _Trail], frontier: dict[int, _Trail]
+) -> dict[int, _Trail]:
     """Return who is reached through those in the frontier, further than before."""
-    found: dict[int, _Reached] = {}
+    found: dict[int, _Trail] = {}
     for process in sorted(frontier):
         for view in views:
-            if process not in view.membership.places:
+            if process not in view.seating.places:
                 continue
-            rank = view.membership.places.index(process)
+            rank = view.seating.places.index(process)
             is_heard = _delivered_before(view, rank, frontier[process].position)
             for run in _latest_by_sender(view, np.flatnonzero(is_heard & ~view.is_apart)):
                 known = _known(view, run, rank)
-                place = view.membership.places[known.sender]
+                place = view.seating.places[known.sender]
                 best = found.get(place) or reached.get(place)
                 if best is None or known.multicast > best.position:
-                    found[place] = _Reached(known.multicast, known, frontier[process])
+                    found[place] = _Trail(known.multicast, known, frontier[process])
     return found
 
 

@@ -70,12 +70,12 @@ def tellings_of(views: Sequence[View], process_count: int) -> tuple[list[Telling
     columns = {place: process_count + number for number, place in enumerate(losers)}
     found: list[Telling] = []
     for view, is_lost in zip(views, lost, strict=True):
-        ranks = [rank for rank, place in enumerate(view.membership.places) if place in columns]
-        kind = LOST_IN_DOUBT if view.membership.is_doubtful else LOST
+        ranks = [rank for rank, place in enumerate(view.seating.places) if place in columns]
+        kind = LOST_IN_DOUBT if view.seating.is_doubtful else LOST
         losses = np.where(is_lost[:, ranks], kind, UNKNOWN)
-        of_losers = [columns[view.membership.places[rank]] for rank in ranks]
+        of_losers = [columns[view.seating.places[rank]] for rank in ranks]
         tells = np.concatenate([_last_positions(view), losses], axis=1)
-        found.append(_telling(view, [*view.membership.places, *of_losers], tells, ranks))
+        found.append(_telling(view, [*view.seating.places, *of_losers], tells, ranks))
     return found, process_count + len(losers)
 
 
@@ -84,7 +84,7 @@ def tellings_in_total_order(views: Sequence[View], process_count: int) -> tuple[
     return [
         _telling(
             view,
-            view.membership.places,
+            view.seating.places,
             np.where(view.is_total[:, None], _last_positions(view), UNKNOWN),
             [],
         )

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from antiphon.pipeline.ingest.position import EXCUSED, NEVER
-from antiphon.pipeline.survey.domains import Membership
+from antiphon.pipeline.survey.domains import Seating
 from antiphon.pipeline.survey.layout import Numbers, Truths
 from antiphon.pipeline.tables.chunks import numbers, slices, vectors
 
@@ -29,7 +29,7 @@ class View:
     """The runs of one view: arrays have a row per run, matrices a column per rank."""
 
     scope: int
-    membership: Membership
+    seating: Seating
     begin: int
     """The number of its first run."""
     sender: Numbers
@@ -43,7 +43,7 @@ class View:
     @property
     def places(self) -> Numbers:
         """Return the processes of its columns."""
-        return np.array(self.membership.places, dtype=np.int64)
+        return np.array(self.seating.places, dtype=np.int64)
 
     def has_it(self) -> Truths:
         """Return who delivered what."""
@@ -53,7 +53,7 @@ class View:
     def is_lost(self) -> Truths:
         """Return who had to deliver what, and did not."""
         lost = np.zeros(self.positions.shape, dtype=bool)
-        owing = list(self.membership.owing)
+        owing = list(self.seating.owing)
         lost[:, owing] = self.positions[:, owing] == NEVER
         return lost
 
@@ -70,7 +70,7 @@ class Events:
     """By multicast: how many of those it had delivered before."""
 
 
-def views_of(chunk: pa.RecordBatch, memberships: Mapping[int, Membership]) -> list[View]:
+def views_of(chunk: pa.RecordBatch, seatings: Mapping[int, Seating]) -> list[View]:
     """Return the views of a component, given all its rows, sorted by scope."""
     views: list[View] = []
     begin = 0
@@ -78,7 +78,7 @@ def views_of(chunk: pa.RecordBatch, memberships: Mapping[int, Membership]) -> li
         is_sent = numbers(batch, "multicast") != NEVER
         columns = {name: numbers(batch, name)[is_sent] for name in COLUMNS[1:-1]}
         positions = vectors(batch, "positions")[is_sent]
-        views.append(View(scope, memberships[scope], begin, **columns, positions=positions))
+        views.append(View(scope, seatings[scope], begin, **columns, positions=positions))
         begin += len(positions)
     return views
 
@@ -98,7 +98,7 @@ def events_of(views: list[View], process_count: int) -> list[Events]:
     got: list[_Pairs] = [[] for _ in range(process_count)]
     for view in views:
         has_it = view.has_it()
-        for rank, place in enumerate(view.membership.places):
+        for rank, place in enumerate(view.seating.places):
             own = np.flatnonzero(view.sender == rank)
             if len(own):
                 sent[place].append((view.multicast[own], view.begin + own))
