@@ -211,7 +211,9 @@ def _latest_by_sender(view: View, runs: Numbers) -> list[int]:
 def _known(view: View, run: int, rank: int) -> Known:
     """Return the last message of a run, and that a process came to know it."""
     sender, rest = int(view.sender[run]), int(view.count[run]) - 1
-    first = int(np.argmax(view.has_it()[run])) if view.has_it()[run].any() else NOBODY
+    positions = view.positions[run]
+    has_it = np.flatnonzero((positions != NEVER) & (positions != EXCUSED))
+    first = int(has_it[0]) if len(has_it) else NOBODY
     is_own = rank == sender
     return Known(
         view.scope,
