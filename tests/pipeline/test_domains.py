@@ -10,19 +10,22 @@ import msgspec
 import pytest
 from tests.oracle.known_domains import CASES, Case, chain, in_domain
 from tests.oracle.known_groups import ASKED
-from tests.pipeline.domain_worlds import Planted, random_world
+from tests.pipeline.domain_worlds import Planted, random_world, right_world
 from tests.pipeline.shares import share_of
+from tests.pipeline.slices import sliced
 from tests.pipeline.test_agrees_with_oracle import TINY, Row, differences
 from tests.pipeline.trace_generator import random_trace
 from tests.trace.hand_written import write_rows
 
 from antiphon.core.errors import TraceError
 from antiphon.oracle import judge
+from antiphon.pipeline.compact import compact
 from antiphon.pipeline.survey.grain import Grain
+from antiphon.pipeline.tables.local import LocalExecutor
 from antiphon.pipeline.verify import verify, verify_all
 from antiphon.trace.reader import read_rows
 from antiphon.trace.schema import Event
-from antiphon.trace.verdict import Property, Status
+from antiphon.trace.verdict import EVERYBODY, Property, Status, Terms
 
 if TYPE_CHECKING:
     from antiphon.pipeline.tables.table import Executor
@@ -162,3 +165,48 @@ def test_spoilt_traces_of_a_domain_have_the_oracles_verdicts(
     for status in Status:
         assert seen[Property.CAUSAL, status] >= len(traces) // 50, seen
         assert seen[Property.NO_ORPHAN, status] >= len(traces) // 50, seen
+
+
+def test_slices_of_domains_have_the_oracles_verdicts(executor: "Executor", tmp_path: Path) -> None:
+    """Right ones and wrong ones; nothing that a cut can seem to break is violated."""
+    terms = Terms(begins_late=(EVERYBODY,), ends_early=(EVERYBODY,), domains="one")
+    traces: dict[str, list[Event]] = {}
+    for seed in share_of(range(300), executor):
+        dice = Random(f"slice {seed}")
+        rows = right_world(dice) if seed % 3 else random_world(seed)[0]
+        part, _ = sliced([msgspec.structs.replace(row, index=-1) for row in rows], dice)
+        traces[f"seed-{seed}"] = part
+        if seed % 3:
+            verdict = judge(part, terms=terms)
+            assert not any(verdict.of(which).violation_count for which in ASKED), seed
+    placed = write_worlds(tmp_path / "t", {run: part for run, part in traces.items() if part})
+    found = verify_all(executor, [tmp_path / "t"], grain=TINY, terms=terms)
+    for run, placed_rows in placed.items():
+        expected = judge(placed_rows, run, terms)
+        assert msgspec.structs.replace(expected, engine=executor.name) == found[run], run
+
+
+def test_names_of_messages_are_told_along_the_chain(executor: "Executor", tmp_path: Path) -> None:
+    """Each message of the chain is called by the user's own name for it."""
+    rows = in_domain(chain())
+    for row, name in zip(rows, ["ask", "", "pass on", "", "shout", "", ""], strict=True):
+        row.id = name
+    path = write_rows(tmp_path / "t.ndjson", rows)
+    verdict = verify(executor, path)
+    assert verdict == msgspec.structs.replace(judge(read_rows(path), "t"), engine=executor.name)
+    [violation] = verdict.of(Property.CAUSAL).violations
+    assert violation.chain[3].text == 'c delivered message 1 of b ("pass on") (group B, view 1)'
+    assert 'message 1 of c ("shout")' in violation.text
+    assert 'message 1 of a ("ask")' in violation.text
+
+
+def test_compact_traces_keep_their_domains(tmp_path: Path) -> None:
+    """Written as columns, a trace is judged as before."""
+    rows, planted = next(world for world in map(random_world, range(100)) if world[1] is not None)
+    assert planted is not None
+    path = write_rows(tmp_path / "t" / "events" / "all.ndjson", rows).parent.parent
+    executor = LocalExecutor()
+    compact(executor, path, tmp_path / "c")
+    expected = verify(executor, path).of(planted[0])
+    found = verify(executor, tmp_path / "c").of(planted[0])
+    assert (found.status, found.violation_count) == (Status.VIOLATED, expected.violation_count)

@@ -14,6 +14,7 @@ from pathlib import Path, PurePosixPath
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from antiphon.core.errors import UsageError
 from antiphon.pipeline.ingest.columns import READ
 from antiphon.pipeline.ingest.loading import Trace, find_sources, ingest, ingest_columns
 from antiphon.pipeline.ingest.reading import Report
@@ -22,17 +23,28 @@ from antiphon.pipeline.verify import verify_runs
 from antiphon.spark.borrowing import borrowed
 from antiphon.spark.result import Measure, Verification
 from antiphon.spark.source import JSON_COLUMNS, register
+from antiphon.trace.verdict import Terms
 
 Source = str | Path | Sequence[str | Path] | DataFrame
 Begun = AbstractContextManager[Trace]
 
 
-def verify(spark: SparkSession, source: Source, *, run: str = "trace") -> Verification:
-    """Return the verdicts on a trace; ``run`` names rows of a DataFrame that do not say theirs."""
-    executor = SparkExecutor(spark)
+def verify(
+    spark: SparkSession, source: Source, *, run: str = "trace", domains: str = ""
+) -> Verification:
+    """Return the verdicts on a trace; ``run`` names rows of a DataFrame that do not say theirs.
+
+    ``domains``: of groups whose rows name no causality domain, all are ``one``, or ``each`` has its
+    own.
+    """
+    if domains not in {"", "one", "each"}:
+        message = f"domains={domains!r}: say 'one' or 'each', or nothing"
+        raise UsageError(message)
+    executor, terms = SparkExecutor(spark), Terms(domains=domains)
     register(spark)
     with borrowed(spark), _ingested(executor, source, run) as trace:
-        return Verification(verify_runs(executor, trace), spark, _measures(trace.reports))
+        verdicts = verify_runs(executor, trace, terms=terms)
+        return Verification(verdicts, spark, _measures(trace.reports))
 
 
 def _ingested(executor: SparkExecutor, source: Source, run: str) -> Begun:
