@@ -12,6 +12,7 @@ from random import Random
 from antiphon.trace.segments import segment_name
 
 ROWS_PER_SEGMENT = 50_000
+_HELD_ROUNDS = 3
 
 
 def write_large_trace(
@@ -52,9 +53,9 @@ def write_large_domain(
     """Write a run folder of overlapping groups of one domain.
 
     In each round every process multicasts one message, in one of its groups by turns, and then
-    delivers those of all its groups, in an order of its own. In round ``swapped_at`` the first that
-    is in two groups delivers something of one group only in the next round, after something of the
-    other that depends on it.
+    delivers those of all its groups, in an order of its own. What the first that is in two groups
+    delivers last in round ``swapped_at``, it delivers only three rounds later, after much that
+    depends on it, in all its groups.
     """
     names = sorted({name for members in groups.values() for name in members})
     of_process = {name: [group for group in groups if name in groups[group]] for name in names}
@@ -111,10 +112,11 @@ def _domain_rows(
                         f'"first":{got[group, other]},"bytes":64'
                     )
         dice.shuffle(rows)
-        yield from rows if number != wrong_at else rows[:-1]
-        yield from held_back
-        held_back = rows[-1:] if number == wrong_at else []
-    yield from held_back
+        if number == wrong_at:
+            held_back = [rows.pop()]
+        yield from rows
+        if number == wrong_at + _HELD_ROUNDS:
+            yield from held_back
     yield '"kind":"stop","detail":"quiescent"'
 
 

@@ -11,9 +11,11 @@ import pytest
 from tests.oracle.known_domains import CASES, Case, chain, in_domain
 from tests.oracle.known_groups import ASKED
 from tests.pipeline.domain_worlds import Planted, random_world, right_world
+from tests.pipeline.large_trace import write_large_domain
 from tests.pipeline.shares import share_of
 from tests.pipeline.slices import sliced
 from tests.pipeline.test_agrees_with_oracle import TINY, Row, differences
+from tests.pipeline.test_large_traces import overlapping_groups
 from tests.pipeline.trace_generator import random_trace
 from tests.trace.hand_written import write_rows
 
@@ -210,3 +212,12 @@ def test_compact_traces_keep_their_domains(tmp_path: Path) -> None:
     expected = verify(executor, path).of(planted[0])
     found = verify(executor, tmp_path / "c").of(planted[0])
     assert (found.status, found.violation_count) == (Status.VIOLATED, expected.violation_count)
+
+
+def test_fifty_groups_have_the_oracles_verdict(executor: "Executor", tmp_path: Path) -> None:
+    """One delivery is held back among overlapping groups of many processes."""
+    groups = overlapping_groups()
+    folder = write_large_domain(tmp_path / "t", groups, 12, swapped_at=7)
+    verdict = verify(executor, folder)
+    assert verdict.of(Property.CAUSAL).status is Status.VIOLATED
+    assert differences(judge(read_rows(folder), "t"), verdict) == []
