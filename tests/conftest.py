@@ -51,6 +51,7 @@ LONG = (
     "papers/test_claims_can_fail.py",
     "pipeline/test_agrees_with_oracle.py",
     "pipeline/test_damage_campaign.py",
+    "pipeline/test_domains.py",
     "pipeline/test_simulated_traces.py",
     "pipeline/test_takeovers.py",
     "sim/test_exploration.py",

@@ -34,7 +34,7 @@ NAMESAKES = {
     # The machine's and the application's, or the wire's: one thing, seen from two sides.
     "Ballot", "Flush", "Letter", "Request", "State", "View",
     # The two judges': they share no code.
-    "Act", "Finding", "Outcome", "Past", "Scope", "Survey", "Trace",
+    "Act", "Component", "Finding", "Outcome", "Past", "Scope", "Survey", "Trace",
     # Different things: to be renamed.
     "Ending", "Link", "Message", "Report",
 }  # fmt: skip

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.oracle.known_domains import chain, in_domain, question
 from tests.trace.hand_written import deliver, multicast, write_rows
 from typer.testing import CliRunner
 
@@ -175,3 +176,36 @@ def test_report_does_not_take_a_part_for_the_whole(run: Path) -> None:
     done = CliRunner().invoke(application(["report"]), ["report", str(run)])
     assert done.exit_code == 0, done.output
     assert len(json.loads((run / "verdict.json").read_text())["properties"]) == len(Property)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_domains_say_whether_groups_belong_together(tmp_path: Path, engine: str) -> None:
+    """As one domain causality is broken, each by itself it holds, and without a word: unknown."""
+    log = write_rows(tmp_path / "groups.ndjson", question())
+    words = (str(log), "--engine", engine, "--only", "causal")
+    assert verified(*words) == (0, {"causal": "unknown"})
+    assert verified(*words, "--domains", "one") == (1, {"causal": "violated"})
+    assert verified(*words, "--domains", "each") == (0, {"causal": "holds"})
+
+
+def test_chain_across_groups_is_in_the_document_and_on_the_screen(tmp_path: Path) -> None:
+    """Both name the groups, and each event of the chain with its line."""
+    log = write_rows(tmp_path / "chain.ndjson", in_domain(chain()))
+    done = CliRunner().invoke(application(["verify"]), ["verify", str(log), "--json"])
+    [found] = [
+        item for item in json.loads(done.stdout)["properties"] if item["property"] == "causal"
+    ]
+    [violation] = found["violations"]
+    assert (violation["message"]["group"], violation["earlier"]["group"]) == ("C", "A")
+    assert [link["line"] for link in violation["chain"]] == [1, 2, 3, 4, 5, 6]
+    shown = CliRunner().invoke(application(["verify"]), ["verify", str(log)]).stdout
+    assert "b multicast message 1 of b (group B, view 1)" in " ".join(shown.split())
+
+
+def test_unknown_kind_of_domains_is_refused(tmp_path: Path) -> None:
+    """Status 2, with what may be said."""
+    log = write_rows(tmp_path / "chain.ndjson", chain())
+    done = CliRunner().invoke(application(["verify"]), ["verify", str(log), "--domains", "two"])
+    assert done.exit_code == 2
+    assert "one" in done.stderr
+    assert "each" in done.stderr

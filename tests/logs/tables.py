@@ -15,7 +15,7 @@ _LISTS = ("members", "to")
 _OTHERS = {
     **dict.fromkeys(_LISTS, pa.list_(pa.string())), "uniform": pa.bool_(), "clock": pa.null(),
 }  # fmt: skip
-_TEXTS = {"run", "process", "kind", "group", "sender", "order", "detail", "id"}
+_TEXTS = {"run", "process", "kind", "group", "sender", "order", "domain", "detail", "id"}
 
 SCHEMA = pa.schema(
     [

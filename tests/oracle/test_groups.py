@@ -1,4 +1,4 @@
-"""The oracle on traces of several groups: causality across groups is not judged, and it says so."""
+"""The oracle on groups whose domains nobody names: causality across them is not judged."""
 
 from collections.abc import Callable
 
@@ -34,9 +34,9 @@ def test_reason_names_who_is_in_several_groups_and_what_to_do() -> None:
     """The reason says what was not judged and for whom, what was, and how to get a verdict."""
     rows, _ = answer_in_another_group()
     assert judge(rows).of(CAUSAL).reason == (
-        "2 processes are in more than one group, and causality across groups is not judged: B, C; "
-        "within each group nothing is violated (for a verdict on a group, verify a file with its "
-        "rows only)"
+        "2 processes are in more than one group, and causality across groups is not judged: B, C "
+        "(name their causality domains in a column `domain`, or say --domains one, or --domains "
+        "each); within each group nothing is violated"
     )
 
 
@@ -46,5 +46,7 @@ def test_violation_inside_a_group_says_what_else_was_not_judged() -> None:
     causal = judge(rows).of(CAUSAL)
     assert causal.status is Status.VIOLATED
     assert causal.reason == (
-        "2 processes are in more than one group, and causality across groups is not judged: B, C"
+        "2 processes are in more than one group, and causality across groups is not judged: B, C "
+        "(name their causality domains in a column `domain`, or say --domains one, or --domains "
+        "each)"
     )

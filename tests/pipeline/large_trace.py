@@ -12,6 +12,7 @@ from random import Random
 from antiphon.trace.segments import segment_name
 
 ROWS_PER_SEGMENT = 50_000
+_HELD_ROUNDS = 3
 
 
 def write_large_trace(
@@ -44,6 +45,79 @@ def write_large_trace(
             file = journal / segment_name(1 + begin // ROWS_PER_SEGMENT)
             file.write_text("".join(lines), encoding="ascii")
     return folder
+
+
+def write_large_domain(
+    folder: Path, groups: dict[str, list[str]], round_count: int, swapped_at: int = -1
+) -> Path:
+    """Write a run folder of overlapping groups of one domain.
+
+    In each round every process multicasts one message, in one of its groups by turns, and then
+    delivers those of all its groups, in an order of its own. What the first that is in two groups
+    delivers last in round ``swapped_at``, it delivers only three rounds later, after much that
+    depends on it, in all its groups.
+    """
+    names = sorted({name for members in groups.values() for name in members})
+    of_process = {name: [group for group in groups if name in groups[group]] for name in names}
+    late = next((name for name in names if len(of_process[name]) > 1), "")
+    for place, name in enumerate(names):
+        journal = folder / "events" / name
+        journal.mkdir(parents=True)
+        wrong_at = swapped_at if name == late else -1
+        rows = list(_domain_rows(groups, of_process, (place, name), round_count, wrong_at))
+        for begin in range(0, len(rows), ROWS_PER_SEGMENT):
+            lines = (
+                f'{{"process":"{name}","index":{index},{row}}}\n'
+                for index, row in enumerate(rows[begin : begin + ROWS_PER_SEGMENT], begin)
+            )
+            file = journal / segment_name(1 + begin // ROWS_PER_SEGMENT)
+            file.write_text("".join(lines), encoding="ascii")
+    return folder
+
+
+def _domain_rows(
+    groups: dict[str, list[str]],
+    of_process: dict[str, list[str]],
+    who: tuple[int, str],
+    round_count: int,
+    wrong_at: int,
+) -> Iterator[str]:
+    place, name = who
+    dice = Random(name)
+    places = {other: number for number, other in enumerate(sorted(of_process))}
+    sent = dict.fromkeys(groups, 0)
+    senders = {
+        group: [other for other in groups[group] if other != name] for group in of_process[name]
+    }
+    got = {(group, other): 0 for group in senders for other in senders[group]}
+    yield '"kind":"start"'
+    for group in of_process[name]:
+        members = f"{groups[group]}".replace("'", '"')
+        yield f'"kind":"view","group":"{group}","domain":"d","members":{members}'
+    held_back: list[str] = []
+    for number in range(round_count):
+        group = of_process[name][(number + place) % len(of_process[name])]
+        sent[group] += 1
+        row = f'"group":"{group}","first":{sent[group]},"bytes":64'
+        yield f'"kind":"multicast",{row},"order":"causal"'
+        yield f'"kind":"deliver",{row},"sender":"{name}"'
+        rows = []
+        for group, others in senders.items():
+            for other in others:
+                turns = of_process[other]
+                if turns[(number + places[other]) % len(turns)] == group:
+                    got[group, other] += 1
+                    rows.append(
+                        f'"kind":"deliver","group":"{group}","sender":"{other}",'
+                        f'"first":{got[group, other]},"bytes":64'
+                    )
+        dice.shuffle(rows)
+        if number == wrong_at:
+            held_back = [rows.pop()]
+        yield from rows
+        if number == wrong_at + _HELD_ROUNDS:
+            yield from held_back
+    yield '"kind":"stop","detail":"quiescent"'
 
 
 def _rows(

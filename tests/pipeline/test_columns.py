@@ -68,7 +68,7 @@ def _damaged(rows: list[Event], dice: Random) -> list[Event]:
     row = dice.choice(rows)
     name = dice.choice(list(SCHEMA.names))
     value: object = dice.choice([-1, 0, 5, 2**62, -(2**40)])
-    if name in {"kind", "process", "sender", "order", "group", "detail", "run"}:
+    if name in {"kind", "process", "sender", "order", "group", "domain", "detail", "run"}:
         value = dice.choice(["", "total", "deliver", "multicast", "view", "vote", "\u00e9"])
     elif name == "to":
         value = dice.choice([None, [], ["p0"], ["p1", "p0"], [""]])

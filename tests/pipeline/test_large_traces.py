@@ -1,10 +1,11 @@
 """One wrong delivery among millions is found, with little memory."""
 
 from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.pipeline.large_trace import write_large_trace
+from tests.pipeline.large_trace import write_large_domain, write_large_trace
 
 from antiphon.pipeline.verify import verify
 from antiphon.trace.verdict import Property, Status
@@ -68,3 +69,30 @@ def test_one_message_missing_when_a_view_is_left_is_found_among_a_million(
     assert violation.process == "p015"
     assert violation.message is not None
     assert (violation.message.number, violation.message.view) == (200, 12)
+
+
+def overlapping_groups() -> dict[str, list[str]]:
+    """Return 50 groups of 5 among 60 processes."""
+    dice, names = Random(1), [f"p{number:03}" for number in range(60)]
+    return {f"g{number:02}": sorted(dice.sample(names, 5)) for number in range(50)}
+
+
+def test_one_delivery_held_back_across_groups_is_found_among_a_million(
+    executor: "Executor", tmp_path: Path
+) -> None:
+    """A process has one message after those of later rounds, of its other groups, too."""
+    groups = overlapping_groups()
+    verdict = verify(executor, write_large_domain(tmp_path / "right", groups, 3_000))
+    assert verdict.event_count > 900_000
+    assert verdict.of(Property.CAUSAL).status is Status.HOLDS
+    assert verdict.of(Property.NO_ORPHAN).status is Status.HOLDS
+    wrong = write_large_domain(tmp_path / "wrong", groups, 3_000, swapped_at=1_700)
+    causal = verify(executor, wrong).of(Property.CAUSAL)
+    assert {item.process for item in causal.violations} == {"p000"}
+    assert 5 < causal.violation_count < 100
+    groups_of = [
+        {item.message.group, item.earlier.group}
+        for item in causal.violations
+        if item.message and item.earlier
+    ]
+    assert any(len(pair) == 2 for pair in groups_of)

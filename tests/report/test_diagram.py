@@ -4,6 +4,7 @@ from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.oracle.known_domains import chain, in_domain
 from tests.report.worlds import CHAT, drawn, record_of, row, rows_of
 
 from antiphon.report.diagram import levels_of
@@ -61,6 +62,23 @@ def test_delivery_of_several_multicast_rows_has_an_arrow_from_each() -> None:
         )
     )
     assert diagram.arrows == [(0, 3), (1, 3)]
+
+
+def test_chain_across_groups_is_marked_from_group_to_group() -> None:
+    """Its events are those of the chain, and the delivery that came too late is found."""
+    diagram = drawn(rows_of(*in_domain(chain())))
+    said = [
+        (diagram.lanes[lane], KINDS[diagram.kinds[number]], diagram.streams[stream][2])
+        for lane, size in enumerate(diagram.lane_sizes)
+        for number in range(sum(diagram.lane_sizes[:lane]), sum(diagram.lane_sizes[: lane + 1]))
+        for stream in [diagram.stream_of[number]]
+    ]
+    [events] = diagram.chains
+    assert [said[number] for number in events] == [
+        ("a", "multicast", "A"), ("b", "deliver", "A"), ("b", "multicast", "B"),
+        ("c", "deliver", "B"), ("c", "multicast", "C"), ("e", "deliver", "C"),
+    ]  # fmt: skip
+    assert [said[number] for number in diagram.lates] == [("e", "deliver", "A")]
 
 
 def test_delivery_of_what_nobody_multicast_has_no_arrow() -> None:

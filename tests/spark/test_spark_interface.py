@@ -7,15 +7,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.oracle.known_domains import question
 from tests.pipeline.large_trace import write_large_trace
 from tests.trace.hand_written import deliver, multicast, write_rows
 
-from antiphon.core.errors import TraceError
+from antiphon.core.errors import TraceError, UsageError
 from antiphon.pipeline.session.java import system_java_home
 from antiphon.pipeline.tables.local import LocalExecutor
 from antiphon.pipeline.verify import verify as verify_path
 from antiphon.trace.schema import Event
-from antiphon.trace.verdict import Verdict
+from antiphon.trace.verdict import Property, Status, Verdict
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -178,3 +179,20 @@ def test_example_runs_in_a_session_of_its_own(tmp_path: Path) -> None:
     assert done.returncode == 1, done.stderr
     assert "|  causal|" in done.stdout
     assert "p002 delivered" in done.stdout
+
+
+def test_groups_are_said_to_be_one_domain(spark: "SparkSession", tmp_path: Path) -> None:
+    """As --domains does on the command line; what is not understood is refused."""
+    import antiphon.spark
+
+    path = write_rows(tmp_path / "groups.ndjson", question())
+    statuses = {
+        domains: antiphon.spark.verify(spark, path, domains=domains)
+        .runs["groups"]
+        .of(Property.CAUSAL)
+        .status
+        for domains in ("", "one", "each")
+    }
+    assert statuses == {"": Status.UNKNOWN, "one": Status.VIOLATED, "each": Status.HOLDS}
+    with pytest.raises(UsageError, match="'one' or 'each'"):
+        antiphon.spark.verify(spark, path, domains="all")

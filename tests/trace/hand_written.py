@@ -19,6 +19,8 @@ class Fields(TypedDict, total=False):
     view: int
     id: str
     detail: str
+    domain: str
+    resilience: int
     order: Order
     uniform: bool
 

@@ -33,6 +33,19 @@ def test_runs_say_what_was_asked_for() -> None:
     ]  # fmt: skip
 
 
+def test_view_rows_name_the_domain_and_what_it_stands() -> None:
+    """Only they do: a verifier needs it once per group."""
+    events: list[Event] = []
+    rows = Rows("bob", "g", events.append, domain="d", resilience=2)
+    rows.view(0, View(GroupName("g"), ViewNumber(1), (ProcessId("bob"),)))
+    rows.run(
+        1, "multicast", Run(GroupNumber(1), ViewNumber(1), Rank(0), 1, Order.CAUSAL, (), [b""]), 0
+    )
+    assert [(row.kind, row.domain, row.resilience) for row in events] == [
+        ("view", "d", 2), ("multicast", "", 0),
+    ]  # fmt: skip
+
+
 def test_votes_and_decisions_name_their_transaction() -> None:
     """Who began it, its number there, and what was said."""
     rows, events = rows_of_bob()

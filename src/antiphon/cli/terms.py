@@ -4,6 +4,7 @@ Law: what is not understood is refused in a sentence that lists what would be, b
 read.
 """
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -46,12 +47,29 @@ Subscriptions = Annotated[
 ]
 
 
+class DomainsChoice(StrEnum):
+    """What groups are that name no domain themselves."""
+
+    ONE = "one"
+    EACH = "each"
+
+
+Domains = Annotated[
+    DomainsChoice | None,
+    typer.Option(
+        help="Of groups whose rows name no `domain`: one: causality holds across all of them. "
+        "each: within each of them only. If left out, and somebody is in several, it is unknown.",
+    ),
+]
+
+
 def read_terms(
     *,
     only: str = "",
     begins_late: str = "",
     ends_early: str = "",
     subscriptions: Path | None = None,
+    domains: DomainsChoice | None = None,
 ) -> Terms:
     """Return the terms that these options stand for."""
     return Terms(
@@ -59,6 +77,7 @@ def read_terms(
         begins_late=tuple(_names(begins_late)),
         ends_early=tuple(_names(ends_early)),
         subscriptions={} if subscriptions is None else _subscriptions(subscriptions),
+        domains="" if domains is None else domains.value,
     )
 
 

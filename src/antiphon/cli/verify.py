@@ -12,6 +12,7 @@ from antiphon.cli.places import ConfOption, MasterOption, cluster_of
 from antiphon.cli.screen import at_least_told, output, print_json, verdict_screen
 from antiphon.cli.terms import (
     BeginsLate,
+    Domains,
     EndsEarly,
     Only,
     Subscriptions,
@@ -60,6 +61,7 @@ def verify(
     begins_late: BeginsLate = "",
     ends_early: EndsEarly = "",
     subscriptions: Subscriptions = None,
+    domains: Domains = None,
     master: MasterOption = None,
     conf: ConfOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
@@ -88,14 +90,14 @@ def verify(
         begins_late=begins_late,
         ends_early=ends_early,
         subscriptions=subscriptions,
+        domains=domains,
     )
     cluster, mapped = cluster_of(master, conf or []), column_map(columns or [])
     addresses, paths = _sorted_out(logs)
     if addresses:
         if names_clocks(only) or regex is not None or asks_for_numbers(Log((), columns=mapped)):
-            message = (
-                f"{addresses[0]}: clocks, and ids without numbers, are read here: copy it here"
-            )
+            problem = "clocks, and ids without numbers, are read here: copy it here"
+            message = f"{addresses[0]}: {problem}"
             raise UsageError(message)
         verdict = judge_addresses(addresses, engine, cores, terms, cluster, mapped)
     else:

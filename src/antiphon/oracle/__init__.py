@@ -5,6 +5,7 @@ event_graph    who multicast and delivered which single message, in what order
 view_checks    views, and messages at their borders
 total_checks   total order and uniform delivery
 commit_checks  transactions
+domains        causality across the groups of a domain
 untested       what a trace leaves out, and what it does not put to the test
 letter_checks  causality over multicasts and letters together; exploration asks for it
 findings       what was found to be wrong, the first few explained

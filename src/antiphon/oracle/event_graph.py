@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from antiphon.core.errors import UsageError
 from antiphon.core.views import lineage_of
+from antiphon.trace.domains import OF_A_GROUP, DomainKey, GroupKey
 from antiphon.trace.schema import EARLY, LATE, LEFT, QUIESCENT, Event
 from antiphon.trace.verdict import ALL, Terms
 
@@ -28,10 +29,6 @@ ACTS_MAX = 2_000_000
 
 class TooLargeError(UsageError):
     """A trace has more messages, or deliveries, than the oracle judges."""
-
-
-OF_A_GROUP = {"view", "multicast", "deliver"}
-"""The kinds of rows that show that a process takes part in a group."""
 
 
 class Act(NamedTuple):
@@ -148,6 +145,8 @@ class History:
     """Of each run, group and view: the first view row of each process, by name in order."""
     takeovers: dict[tuple[str, str, int], dict[str, Entry]] = field(default_factory=dict)
     """Of each run, group and view: who left it by taking over, with the row that says so."""
+    domains: dict[GroupKey, DomainKey | None] = field(default_factory=dict)
+    """The causality domain of each group; None: nothing says."""
 
     def is_late(self, scope: Scope, process: str) -> bool:
         """Whether something of ``scope`` may lie before a record; not where it shows the view."""
@@ -187,18 +186,20 @@ class History:
         return (scope.run, scope.group, scope.view) in self.takeovers
 
     def is_held(self, scope: Scope, process: str) -> bool:
-        """Whether a process has to agree with others on ``scope``: it was there to the end.
+        """Whether a process has to agree with others on ``scope``: it was there to the end."""
+        return (scope.run, process) in self.whole and not self.is_elsewhere(scope, process)
+
+    def is_elsewhere(self, scope: Scope, process: str) -> bool:
+        """Whether a process has nothing to do with others in ``scope``, for lack of a majority.
 
         Who takes over leaves its view, and those of the same lineage that it may know of; who was
         in views of other lineages only was not there.
         """
         rows = self.views.get((scope.run, scope.group, process), [])
         lineages = {lineage_of(row.event.view) for row in rows}
-        if (scope.run, process) not in self.whole or (
-            lineages and lineage_of(scope.view) not in lineages
-        ):
-            return False
-        return not any(
+        if lineages and lineage_of(scope.view) not in lineages:
+            return True
+        return any(
             process in takers
             and (run, group) == (scope.run, scope.group)
             and view <= scope.view

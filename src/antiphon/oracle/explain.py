@@ -26,57 +26,57 @@ def explain_order(which: Property, scope: Scope, wrong: Act, missing: int) -> Vi
     )
     explanation = explanations.explain_order(
         which,
-        _event(scope, wrong),
-        _event(scope, scope.multicasts[wrong.message]),
-        _event(scope, earlier),
-        None if is_own else _event(scope, known),
+        event_of(scope, wrong),
+        event_of(scope, scope.multicasts[wrong.message]),
+        event_of(scope, earlier),
+        None if is_own else event_of(scope, known),
         is_never=known.message not in scope.deliveries[wrong.process],
     )
-    return _written(scope, explanation)
+    return written(scope, explanation)
 
 
 def explain_duplicate(scope: Scope, first: Act, again: Act) -> Violation:
     """Explain a second multicast, or delivery, of a message."""
-    explanation = explanations.explain_duplicate(_event(scope, first), _event(scope, again))
-    return _written(scope, explanation)
+    explanation = explanations.explain_duplicate(event_of(scope, first), event_of(scope, again))
+    return written(scope, explanation)
 
 
 def explain_creation(scope: Scope, wrong: Act) -> Violation:
     """Explain the delivery of what nobody multicast, or of what was multicast only later."""
     multicast = scope.multicasts.get(wrong.message)
     explanation = explanations.explain_creation(
-        _event(scope, wrong), None if multicast is None else _event(scope, multicast)
+        event_of(scope, wrong), None if multicast is None else event_of(scope, multicast)
     )
-    return _written(scope, explanation)
+    return written(scope, explanation)
 
 
 def explain_not_addressed(scope: Scope, wrong: Act) -> Violation:
     """Explain the delivery of what was for others."""
-    multicast = _event(scope, scope.multicasts[wrong.message])
-    return _written(scope, explanations.explain_not_addressed(_event(scope, wrong), multicast))
+    multicast = event_of(scope, scope.multicasts[wrong.message])
+    return written(scope, explanations.explain_not_addressed(event_of(scope, wrong), multicast))
 
 
 def explain_disagreement(scope: Scope, delivered: Act, end: Entry) -> Violation:
     """Explain that a process, whose record closes with ``end``, never delivered a message."""
     explanation = explanations.explain_disagreement(
-        _event(scope, delivered), _origin(scope, delivered), _ending(None, end)
+        event_of(scope, delivered), _origin(scope, delivered), _ending(None, end)
     )
-    return _written(scope, explanation)
+    return written(scope, explanation)
 
 
 def explain_stall(scope: Scope, multicast: Act, end: Entry) -> Violation:
     """Explain that a process never delivered a message of one that went on to the end, too."""
-    explanation = explanations.explain_stall(_event(scope, multicast), _ending(None, end))
-    return _written(scope, explanation)
+    explanation = explanations.explain_stall(event_of(scope, multicast), _ending(None, end))
+    return written(scope, explanation)
 
 
 def explain_two_orders(scope: Scope, here: tuple[Act, Act], there: tuple[Act, Act]) -> Violation:
     """Explain that one process delivered two messages in one order, another in the other."""
     explanation = explanations.explain_two_orders(
-        (_event(scope, here[0]), _event(scope, here[1])),
-        (_event(scope, there[0]), _event(scope, there[1])),
+        (event_of(scope, here[0]), event_of(scope, here[1])),
+        (event_of(scope, there[0]), event_of(scope, there[1])),
     )
-    return _written(scope, explanation)
+    return written(scope, explanation)
 
 
 def explain_not_uniform(
@@ -84,20 +84,20 @@ def explain_not_uniform(
 ) -> Violation:
     """Explain that a process went on, or ended, without a uniform message somebody delivered."""
     explanation = explanations.explain_not_uniform(
-        _event(scope, delivered), _origin(scope, delivered), _ending(successor, end)
+        event_of(scope, delivered), _origin(scope, delivered), _ending(successor, end)
     )
-    return _written(scope, explanation)
+    return written(scope, explanation)
 
 
 def explain_not_atomic(scope: Scope, delivered: Act, there: Entry, here: Entry) -> Violation:
     """Explain that two processes left a view, ``there`` with a message and ``here`` without."""
     explanation = explanations.explain_not_atomic(
-        _event(scope, delivered),
+        event_of(scope, delivered),
         _origin(scope, delivered),
         _installation(there),
         _ending(here, here),
     )
-    return _written(scope, explanation)
+    return written(scope, explanation)
 
 
 def explain_own_missing(
@@ -105,20 +105,20 @@ def explain_own_missing(
 ) -> Violation:
     """Explain that a process never delivered what it had multicast itself."""
     explanation = explanations.explain_own_missing(
-        _event(scope, multicast), _ending(successor, end)
+        event_of(scope, multicast), _ending(successor, end)
     )
-    return _written(scope, explanation)
+    return written(scope, explanation)
 
 
 def explain_wrong_view(scope: Scope, wrong: Act, current: Entry | None) -> Violation:
     """Explain that a message of one view was multicast, or delivered, in another."""
     multicast = None if wrong.is_multicast else scope.multicasts.get(wrong.message)
     explanation = explanations.explain_wrong_view(
-        _event(scope, wrong),
-        None if multicast is None else _event(scope, multicast),
+        event_of(scope, wrong),
+        None if multicast is None else event_of(scope, multicast),
         None if current is None else _installation(current),
     )
-    return _written(scope, explanation)
+    return written(scope, explanation)
 
 
 def explain_other_members(reference: Entry, wrong: Entry) -> Violation:
@@ -159,10 +159,11 @@ def _origin(scope: Scope, delivered: Act) -> MessageEvent[Entry] | None:
     multicast = scope.multicasts.get(delivered.message)
     if multicast is None or multicast.event is delivered.event:
         return None
-    return _event(scope, multicast)
+    return event_of(scope, multicast)
 
 
-def _event(scope: Scope, act: Act) -> MessageEvent[Entry]:
+def event_of(scope: Scope, act: Act) -> MessageEvent[Entry]:
+    """Return a single multicast, or delivery, as an event of an explanation."""
     message = MessageId(*act.message, scope.group, scope.view, _name_of(scope, act.message))
     entry = Entry(act.position[0], scope.run, act.event, act.file, act.line)
     return MessageEvent(act.process, message, act.is_multicast, entry)
@@ -192,7 +193,8 @@ def _ending(successor: Entry | None, last: Entry) -> Ending[Entry]:
     return Ending(last.event.process, went_on, last)
 
 
-def _written(scope: Scope, explanation: Explanation[Entry]) -> Violation:
+def written(scope: Scope, explanation: Explanation[Entry]) -> Violation:
+    """Return a violation, with the lines that record its events."""
     return explanation.written(scope.run, _link)
 
 

@@ -13,6 +13,21 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
 from antiphon.oracle.commit_checks import judge_commit
+from antiphon.oracle.domains.checks import (
+    Delivery,
+    delivery_of,
+    holes_in_doubt,
+    late_across,
+    orphans_across,
+)
+from antiphon.oracle.domains.components import (
+    Component,
+    Namings,
+    components_of,
+    domains_of,
+    not_judged,
+    noting_domains,
+)
 from antiphon.oracle.event_graph import (
     Act,
     History,
@@ -38,7 +53,6 @@ from antiphon.oracle.total_checks import judge_total, judge_total_causal, judge_
 from antiphon.oracle.untested import (
     agreement_untested,
     causes_untested,
-    in_several_groups,
     is_missing,
     left_out_of_orders,
     left_to_others,
@@ -66,7 +80,10 @@ def judge(
     Rows are as the reader gives them: checked, those of a process numbered or in local order.
     Those of several runs are told apart, but share the verdict.
     """
-    history = history_of(rows, run, terms)
+    namings: Namings = {}
+    history = history_of(noting_domains(rows, run, namings), run, terms)
+    history.domains = domains_of(history, namings, terms)
+    components = components_of(history)
     return Verdict(
         run=run,
         engine="oracle",
@@ -74,16 +91,18 @@ def judge(
         event_count=sum(map(len, history.records.values())),
         message_count=sum(len(scope.multicasts) for scope in history.scopes),
         delivery_count=history.delivery_count,
-        properties=tuple(_judged(history, which) for which in terms.asked),
+        properties=tuple(_judged(history, components, which) for which in terms.asked),
         terms=terms,
     )
 
 
-def _judged(history: History, which: Property) -> PropertyVerdict:
+def _judged(history: History, components: list[Component], which: Property) -> PropertyVerdict:
     """Judge one property; but for transactions, there is nothing to judge without deliveries."""
-    if history.delivery_count or which is Property.COMMIT:
-        return _CHECKS[which](history)
-    return unknown(which, words.NO_DELIVERY)
+    if not history.delivery_count and which is not Property.COMMIT:
+        return unknown(which, words.NO_DELIVERY)
+    if which in _CAUSES:
+        return _CAUSES[which](history, components)
+    return _CHECKS[which](history)
 
 
 def _fifo(history: History) -> PropertyVerdict:
@@ -96,9 +115,10 @@ def _fifo(history: History) -> PropertyVerdict:
     return concluded(Property.FIFO, findings, left_out_of_orders(history), untested=untested)
 
 
-def _causal(history: History) -> PropertyVerdict:
+def _causal(history: History, components: list[Component]) -> PropertyVerdict:
     findings: list[Finding] = []
     around = may_go_round(history)
+    within: set[Delivery] = set()
     for scope in history.scopes:
         broken = list(out_of_order(history, scope, direct_predecessors(scope)))
         is_violated = any(True for _ in out_of_order(history, scope, causal_pasts(scope)))
@@ -114,7 +134,10 @@ def _causal(history: History) -> PropertyVerdict:
             )
             for act, missing in broken
         ]
-    return _concluded_on_causes(Property.CAUSAL, findings, history)
+        within.update(delivery_of(scope, act) for act, _ in broken)
+    findings += late_across(components, within)
+    across = not_judged(history, components)
+    return _concluded_on_causes(Property.CAUSAL, findings, history, across)
 
 
 def _no_duplicate(history: History) -> PropertyVerdict:
@@ -168,16 +191,25 @@ def _agreement(history: History) -> PropertyVerdict:
     return concluded(Property.AGREEMENT, findings, _members_not_held(history), untested=untested)
 
 
-def _no_orphan(history: History) -> PropertyVerdict:
-    findings = [
+def _no_orphan(history: History, components: list[Component]) -> PropertyVerdict:
+    broken = [
+        (scope, act, missing)
+        for scope in history.scopes
+        for act, missing in without_past(history, scope, direct_predecessors(scope))
+    ]
+    findings: list[Finding] = [
         (
             (act.process, act.position),
             partial(explain_order, Property.NO_ORPHAN, scope, act, missing),
         )
-        for scope in history.scopes
-        for act, missing in without_past(history, scope, direct_predecessors(scope))
+        for scope, act, missing in broken
     ]
-    return _concluded_on_causes(Property.NO_ORPHAN, findings, history)
+    within = {delivery_of(scope, act) for scope, act, _ in broken}
+    findings += orphans_across(history, components, within)
+    across = words.together(
+        holes_in_doubt(history, components, within), not_judged(history, components)
+    )
+    return _concluded_on_causes(Property.NO_ORPHAN, findings, history, across)
 
 
 def _liveness(history: History) -> PropertyVerdict:
@@ -241,11 +273,10 @@ def _may_be_lost(history: History, scope: Scope, act: Act) -> bool:
 
 
 def _concluded_on_causes(
-    which: Property, findings: Sequence[Finding], history: History
+    which: Property, findings: Sequence[Finding], history: History, across: str
 ) -> PropertyVerdict:
     left_out = words.together(left_out_of_orders(history), _in_fifo_order(history))
     untested = causes_untested(history)
-    across = in_several_groups(history)
     return concluded(which, findings, left_out, across, untested, may_go_round(history))
 
 
@@ -260,18 +291,22 @@ def _in_fifo_order(history: History) -> str:
 
 _CHECKS: dict[Property, Callable[[History], PropertyVerdict]] = {
     Property.FIFO: _fifo,
-    Property.CAUSAL: _causal,
     Property.NO_DUPLICATE: _no_duplicate,
     Property.NO_CREATION: _no_creation,
     Property.AGREEMENT: _agreement,
     Property.VIEWS: judge_views,
     Property.SENDING_VIEW: judge_sending_view,
     Property.VIEW_ATOMIC: judge_view_atomic,
-    Property.NO_ORPHAN: _no_orphan,
     Property.SELF_DELIVERY: judge_self_delivery,
     Property.LIVENESS: _liveness,
     Property.TOTAL: judge_total,
-    Property.TOTAL_CAUSAL: judge_total_causal,
     Property.UNIFORM: judge_uniform,
     Property.COMMIT: judge_commit,
 }
+
+_CAUSES: dict[Property, Callable[[History, list[Component]], PropertyVerdict]] = {
+    Property.CAUSAL: _causal,
+    Property.NO_ORPHAN: _no_orphan,
+    Property.TOTAL_CAUSAL: judge_total_causal,
+}
+"""What rests on which message is before which, across groups, too."""

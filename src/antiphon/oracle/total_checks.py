@@ -11,6 +11,8 @@ comparing the deliveries of each two processes. Cost: O(processes^2 x messages) 
 from collections.abc import Iterator
 from functools import partial
 
+from antiphon.oracle.domains.checks import delivery_of, late_in_total_order
+from antiphon.oracle.domains.components import Component, not_judged
 from antiphon.oracle.event_graph import (
     Act,
     History,
@@ -22,7 +24,6 @@ from antiphon.oracle.event_graph import (
 from antiphon.oracle.explain import explain_not_uniform, explain_order, explain_two_orders
 from antiphon.oracle.findings import Finding, concluded
 from antiphon.oracle.untested import (
-    in_several_groups,
     is_bound,
     is_missing,
     left_out_of_orders,
@@ -128,20 +129,26 @@ def _held_to_uniform(history: History) -> str:
     )
 
 
-def judge_total_causal(history: History) -> PropertyVerdict:
+def judge_total_causal(history: History, components: list[Component]) -> PropertyVerdict:
     """Judge whether the total order respects causality."""
     scopes = [scope for scope in history.scopes if _asks_total(history, scope)]
     if not scopes:
         return unknown(Property.TOTAL_CAUSAL, words.NO_TOTAL)
-    findings = [
+    broken = [
+        (scope, act, missing)
+        for scope in scopes
+        for act, missing in out_of_order(history, scope, _predecessors_in_total_order(scope))
+    ]
+    findings: list[Finding] = [
         (
             (act.process, act.position),
             partial(explain_order, Property.TOTAL_CAUSAL, scope, act, missing),
         )
-        for scope in scopes
-        for act, missing in out_of_order(history, scope, _predecessors_in_total_order(scope))
+        for scope, act, missing in broken
     ]
-    across = in_several_groups(history)
+    within = {delivery_of(scope, act) for scope, act, _ in broken}
+    findings += late_in_total_order(history, components, within)
+    across = not_judged(history, components)
     left_out, untested = left_out_of_orders(history), orders_untested(scopes)
     around = may_go_round(history)
     return concluded(Property.TOTAL_CAUSAL, findings, left_out, across, untested, around)

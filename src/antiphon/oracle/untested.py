@@ -7,7 +7,7 @@ not, or nothing.
 
 from itertools import combinations
 
-from antiphon.oracle.event_graph import OF_A_GROUP, History, Message, Scope
+from antiphon.oracle.event_graph import History, Message, Scope
 from antiphon.trace import words
 
 
@@ -55,15 +55,6 @@ def senders_unseen(history: History) -> str:
         for deliveries in scope.deliveries.values()
         for sender, _ in deliveries
         if (scope.run, sender) not in history.records
-    )
-
-
-def in_several_groups(history: History) -> str:
-    """Say who has rows of more than one group: through these, causality crosses groups."""
-    return words.in_several_groups(
-        process
-        for (_, process), record in history.records.items()
-        if len({entry.event.group for entry in record if entry.event.kind in OF_A_GROUP}) > 1
     )
 
 

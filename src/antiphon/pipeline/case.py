@@ -6,7 +6,8 @@ Law: nothing is decided here; a finding belongs to the case that its scope is in
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from antiphon.pipeline.checks.findings import PROPERTY_OF, Finding, Findings, What
+from antiphon.pipeline.checks.findings import NOT_COUNTED, PROPERTY_OF, Finding, Findings, What
+from antiphon.pipeline.survey.domains import SurveyedDomains
 from antiphon.pipeline.survey.scopes import Scope, Survey
 from antiphon.trace.verdict import EXAMPLES_MAX, Property
 
@@ -20,6 +21,7 @@ class Case:
     scopes: list[Scope]
     findings: list[Findings]
     survey: Survey
+    domains: SurveyedDomains
 
     def of(self, *kinds: What) -> list[Findings]:
         """Return the findings of these kinds."""
@@ -30,7 +32,7 @@ class Case:
         return [
             item
             for item in self.findings
-            if PROPERTY_OF[item.what] is which and item.what is not What.IN_DOUBT
+            if PROPERTY_OF[item.what] is which and item.what not in NOT_COUNTED
         ]
 
     def examples(self, which: Property) -> list[Finding]:
@@ -45,7 +47,9 @@ class Case:
         return scope.names[finding.process], finding.position, message
 
 
-def cases_by_run(survey: Survey, findings: Iterable[Findings]) -> list[Case]:
+def cases_by_run(
+    survey: Survey, domains: SurveyedDomains, findings: Iterable[Findings]
+) -> list[Case]:
     """Return one case per run."""
     scopes: dict[str, list[Scope]] = {run: [] for run in survey.records}
     for scope in survey.scopes:
@@ -53,9 +57,11 @@ def cases_by_run(survey: Survey, findings: Iterable[Findings]) -> list[Case]:
     of_run: dict[str, list[Findings]] = {run: [] for run in survey.records}
     for item in findings:
         of_run[survey.scopes[item.scope].key[0]].append(item)
-    return [Case(run, [run], scopes[run], of_run[run], survey) for run in sorted(scopes)]
+    return [Case(run, [run], scopes[run], of_run[run], survey, domains) for run in sorted(scopes)]
 
 
-def case_of_all(name: str, survey: Survey, findings: Sequence[Findings]) -> Case:
+def case_of_all(
+    name: str, survey: Survey, domains: SurveyedDomains, findings: Sequence[Findings]
+) -> Case:
     """Return all that there is as one case."""
-    return Case(name, sorted(survey.records), survey.scopes, list(findings), survey)
+    return Case(name, sorted(survey.records), survey.scopes, list(findings), survey, domains)

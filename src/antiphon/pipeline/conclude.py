@@ -10,7 +10,13 @@ from collections.abc import Callable
 from antiphon.pipeline.case import Case
 from antiphon.pipeline.checks.commit import Outcome, WrongDecision
 from antiphon.pipeline.checks.findings import Finding, What
-from antiphon.pipeline.reasons import in_several_groups, left_out, may_go_round, not_applicable
+from antiphon.pipeline.reasons import (
+    holes_in_doubt,
+    left_out,
+    may_go_round,
+    not_applicable,
+    not_judged_across,
+)
 from antiphon.pipeline.untested import untested
 from antiphon.trace import words
 from antiphon.trace.verdict import (
@@ -23,9 +29,6 @@ from antiphon.trace.verdict import (
     concluded,
     unknown,
 )
-
-_ABOUT_CAUSES = (Property.CAUSAL, Property.NO_ORPHAN, Property.TOTAL_CAUSAL)
-"""What rests on which message is before which, and is judged within each group only."""
 
 Explained = dict[Finding, Violation]
 ExplainDecision = Callable[[WrongDecision], Violation]
@@ -80,7 +83,12 @@ def _commit(
 
 
 def _judged(case: Case, explained: Explained) -> Callable[[Property], PropertyVerdict]:
-    across, around = in_several_groups(case), may_go_round(case)
+    across, around = not_judged_across(case), may_go_round(case)
+    of_causes = {
+        Property.CAUSAL: across,
+        Property.NO_ORPHAN: words.together(holes_in_doubt(case), across),
+        Property.TOTAL_CAUSAL: across,
+    }
     reasons = left_out(case)
     not_tested = untested(case)
     beside_the_point = not_applicable(case)
@@ -96,9 +104,9 @@ def _judged(case: Case, explained: Explained) -> Callable[[Property], PropertyVe
             sum(item.count for item in found),
             [explained[finding] for finding in case.examples(which)],
             reasons.get(which, ""),
-            across if which in _ABOUT_CAUSES else "",
+            of_causes.get(which, ""),
             not_tested.get(which, ""),
-            around if which in _ABOUT_CAUSES else "",
+            around if which in of_causes else "",
         )
 
     return judge

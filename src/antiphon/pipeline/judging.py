@@ -9,6 +9,7 @@ from collections.abc import Callable
 from functools import partial
 
 from antiphon.pipeline.case import Case
+from antiphon.pipeline.checks.across.breaks import breaks_across, by_component, total_breaks_across
 from antiphon.pipeline.checks.borders import astray, suspects, wrong_views
 from antiphon.pipeline.checks.commit import judge_decisions
 from antiphon.pipeline.checks.findings import Findings, What
@@ -21,15 +22,18 @@ from antiphon.pipeline.conclude import conclude
 from antiphon.pipeline.explanations.decisions import explain_wrong_decision
 from antiphon.pipeline.explanations.explain import explain
 from antiphon.pipeline.ingest.loading import Trace
+from antiphon.pipeline.survey.domains import SurveyedDomains
 from antiphon.pipeline.survey.grain import Grain
 from antiphon.pipeline.survey.layout import Layout
 from antiphon.pipeline.survey.scopes import Survey, strand_tables, survey
 from antiphon.pipeline.tables.table import Executor, Table
 from antiphon.trace.verdict import ALL, Property, Terms, Verdict
 
-Cases = Callable[[Survey, list[Findings]], list[Case]]
+Cases = Callable[[Survey, SurveyedDomains, list[Findings]], list[Case]]
 Begin = Callable[[str], None]
 """Told that a step begins."""
+
+_ABOUT_CAUSES = {Property.CAUSAL, Property.NO_ORPHAN, Property.TOTAL_CAUSAL}
 
 
 def judge(
@@ -46,12 +50,14 @@ def judge(
     """
     begin("matrix")
     found = survey(trace.reports, terms)
+    domains = SurveyedDomains(trace.reports, found, terms)
+    components = {scope: each.component for scope, each in domains.seatings.items()}
     layouts = {scope.number: scope.layout() for scope in found.scopes}
     row_count = sum(part.row_count for scope in found.scopes for part in scope.parts.values())
     part_count = executor.part_count(row_count, grain.rows_per_partition)
     strands = strand_tables(trace.reports, found.scopes, grain)
     cut_up = pieces(trace.packs, strands)
-    with position_matrix(cut_up, layouts, part_count).kept() as matrix:
+    with position_matrix(cut_up, layouts, components, part_count).kept() as matrix:
         begin("orders")
         findings = _find_disorders(matrix, layouts, grain, part_count)
         if any(scope.asks_total for scope in found.scopes):
@@ -61,6 +67,8 @@ def judge(
                 item.what is What.NOT_CAUSAL for item in findings
             ):
                 findings += _find_total_disorders(matrix, layouts, grain, part_count)
+        if domains.components and not _ABOUT_CAUSES.isdisjoint(terms.asked):
+            findings += _find_across(matrix, domains, part_count)
         begin("agreement")
         findings += broken_promises(matrix)
         of_suspects = suspects(trace, found)
@@ -69,11 +77,15 @@ def judge(
         is_asked = Property.COMMIT in terms.asked
         outcomes = judge_decisions(trace, part_count) if is_asked else {}
         begin("explain")
-        cases = cases_of(found, findings)
+        cases = cases_of(found, domains, findings)
         examples = [
             example for case in cases for which in terms.asked for example in case.examples(which)
         ]
-        explained = explain(trace, found, strands, layouts, matrix, examples) if examples else {}
+        explained = (
+            explain(trace, found, domains.seatings, strands, layouts, matrix, examples)
+            if examples
+            else {}
+        )
     explain_decision = partial(explain_wrong_decision, found, trace.files)
     return [
         conclude(case, explained, outcomes, explain_decision, executor.name, terms)
@@ -91,6 +103,19 @@ def _find_disorders(
     with steps.kept() as kept:
         starts = block_starts(kept, layouts, length)
         return disorders(kept, layouts, starts)
+
+
+def _find_across(matrix: Table, domains: SurveyedDomains, part_count: int) -> list[Findings]:
+    """Find what breaks causality across the groups of a domain.
+
+    What does among messages in total order is looked for only if anything comes late at all.
+    """
+    rows, seatings = by_component(matrix, part_count), domains.seatings
+    findings = breaks_across(rows, seatings)
+    asks_total = any(scope.asks_total for each in domains.components for scope in each.scopes)
+    if asks_total and any(item.what is What.LATE_ACROSS for item in findings):
+        findings += total_breaks_across(rows, seatings)
+    return findings
 
 
 def _find_total_disorders(

@@ -65,15 +65,26 @@ def _in_fifo_order(case: Case) -> str:
     return words.IN_FIFO_ORDER if has_fifo else ""
 
 
-def in_several_groups(case: Case) -> str:
-    """Say who has rows of more than one group: through these, causality crosses groups."""
-    groups: dict[tuple[str, str], set[str]] = {}
-    for scope in case.scopes:
-        run, group, _ = scope.key
-        for name, part in scope.parts.items():
-            if part.row_count or part.is_installed:
-                groups.setdefault((run, name), set()).add(group)
-    return words.in_several_groups(name for (_, name), names in groups.items() if len(names) > 1)
+def not_judged_across(case: Case) -> str:
+    """Say where causality may have crossed groups, and nobody can tell."""
+    circles = case.of(What.IN_CIRCLE)
+    stuck = [
+        case.survey.scopes[item.scope].names[rank] for item in circles for rank in item.senders
+    ]
+    return words.together(
+        words.in_several_groups(case.domains.unknown(case.runs)),
+        words.ADDRESSED_ACROSS if case.domains.is_addressed(case.runs) else "",
+        words.in_circles(stuck),
+    )
+
+
+def holes_in_doubt(case: Case) -> str:
+    """Say how many deliveries are without something that may be lost for good."""
+    doubts = case.of(What.HOLE_IN_DOUBT)
+    if not doubts:
+        return ""
+    failed = case.domains.failed(item.scope for item in doubts)
+    return words.holes_in_doubt(sum(item.count for item in doubts), failed)
 
 
 def may_go_round(case: Case) -> str:

@@ -68,7 +68,7 @@ def verify_trace(
         [verdict] = judge(
             executor,
             trace,
-            lambda survey, findings: [case_of_all(name, survey, findings)],
+            lambda survey, domains, findings: [case_of_all(name, survey, domains, findings)],
             steps.begin,
             grain,
             terms,

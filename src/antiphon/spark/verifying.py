@@ -42,6 +42,7 @@ def verify(
     begins_late: str | Iterable[str] = (),
     ends_early: str | Iterable[str] = (),
     subscriptions: Mapping[str, Iterable[str]] | None = None,
+    domains: str = "",
     columns: str | Iterable[str] = (),
 ) -> Verification:
     """Return the verdicts on a trace.
@@ -49,11 +50,15 @@ def verify(
     ``run`` names rows of a DataFrame that do not say theirs. The others are the options of
     ``antiphon verify`` of the same names; ``columns`` is its ``--map``.
     """
+    if domains not in {"", "one", "each"}:
+        message = f"domains={domains!r}: say 'one' or 'each', or nothing"
+        raise UsageError(message)
     terms = Terms(
         only=_properties(only),
         begins_late=_names(begins_late),
         ends_early=_names(ends_early),
         subscriptions={group: tuple(names) for group, names in (subscriptions or {}).items()},
+        domains=domains,
     )
     executor = SparkExecutor(spark)
     register(spark)

@@ -7,6 +7,7 @@ run_folder    the folder of a run, and what lies where in it
 segments      which files make up a trace
 reader        rows from files, checked, with the place each came from
 continuity    whether the rows of a process are all there, from one span per file
+domains       which groups are one causality domain
 verdict       what checking a trace yields
 explanations  what is wrong, event by event
 words         and in which words

@@ -128,6 +128,40 @@ def explain_order(
     return _of_message(which, wrong, steps, text, earlier.message)
 
 
+def explain_across(
+    which: Property,
+    wrong: MessageEvent[Place],
+    earlier: MessageEvent[Place],
+    links: Sequence[tuple[MessageEvent[Place] | None, MessageEvent[Place]]],
+    *,
+    is_never: bool,
+) -> Explanation[Place]:
+    """Explain a delivery before, or without, what comes before it by way of several groups.
+
+    ``earlier`` is the multicast of that, and each link leads on: who delivered the message before
+    (None: had multicast it itself) then multicast the next one. The last is the wrong one's.
+    """
+    other = f"{earlier.message}{earlier.where}"
+    steps = [_placed(earlier)]
+    for known, multicast in links:
+        steps += [*([] if known is None else [_placed(known)]), _placed(multicast)]
+    said = f"{wrong}{wrong.where}"
+    steps.append((wrong.place, words.but_other(said, other, is_never=is_never)))
+    if len(links) == 1:
+        [(known, multicast)] = links
+        sender = multicast.process
+        how = words.known_by_multicast(sender) if known is None else words.known_by_delivery(sender)
+    else:
+        how = words.known_through(
+            [
+                (multicast.process, known is not None, f"{multicast.message}{multicast.where}")
+                for known, multicast in links
+            ]
+        )
+    text = words.before_other(said, other, how, is_never=is_never)
+    return _of_message(which, wrong, steps, text, earlier.message)
+
+
 def explain_two_orders(
     here: tuple[MessageEvent[Place], MessageEvent[Place]],
     there: tuple[MessageEvent[Place], MessageEvent[Place]],
@@ -323,6 +357,10 @@ def _of_view(wrong: ViewEvent[Place], steps: Steps[Place], text: str) -> Explana
 
 def _step(event: MessageEvent[Place]) -> tuple[Place, str]:
     return event.place, str(event)
+
+
+def _placed(event: MessageEvent[Place]) -> tuple[Place, str]:
+    return event.place, f"{event}{event.where}"
 
 
 def _optional(event: MessageEvent[Place] | None) -> Steps[Place]:

@@ -26,12 +26,15 @@ _PORT_DETAILS = {PORT_ORDER: schema.SETS_ORDER}
 class Rows:
     """Writes the rows of one process in one group."""
 
-    __slots__ = ("_group", "_names", "_process", "_sink", "_view")
+    __slots__ = ("_domain", "_group", "_names", "_process", "_resilience", "_sink", "_view")
 
-    def __init__(self, process: str, group: str, sink: Sink) -> None:
+    def __init__(
+        self, process: str, group: str, sink: Sink, domain: str = "", resilience: int = 0
+    ) -> None:
         """Prepare to write rows of ``process`` to ``sink``."""
         self._process = process
         self._group = group
+        self._domain, self._resilience = domain, resilience
         self._names: list[str] = []
         self._view = 0
         self._sink = sink
@@ -49,7 +52,8 @@ class Rows:
         self._sink(
             Event(
                 process=self._process, time_us=time_us, kind="view", group=self._group,
-                view=view.number, members=self._names, detail="; ".join(said),
+                view=view.number, members=self._names, domain=self._domain,
+                resilience=self._resilience, detail="; ".join(said),
             )
         )  # fmt: skip
 

@@ -93,6 +93,11 @@ class Event(Struct, kw_only=True, omit_defaults=True):
     """In `view` rows: the members, in order of seniority."""
     to: list[Name] | None = None
     """In `multicast` rows: who is to receive these messages, if not all members."""
+    domain: str = ""
+    """The causality domain of the row's group, if anything says it: in `view`, `multicast` or
+    `deliver` rows, in one of them or in all."""
+    resilience: Size = 0
+    """In `view` rows: how many members may fail and still leave no hole across groups."""
     id: str = ""
     """Your own name of the row's message, if it has one: explanations say it. Never used for a
     verdict; a row with it is about one message."""

@@ -78,6 +78,8 @@ class Terms(msgspec.Struct, frozen=True):
     """Processes whose records lack their ends, if they show none; or ``all``."""
     subscriptions: dict[str, tuple[str, ...]] = {}
     """By group: who is to receive its messages; of other groups, its members are."""
+    domains: str = ""
+    """Of groups whose rows name no causality domain: all are ``one``, or ``each`` has its own."""
 
     def may_begin_late(self, process: str) -> bool:
         """Whether something may be missing before a record that has no ``start`` row."""

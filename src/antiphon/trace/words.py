@@ -38,16 +38,18 @@ IN_FIFO_ORDER = "messages in fifo order are not held to it"
 
 ADDRESSED = "where `to` says who is to receive a message, nobody else owes it"
 
+ADDRESSED_ACROSS = (
+    "causality across groups of one domain is not judged where `to` says who is to receive a "
+    "message there"
+)
+
 OVERLAPPING = (
     "causality through processes that a message was not `to` is not judged, and lists in `to` "
     "overlap: from each message to the next nothing is violated"
 )
 """What is known where a chain of causes may go round a process that is held to its ends."""
 
-GROUPS_APART = (
-    "within each group nothing is violated (for a verdict on a group, verify a file with its "
-    "rows only)"
-)
+GROUPS_APART = "within each group nothing is violated"
 """What is known where causality across groups is not judged."""
 
 
@@ -160,13 +162,35 @@ def held_to_uniform(names: Iterable[str]) -> str:
 
 
 def in_several_groups(names: Iterable[str]) -> str:
-    """Say why causality was not judged as a whole."""
+    """Say why causality was not judged as a whole, and what to do about it."""
     names = set(names)
     if not names:
         return ""
     return (
         f"{counted(len(names), 'process is', 'processes are')} in more than one group, and "
-        f"causality across groups is not judged: {listed(names)}"
+        f"causality across groups is not judged: {listed(names)} (name their causality domains in "
+        "a column `domain`, or say --domains one, or --domains each)"
+    )
+
+
+def in_circles(names: Iterable[str]) -> str:
+    """Say why causality across groups cannot be judged: no order of events is possible."""
+    names = set(names)
+    if not names:
+        return ""
+    return (
+        f"{counted(len(names), 'process has', 'processes have')} multicast what comes, in some "
+        "steps, after itself, or after such a message, and causality across their groups is not "
+        f"judged: {listed(names)}"
+    )
+
+
+def holes_in_doubt(count: int, names: Iterable[str]) -> str:
+    """Say that something is missing that may have been lost for good."""
+    return (
+        f"{counted(count, 'delivery is', 'deliveries are')} without something that comes before "
+        "across groups, and that may be lost: more members of its view failed than the domain's "
+        f"resilience: {listed(names)}"
     )
 
 
@@ -287,6 +311,22 @@ def known_by_multicast(sender: str) -> str:
 def known_by_delivery(sender: str) -> str:
     """Say that a sender had delivered something before."""
     return f"{sender} had delivered before multicasting it"
+
+
+def known_through(links: Sequence[tuple[str, bool, str]]) -> str:
+    """Say how one message comes before another: who sent it on, or what came of it, to whom.
+
+    Of each link: a process, whether it had delivered the message before (or else had multicast
+    it), and what it multicast then.
+    """
+    said = [
+        f"{process} had {'delivered' if is_delivered else 'multicast'} {what} before multicasting "
+        f"{message}"
+        for what, (process, is_delivered, message) in zip(
+            ["it", *["that"] * (len(links) - 1)], links, strict=True
+        )
+    ]
+    return f"precedes it: {', '.join(said)}"
 
 
 def in_two_orders(process: str, message: str, earlier: str, other: str) -> str:

@@ -80,7 +80,17 @@ class What(IntEnum):
     NOT_TOTAL_CAUSAL = 19
     NOT_UNIFORM = 20
     """Delivered by anybody, but not here."""
-    NOT_ADDRESSED = 21
+    LATE_ACROSS = 21
+    """Delivered before what precedes it across groups."""
+    ORPHAN_ACROSS = 22
+    """Delivered, but something that precedes it across groups never."""
+    HOLE_IN_DOUBT = 23
+    """As before, but that may be lost for good."""
+    TOTAL_LATE_ACROSS = 24
+    """As the first, both in total order."""
+    IN_CIRCLE = 25
+    """Multicast after itself, or after such a message: nothing can be said across groups."""
+    NOT_ADDRESSED = 26
     """Delivered, though it was `to` others."""
 
 
@@ -106,7 +116,15 @@ PROPERTY_OF = {
     What.NOT_TOTAL_CAUSAL: Property.TOTAL_CAUSAL,
     What.NOT_UNIFORM: Property.UNIFORM,
     What.NOT_ADDRESSED: Property.NO_CREATION,
+    What.LATE_ACROSS: Property.CAUSAL,
+    What.ORPHAN_ACROSS: Property.NO_ORPHAN,
+    What.HOLE_IN_DOUBT: Property.NO_ORPHAN,
+    What.TOTAL_LATE_ACROSS: Property.TOTAL_CAUSAL,
+    What.IN_CIRCLE: Property.CAUSAL,
 }
+
+NOT_COUNTED = (What.IN_DOUBT, What.HOLE_IN_DOUBT, What.IN_CIRCLE)
+"""What violates nothing by itself."""
 
 NOT_DONE = (
     What.NOT_DELIVERED,

@@ -10,6 +10,9 @@ table it yields, every property follows without going back to the trace. Columns
     is_fifo            whether it was multicast in fifo order
     is_total           whether it is in total order
     is_uniform         whether it is uniform
+    is_apart           whether causality across groups leaves it out, in fifo order as it is, or as
+                       it only sets the order of others
+    component          which groups its own is judged with (``survey.domains``), or null
     positions          by rank: position of the first one's first delivery there, or NEVER; or
                        EXCUSED, if there is none, and need not be
     afters             by rank: a position before it, with no multicast by that rank in between
@@ -44,6 +47,7 @@ from antiphon.pipeline.ingest.reading import LINES
 from antiphon.pipeline.survey.layout import (
     IN_FIFO_ORDER,
     IN_TOTAL_ORDER,
+    SETS_ORDER,
     UNIFORM,
     Layout,
     Numbers,
@@ -71,6 +75,8 @@ _TYPES = {
     "is_fifo": "boolean",
     "is_total": "boolean",
     "is_uniform": "boolean",
+    "is_apart": "boolean",
+    "component": "int",
     "positions": "array<bigint>",
     "afters": "array<bigint>",
     "is_doubtful": "boolean",
@@ -87,10 +93,15 @@ def pieces(packs: Table, strands: dict[int, Numbers]) -> Table:
     return packs.map(partial(_sort_out, strands=strands), _PIECES)
 
 
-def position_matrix(of_pieces: Table, layouts: dict[int, Layout], part_count: int) -> Table:
-    """Return the matrix; rows of a bucket stay together, in one part."""
+def position_matrix(
+    of_pieces: Table, layouts: dict[int, Layout], components: dict[int, int], part_count: int
+) -> Table:
+    """Return the matrix; rows of a bucket stay together, in one part.
+
+    ``components``: by scope, the number of its component, if it is of one.
+    """
     return of_pieces.together(_BUCKET, part_count=part_count).map(
-        partial(_matrices, layouts=layouts), _TYPES
+        partial(_matrices, layouts=layouts, components=components), _TYPES
     )
 
 
@@ -117,22 +128,25 @@ def _sort_out(
 
 
 def _matrices(
-    batches: Iterable[pa.RecordBatch], *, layouts: dict[int, Layout]
+    batches: Iterable[pa.RecordBatch], *, layouts: dict[int, Layout], components: dict[int, int]
 ) -> Iterator[pa.RecordBatch]:
-    return regrouped(_bucket_matrices(batches, layouts))
+    return regrouped(_bucket_matrices(batches, layouts, components))
 
 
 def _bucket_matrices(
-    batches: Iterable[pa.RecordBatch], layouts: dict[int, Layout]
+    batches: Iterable[pa.RecordBatch], layouts: dict[int, Layout], components: dict[int, int]
 ) -> Iterator[pa.RecordBatch]:
     for (scope, bucket), chunk in chunks(batches, _BUCKET):
         layout = layouts[scope]
         parts = unpacked(chunk, "pieces", len(PIECE_LINES))
         matrix = cut(Pieces(*np.concatenate(list(parts), axis=1)), layout)
-        yield _table(matrix, layout, scope, bucket)
+        yield _table(matrix, layout, (scope, bucket), components.get(scope))
 
 
-def _table(matrix: Cut, layout: Layout, scope: int, bucket: int) -> pa.RecordBatch:
+def _table(
+    matrix: Cut, layout: Layout, where: tuple[int, int], component: int | None
+) -> pa.RecordBatch:
+    scope, bucket = where
     row_count = len(matrix.sender)
     doubt_above = np.array(layout.doubt_above)[matrix.sender]
     is_lost = matrix.multicast == NEVER
@@ -150,7 +164,11 @@ def _table(matrix: Cut, layout: Layout, scope: int, bucket: int) -> pa.RecordBat
         column(matrix.first),
         column(matrix.count),
         column(matrix.multicast),
-        *(column(matrix.asks & bit > 0) for bit in (IN_FIFO_ORDER, IN_TOTAL_ORDER, UNIFORM)),
+        *(column(matrix.asks & bits > 0) for bits in (IN_FIFO_ORDER, IN_TOTAL_ORDER, UNIFORM)),
+        column(matrix.asks & (IN_FIFO_ORDER | SETS_ORDER) > 0),
+        pa.nulls(row_count, pa.int32())
+        if component is None
+        else column(np.full(row_count, component, dtype=np.int32)),
         list_column(matrix.positions.T),
         list_column(matrix.afters.T),
         column(is_doubtful),

@@ -5,9 +5,10 @@ Law: which events belong to an explanation is looked up here; what is said of th
 memory or on disk already (``evidence``), and only if something is wrong.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
+from antiphon.pipeline.checks.across.chains import Known, chains_of
 from antiphon.pipeline.checks.findings import PROPERTY_OF, Finding, What
 from antiphon.pipeline.explanations.evidence import (
     Act,
@@ -21,6 +22,7 @@ from antiphon.pipeline.explanations.names import Naming, ids_of
 from antiphon.pipeline.explanations.rivals import Rival, rivals_of
 from antiphon.pipeline.ingest.loading import Trace
 from antiphon.pipeline.ingest.position import EXCUSED, NEVER
+from antiphon.pipeline.survey.domains import Seating
 from antiphon.pipeline.survey.layout import Layout, Numbers
 from antiphon.pipeline.survey.scopes import Survey
 from antiphon.pipeline.tables.table import Table
@@ -29,11 +31,13 @@ from antiphon.trace.explanations import Explanation
 from antiphon.trace.verdict import Property, Violation
 
 _ORDERS = (What.NOT_FIFO, What.NOT_CAUSAL, What.ORPHAN, What.NOT_TOTAL_CAUSAL)
+_ACROSS = (What.LATE_ACROSS, What.ORPHAN_ACROSS, What.TOTAL_LATE_ACROSS)
 
 
 def explain(
     trace: Trace,
     survey: Survey,
+    seatings: Mapping[int, Seating],
     strands: dict[int, Numbers],
     layouts: dict[int, Layout],
     matrix: Table,
@@ -44,7 +48,7 @@ def explain(
     is_of_view = {item: PROPERTY_OF[item.what] is Property.VIEWS for item in findings}
     explained = {item: _of_view(survey, item) for item in findings if is_of_view[item]}
     of_messages = [item for item in findings if not is_of_view[item]]
-    evidence = _gathered(matrix, layouts, of_messages)
+    evidence = _gathered(matrix, layouts, seatings, of_messages)
     explained |= _told(survey, evidence, {})
     acts = [where for item in explained.values() for where, _ in item.steps]
     naming = _naming(survey, evidence) if trace.has_ids else {}
@@ -85,20 +89,29 @@ class _Evidence(NamedTuple):
     """Of what is out of order: the message that had to come first."""
     rivals: dict[Finding, Rival]
     """Of what is in two orders: who has the other."""
+    chains: dict[Finding, list[Known]]
+    """Of what is out of order across groups: what had to come first, and what leads on from it."""
 
 
-def _gathered(matrix: Table, layouts: dict[int, Layout], findings: list[Finding]) -> _Evidence:
+def _gathered(
+    matrix: Table,
+    layouts: dict[int, Layout],
+    seatings: Mapping[int, Seating],
+    findings: list[Finding],
+) -> _Evidence:
     if not findings:
-        return _Evidence({}, {}, {})
+        return _Evidence({}, {}, {}, {})
     messages = messages_of(matrix, findings)
     out_of_order = {finding: messages[finding] for finding in messages if finding.what in _ORDERS}
     in_two_orders = {
         finding: messages[finding] for finding in messages if finding.what is What.NOT_TOTAL
     }
+    across = {item: messages[item].multicast for item in messages if item.what in _ACROSS}
     return _Evidence(
         messages,
         predecessors_of(matrix, out_of_order) if out_of_order else {},
         rivals_of(matrix, layouts, in_two_orders) if in_two_orders else {},
+        chains_of(matrix, seatings, across) if across else {},
     )
 
 
@@ -110,6 +123,8 @@ def _told(survey: Survey, evidence: _Evidence, ids: Ids) -> dict[Finding, Explan
             explained[finding] = _order(facts, evidence.predecessors[finding])
         elif finding in evidence.rivals:
             explained[finding] = _two_orders(facts, evidence.rivals[finding])
+        elif finding in evidence.chains:
+            explained[finding] = _across(facts, evidence.chains[finding])
         else:
             explained[finding] = _EXPLAIN[finding.what](facts)
     return explained
@@ -124,6 +139,8 @@ def _naming(survey: Survey, evidence: _Evidence) -> Naming:
         earlier += [evidence.rivals[finding].earlier] if finding in evidence.rivals else []
         for each in (message, *earlier):
             found[finding.scope, each.sender, each.number] = facts.naming(each)
+        for known in evidence.chains.get(finding, ())[:-1]:
+            found[known.scope, known.sender, known.number] = facts.naming_across(known)
     return found
 
 
@@ -137,6 +154,18 @@ def _order(facts: Facts, earlier: Message) -> Explanation[Where]:
         facts.multicast(earlier),
         None if is_own else facts.delivery(message.sender, earlier),
         is_never=earlier.positions[facts.finding.process] == NEVER,
+    )
+
+
+def _across(facts: Facts, chain: list[Known]) -> Explanation[Where]:
+    events = [facts.multicast_across(known) for known in chain]
+    heard = [facts.delivery_across(known) for known in chain[:-1]]
+    return explanations.explain_across(
+        PROPERTY_OF[facts.finding.what],
+        facts.wrong(),
+        events[0],
+        list(zip(heard, events[1:], strict=True)),
+        is_never=facts.finding.what is What.ORPHAN_ACROSS,
     )
 
 

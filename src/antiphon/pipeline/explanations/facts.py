@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import islice
 
+from antiphon.pipeline.checks.across.chains import NOBODY, Known
 from antiphon.pipeline.checks.findings import Finding, What
 from antiphon.pipeline.explanations.evidence import Act, Message, Place
 from antiphon.pipeline.ingest.position import EXCUSED, NEVER, STRIDE
@@ -99,17 +100,44 @@ class Facts:
         run, group, _ = self.scope.key
         return self.survey.views.current((run, group, self.process), self.finding.position)
 
+    def multicast_across(self, known: Known) -> MessageEvent[Where]:
+        """Return the multicast of a message of any view."""
+        message = (known.scope, known.sender, known.number)
+        return self._event_of(message, known.sender, known.multicast, is_multicast=True)
+
+    def delivery_across(self, known: Known) -> MessageEvent[Where] | None:
+        """Return its delivery by who came to know it so; None if that is its sender."""
+        if known.process == NOBODY:
+            return None
+        message = (known.scope, known.sender, known.number)
+        return self._event_of(message, known.process, known.position, is_multicast=False)
+
+    def naming_across(self, known: Known) -> list[Where]:
+        """Return where the user's own name for it may be."""
+        events = [self.multicast_across(known)]
+        is_implied_first = known.first == known.sender and known.first_position == known.multicast
+        if known.first != NOBODY and not is_implied_first:
+            message = (known.scope, known.sender, known.number)
+            events.append(
+                self._event_of(message, known.first, known.first_position, is_multicast=False)
+            )
+        return [event.place for event in events]
+
     def _event(
         self, rank: int, message: Message, position: int, *, is_multicast: bool
     ) -> MessageEvent[Where]:
-        _, group, view = self.scope.key
-        names = self.scope.names
-        act = Act(
-            self.scope.number, rank, message.sender, is_multicast, position - position % STRIDE
-        )
-        own = self.ids.get((self.scope.number, message.sender, message.number), "")
-        name = MessageId(names[message.sender], message.number, group, view, own)
-        return MessageEvent(names[rank], name, is_multicast, act)
+        named = (self.scope.number, message.sender, message.number)
+        return self._event_of(named, rank, position, is_multicast=is_multicast)
+
+    def _event_of(
+        self, message: tuple[int, int, int], rank: int, position: int, *, is_multicast: bool
+    ) -> MessageEvent[Where]:
+        number, sender, count = message
+        scope = self.survey.scopes[number]
+        _, group, view = scope.key
+        act = Act(number, rank, sender, is_multicast, position - position % STRIDE)
+        name = MessageId(scope.names[sender], count, group, view, self.ids.get(message, ""))
+        return MessageEvent(scope.names[rank], name, is_multicast, act)
 
 
 def is_implied(rank: int, message: Message) -> bool:

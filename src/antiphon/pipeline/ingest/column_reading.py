@@ -27,13 +27,14 @@ from antiphon.pipeline.ingest.reading import (
 from antiphon.pipeline.ingest.sources import Source
 from antiphon.trace.continuity import Span, step_problem
 from antiphon.trace.rules import problem_of
-from antiphon.trace.schema import INDEX_MAX, INT64_MAX, RUN_COUNT_MAX, Kind, Order
+from antiphon.trace.schema import INDEX_MAX, INT64_MAX, RUN_COUNT_MAX, SETS_ORDER, Kind, Order
 
 _BOUNDS = {
     "index": (-1, INDEX_MAX),
     "view": (0, INT64_MAX - RUN_COUNT_MAX),
     "first": (0, INT64_MAX - RUN_COUNT_MAX),
     "count": (1, RUN_COUNT_MAX),
+    "resilience": (0, INT64_MAX),
 }
 _NOTED = ("start", "crash", "vote", "decide", "view")
 """Kinds of rows that are taken one by one."""
@@ -104,9 +105,10 @@ class ColumnReader(SourceFile):
         position = np.where(index >= 0, index, lines) * STRIDE
         scope = _paired(_paired(whose, columns.number_of["group"][rows]), _view(columns, rows))
         key = scope
-        for name in ("kind", "sender", "order"):
+        for name in ("kind", "sender", "order", "domain"):
             key = _paired(key, columns.number_of[name][rows])
-        key = _paired(key, columns.is_uniform[rows].astype(np.int64))
+        for truths in (columns.is_uniform, columns.those("detail", SETS_ORDER)):
+            key = _paired(key, truths[rows].astype(np.int64))
         if columns.aim.any():
             key = _paired(key, np.where(columns.those("kind", "multicast"), columns.aim, 0)[rows])
         strands, pasts = np.empty_like(rows), dict[int, list[int]]()
@@ -115,7 +117,7 @@ class ColumnReader(SourceFile):
             record = records[whose[place]]
             known = _strand_key(columns, row)
             strand, past = record.strands.get(known) or self.begin_strand(
-                record, known, int(position[place]), int(first[place])
+                record, known, int(position[place]), int(first[place]), int(lines[place])
             )
             pasts[int(scope[place])] = past
             strands[places] = strand.number
@@ -188,8 +190,9 @@ def _unruly(columns: Columns) -> tuple[int, int, str] | None:
 
 
 def _strand_key(columns: Columns, row: int) -> StrandKey:
-    kind, sender, group, order = (
-        columns.named(name, row) for name in ("kind", "sender", "group", "order")
+    kind, sender, group, order, domain, detail = (
+        columns.named(name, row)
+        for name in ("kind", "sender", "group", "order", "domain", "detail")
     )
     return (
         kind,
@@ -198,6 +201,8 @@ def _strand_key(columns: Columns, row: int) -> StrandKey:
         int(columns.values["view"][row]),
         order,
         bool(columns.is_uniform[row]),
+        detail == SETS_ORDER,
+        domain,
         aim_of(columns.event(row).to or ()) if kind == "multicast" and columns.aim[row] else (),
     )
 

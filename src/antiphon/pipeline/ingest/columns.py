@@ -20,10 +20,10 @@ from antiphon.trace.schema import Event
 
 Integers = np.ndarray[Any, np.dtype[np.int64]]
 
-NAMES = ("run", "process", "kind", "group", "sender", "order", "detail")
+NAMES = ("run", "process", "kind", "group", "sender", "order", "domain", "detail")
 """Columns of text."""
 
-COUNTS = {"index": -1, "view": 1, "first": 0, "count": 1}
+COUNTS = {"index": -1, "view": 1, "first": 0, "count": 1, "resilience": 0}
 """Columns of integers that a verdict rests on, with their defaults."""
 
 READ = (*NAMES, *COUNTS, "uniform", "members", "to")

@@ -29,6 +29,7 @@ from antiphon.pipeline.ingest.sources import Source, deal, find_sources, sources
 from antiphon.pipeline.tables.chunks import column, numbers, unpacked
 from antiphon.pipeline.tables.table import Executor, Table
 from antiphon.trace.continuity import Tally, Truncation, check_spans
+from antiphon.trace.domains import named_domains
 from antiphon.trace.segments import Segment
 from antiphon.trace.verdict import ALL, Terms
 
@@ -248,6 +249,8 @@ def _check(sources: Sequence[Source], reports: list[Report], terms: Terms) -> No
     except TraceError:
         _complain_of_rows({source.segment for source in sources if source.part is not None})
         raise
+    files = [source.segment.file for source in sources]
+    named_domains(naming for report in reports for naming in report.namings(files[report.number]))
 
 
 def _complain_of_rows(segments: Iterable[Segment]) -> None:

@@ -52,6 +52,8 @@ SCHEMA = pa.schema(
         ("queue_depth", pa.int64()),
         ("members", pa.list_(pa.string())),
         ("to", pa.list_(pa.string())),
+        ("domain", pa.string()),
+        ("resilience", pa.int64()),
         ("detail", pa.string()),
         ("id", pa.string()),
     ]

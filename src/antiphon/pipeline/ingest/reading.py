@@ -34,7 +34,8 @@ from antiphon.pipeline.ingest.position import STRIDE, row_position
 from antiphon.pipeline.ingest.sources import Source
 from antiphon.pipeline.tables.chunks import column
 from antiphon.trace.continuity import Span, Tally, Truncation
-from antiphon.trace.schema import EARLY, LATE, LEFT, QUIESCENT, Event
+from antiphon.trace.domains import Naming
+from antiphon.trace.schema import EARLY, LATE, LEFT, QUIESCENT, SETS_ORDER, Event
 
 ROWS_PER_PACK = 16_384
 """Just under a megabyte."""
@@ -53,8 +54,9 @@ ScopeKey = tuple[str, str, int]
 Aim = tuple[str, ...]
 """Whom messages are `to`, by name in order; nobody: all."""
 
-StrandKey = tuple[str, str, str, int, str, bool, Aim]
-"""Kind, sender, group, view, order, whether it is uniform, whom it is to."""
+StrandKey = tuple[str, str, str, int, str, bool, bool, str, Aim]
+"""Kind, sender, group, view, order, whether it is uniform, and sets the order of others; domain,
+whom it is to."""
 
 
 class Strand(msgspec.Struct):
@@ -73,6 +75,11 @@ class Strand(msgspec.Struct):
     is_uniform: bool = False
     """What else the rows ask for."""
     aim: Aim = ()
+    sets_order: bool = False
+    """Whether these only tell the total order of others."""
+    domain: str = ""
+    """What the rows call the domain of the group, the first in this line:"""
+    first_line: int = 0
     row_count: int = 0
     message_count: int = 0
     highest: int = 0
@@ -123,6 +130,8 @@ class ViewRow(msgspec.Struct):
     """In JSON: most of them are equal, and need not be taken apart."""
     position: int
     line: int
+    domain: str = ""
+    resilience: int = 0
 
     @property
     def scope(self) -> ScopeKey:
@@ -143,6 +152,20 @@ class Report(msgspec.Struct):
     error: str
     has_ids: bool = False
     """Whether any message has a name of the user's own."""
+
+    def namings(self, file: str = "") -> list[Naming]:
+        """Return which domains the file names, by line."""
+        found = [
+            Naming(row.run, row.group, row.domain, file, row.line)
+            for row in self.views
+            if row.domain
+        ]
+        found += [
+            Naming(strand.run, strand.group, strand.domain, file, strand.first_line)
+            for strand in self.strands
+            if strand.domain
+        ]
+        return sorted(found, key=lambda naming: naming.line)
 
 
 def aim_of(names: Iterable[str]) -> Aim:
@@ -244,10 +267,11 @@ class SourceFile:
                 position = (index if index >= 0 else line) * STRIDE
                 aim = aim_of(event.to) if event.to and kind == "multicast" else ()
                 key = (
-                    kind, event.sender, event.group, event.view, event.order, event.uniform, aim,
+                    kind, event.sender, event.group, event.view, event.order, event.uniform,
+                    event.detail == SETS_ORDER, event.domain, aim,
                 )  # fmt: skip
                 strand, past = record.strands.get(key) or self.begin_strand(
-                    record, key, position, event.first
+                    record, key, position, event.first, line
                 )
                 strands.append(strand.number)
                 firsts.append(event.first)
@@ -300,10 +324,10 @@ class SourceFile:
         return record
 
     def begin_strand(
-        self, record: FileRecord, key: StrandKey, position: int, first: int
+        self, record: FileRecord, key: StrandKey, position: int, first: int, line: int
     ) -> tuple[Strand, list[int]]:
         """Take the first row of a strand."""
-        kind, sender, group, view, order, is_uniform, aim = key
+        kind, sender, group, view, order, is_uniform, sets_order, domain, aim = key
         run, process = record.part.run, record.part.process
         strand = Strand(
             number=len(self.strands),
@@ -317,6 +341,9 @@ class SourceFile:
             is_total=order == "total",
             is_uniform=is_uniform,
             aim=aim,
+            sets_order=sets_order,
+            domain=domain,
+            first_line=line,
             first_number=first,
             first_position=position,
         )
@@ -343,5 +370,7 @@ class SourceFile:
                 members=msgspec.json.encode(event.members).decode(),
                 position=row_position(event.index, line),
                 line=line,
+                domain=event.domain,
+                resilience=event.resilience,
             )
             self.views.append(row)

@@ -14,10 +14,10 @@ Truths = np.ndarray[Any, np.dtype[np.bool_]]
 WIDTH_MAX = 2**39
 """Numbers of one sender in one bucket, at most: the rest of an address is the sender's rank."""
 
-MULTICAST, IN_FIFO_ORDER, IN_TOTAL_ORDER, UNIFORM = 1, 2, 4, 8
+MULTICAST, IN_FIFO_ORDER, IN_TOTAL_ORDER, UNIFORM, SETS_ORDER = 1, 2, 4, 8, 16
 """Bits: whether rows are multicasts, and what they ask for."""
 
-AIM_SHIFT = 4
+AIM_SHIFT = 5
 """Above these bits: whom messages are `to`, as a number from 1 (``Layout.aims``); 0: all."""
 
 STRAND_LINES = ("scope", "sender", "process", "what", "width")

@@ -25,6 +25,7 @@ from antiphon.pipeline.survey.layout import (
     IN_FIFO_ORDER,
     IN_TOTAL_ORDER,
     MULTICAST,
+    SETS_ORDER,
     UNIFORM,
     WIDTH_MAX,
     Late,
@@ -372,6 +373,7 @@ def _bits(strand: Strand) -> int:
         IN_FIFO_ORDER: strand.is_relaxed,
         IN_TOTAL_ORDER: strand.is_total,
         UNIFORM: strand.is_uniform,
+        SETS_ORDER: strand.sets_order,
     }
     return sum(bit for bit, is_set in bits.items() if is_set)
 

@@ -1,0 +1,152 @@
+"""Which groups are judged together, as far as causality goes: the components of domains.
+
+Law: groups of one causality domain that are linked by processes with rows of several of them are a
+component, all their views included; nothing passes from one component to another. A group that is
+linked with no other is none, nor are groups of which some message says whom it is `to`: they are
+noted, and not judged together. Processes of a component are numbered by name. What a task has
+to know of a view to judge a part of a component travels with it as a ``Seating``. All of it
+follows from the reports, on the driver. Definitions in docs/properties.md.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from antiphon.pipeline.ingest.reading import Report
+from antiphon.pipeline.survey.scopes import Scope, Survey
+from antiphon.trace.domains import DomainKey, GroupKey, domain_of, named_domains
+from antiphon.trace.verdict import Terms
+
+
+class Seating(NamedTuple):
+    """What must be known of a view to judge it as a part of a component."""
+
+    component: int
+    places: tuple[int, ...]
+    """By rank: the process's number in the component."""
+    owing: tuple[int, ...]
+    """Ranks that have to deliver what is multicast here, if they deliver what comes after it."""
+    is_doubtful: bool
+    """Whether so many members failed that something may be lost for good."""
+    is_implied: tuple[bool, ...]
+    """By rank: whether its multicasts count as its own deliveries."""
+
+
+@dataclass(frozen=True, slots=True)
+class Component:
+    """Groups that are judged as one."""
+
+    number: int
+    scopes: list[Scope]
+    names: list[str]
+    """Of the processes, by number."""
+    failed: list[str]
+    """Who failed in views in which something may be lost for good."""
+
+
+class SurveyedDomains:
+    """The domains of a trace."""
+
+    def __init__(self, reports: Iterable[Report], survey: Survey, terms: Terms) -> None:
+        """Take what rows and terms say."""
+        named = named_domains(naming for report in reports for naming in report.namings())
+        self._of_groups: dict[GroupKey, DomainKey | None] = {
+            scope.key[:2]: domain_of(scope.key[:2], named, terms) for scope in survey.scopes
+        }
+        self._groups = _groups_of_processes(survey.scopes)
+        self._survey = survey
+        linked = self._linked()
+        addressed = {scope.key[:2] for scope in survey.scopes if scope.aims()}
+        judged = [groups for groups in linked if addressed.isdisjoint(groups)]
+        self._addressed = {groups[0][0] for groups in linked if not addressed.isdisjoint(groups)}
+        self.components = self._components(judged)
+        self.seatings: dict[int, Seating] = {}
+        for component in self.components:
+            places = {name: place for place, name in enumerate(component.names)}
+            for scope in component.scopes:
+                self.seatings[scope.number] = self._seating(component.number, scope, places)
+        self._unknown: dict[str, list[str]] = {}
+        for (run, name), groups in self._groups.items():
+            if len(groups) > 1 and any(self._of_groups[group] is None for group in groups):
+                self._unknown.setdefault(run, []).append(name)
+
+    def unknown(self, runs: Iterable[str]) -> list[str]:
+        """Return who is in several groups of which not all are known to be of some domain."""
+        return [name for run in runs for name in self._unknown.get(run, ())]
+
+    def is_addressed(self, runs: Iterable[str]) -> bool:
+        """Whether groups are not judged together, for a message there says whom it is `to`."""
+        return not self._addressed.isdisjoint(runs)
+
+    def failed(self, scopes: Iterable[int]) -> list[str]:
+        """Return who failed in the components that these views are of."""
+        numbers = {self.seatings[scope].component for scope in scopes}
+        return [name for number in numbers for name in self.components[number].failed]
+
+    def _linked(self) -> list[list[GroupKey]]:
+        """Return the groups of each domain that processes link, two or more."""
+        parents = {group: group for group in self._of_groups}
+        for groups in self._groups.values():
+            firsts: dict[DomainKey, GroupKey] = {}
+            for group in groups:
+                domain = self._of_groups[group]
+                if domain is not None:
+                    first = firsts.setdefault(domain, group)
+                    parents[_root(parents, group)] = _root(parents, first)
+        together: dict[GroupKey, list[GroupKey]] = {}
+        for group in sorted(parents):
+            together.setdefault(_root(parents, group), []).append(group)
+        return [groups for groups in together.values() if len(groups) > 1]
+
+    def _components(self, linked: list[list[GroupKey]]) -> list[Component]:
+        numbers = {group: number for number, groups in enumerate(linked) for group in groups}
+        scopes: list[list[Scope]] = [[] for _ in linked]
+        for scope in self._survey.scopes:
+            if scope.key[:2] in numbers:
+                scopes[numbers[scope.key[:2]]].append(scope)
+        return [
+            Component(
+                number,
+                of_component,
+                sorted({name for scope in of_component for name in scope.names}),
+                [name for scope in of_component for name in self._failed(scope)],
+            )
+            for number, of_component in enumerate(scopes)
+        ]
+
+    def _failed(self, scope: Scope) -> list[str]:
+        """Return who failed in a view, if these are more than it was to stand."""
+        rows = self._survey.views.installed.get(scope.key, {}).values()
+        resilience = min((row.resilience for row in rows), default=0)
+        failed = [name for name in scope.members() if not scope.parts[name].is_bound]
+        return failed if len(failed) > resilience else []
+
+    def _seating(self, number: int, scope: Scope, places: dict[str, int]) -> Seating:
+        return Seating(
+            number,
+            tuple(places[name] for name in scope.names),
+            tuple(
+                scope.ranks[name]
+                for name in scope.members()
+                if not scope.parts[name].has_taken_over
+            ),
+            bool(self._failed(scope)),
+            tuple(not part.delivers_own for part in scope.parts.values()),
+        )
+
+
+def _groups_of_processes(scopes: Iterable[Scope]) -> dict[tuple[str, str], list[GroupKey]]:
+    """Return, by run and process, the groups that it has rows of."""
+    found: dict[tuple[str, str], dict[GroupKey, None]] = {}
+    for scope in scopes:
+        run, group, _ = scope.key
+        for name, part in scope.parts.items():
+            if part.row_count or part.is_installed:
+                found.setdefault((run, name), {})[run, group] = None
+    return {key: list(groups) for key, groups in found.items()}
+
+
+def _root(parents: dict[GroupKey, GroupKey], group: GroupKey) -> GroupKey:
+    while parents[group] != group:
+        parents[group] = group = parents[parents[group]]
+    return group
