@@ -7,6 +7,15 @@ import msgspec
 import typer
 
 from antiphon.cli.engines import Engine, SparkPlace, judge
+from antiphon.cli.follow_options import (
+    CheckpointOption,
+    EveryOption,
+    FollowChoices,
+    FollowOption,
+    ForOption,
+    FreshOption,
+    followed_run,
+)
 from antiphon.cli.log_options import ColumnsOption, RegexOption
 from antiphon.cli.screen import output, print_json, verdict_screen
 from antiphon.cli.terms import BeginsLate, EndsEarly, Only, Subscriptions, read_terms
@@ -38,6 +47,10 @@ MasterOption = Annotated[
     str | None,
     typer.Option(help="Where Spark runs: spark://host:port, yarn, k8s://...; here if left out."),
 ]
+JsonOption = Annotated[
+    bool,
+    typer.Option("--json", help="Print one JSON document; with --follow, a line per update."),
+]
 ConfOption = Annotated[
     list[str] | None, typer.Option(help="A setting of Spark's, name=value; may be repeated.")
 ]
@@ -57,7 +70,12 @@ def verify(
     subscriptions: Subscriptions = None,
     master: MasterOption = None,
     conf: ConfOption = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    as_json: JsonOption = False,
+    is_followed: FollowOption = False,
+    for_s: ForOption = None,
+    every_s: EveryOption = None,
+    checkpoint: CheckpointOption = None,
+    fresh: FreshOption = False,
 ) -> None:
     """Check a trace: fifo, causal and total order, uniform delivery, agreement, views, commit.
 
@@ -72,6 +90,8 @@ def verify(
     Logs of vector clocks without messages (ShiViz, GoVector) are judged by their clocks: can they
     be those of happened-before?
 
+    A run that is being written: --follow. What is wrong is told within seconds (docs/live.md).
+
     The format, and what each property means exactly: docs/trace-format.md and docs/properties.md
     where Antiphon's source is; other formats: docs/any-log.md.
 
@@ -84,6 +104,14 @@ def verify(
         ends_early=ends_early,
         subscriptions=subscriptions,
     )
+    refused = {"--map": columns, "--regex": regex, "--master": master, "--conf": conf}
+    choices = FollowChoices(for_s, every_s, checkpoint, is_fresh=fresh, cores=cores)
+    if is_followed:
+        run = followed_run(paths, engine, choices, terms, refused)
+        from antiphon.cli.follow import follow
+
+        follow(run, choices, terms, as_json=as_json)
+    choices.refuse()
     cluster = cluster_of(master, conf or [])
     with opened_log(paths, column_map(columns or [])) as log:
         if regex is not None or holds_clocks(log):
