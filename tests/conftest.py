@@ -46,6 +46,7 @@ LONG = (
     "cli/",
     "conformance/",
     "logs/test_any_log_page.py",
+    "live/test_agrees_with_oracle.py",
     "membership/test_crash_points.py",
     "mutants/",
     "papers/test_claims_can_fail.py",

@@ -97,7 +97,8 @@ def say_worlds(count: int) -> str:
     return f"{count:,} world{'s' if count != 1 else ''}"
 
 
-def _verdict_mark(status: Status) -> Text:
+def verdict_mark(status: Status) -> Text:
+    """Return the mark and the word of a verdict, in its colour."""
     mark, in_ascii, style = _MARKS[status]
     return Text(f"{in_ascii if output.options.ascii_only else mark} {status.value}", style=style)
 
@@ -130,7 +131,7 @@ def verdict_screen(verdict: Verdict) -> RenderableType:
     table.add_column("verdict", no_wrap=True)
     table.add_column("", overflow="fold")
     for item in verdict.properties:
-        table.add_row(item.property.value, _verdict_mark(item.status), _remark(item))
+        table.add_row(item.property.value, verdict_mark(item.status), _remark(item))
     judged = (
         f"{verdict.run}: {verdict.event_count:,} events of {verdict.process_count} processes, "
         f"{verdict.message_count:,} messages, {verdict.delivery_count:,} deliveries, "

@@ -7,6 +7,15 @@ import msgspec
 import typer
 
 from antiphon.cli.engines import Engine, judge, judge_addresses
+from antiphon.cli.follow_options import (
+    CheckpointOption,
+    EveryOption,
+    FollowChoices,
+    FollowOption,
+    ForOption,
+    FreshOption,
+    followed_run,
+)
 from antiphon.cli.log_options import ColumnsOption, RegexOption
 from antiphon.cli.places import ConfOption, MasterOption, cluster_of
 from antiphon.cli.screen import at_least_told, output, print_json, verdict_screen
@@ -47,6 +56,10 @@ EngineOption = Annotated[
         "auto: by the size of the trace, and by what is installed. All say the same."
     ),
 ]
+JsonOption = Annotated[
+    bool,
+    typer.Option("--json", help="Print one JSON document; with --follow, a line per update."),
+]
 
 
 def verify(
@@ -64,7 +77,12 @@ def verify(
     domains: Domains = None,
     master: MasterOption = None,
     conf: ConfOption = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    as_json: JsonOption = False,
+    is_followed: FollowOption = False,
+    for_s: ForOption = None,
+    every_s: EveryOption = None,
+    checkpoint: CheckpointOption = None,
+    fresh: FreshOption = False,
 ) -> None:
     """Check a trace: fifo, causal and total order, uniform delivery, agreement, views, commit.
 
@@ -79,6 +97,8 @@ def verify(
     Logs of vector clocks without messages (ShiViz, GoVector) are judged by their clocks: can they
     be those of happened-before?
 
+    A run that is being written: --follow. What is wrong is told within seconds (docs/live.md).
+
     The format, and what each property means exactly: docs/trace-format.md and docs/properties.md
     where Antiphon's source is; other formats: docs/any-log.md.
 
@@ -92,8 +112,16 @@ def verify(
         subscriptions=subscriptions,
         domains=domains,
     )
-    cluster, mapped = cluster_of(master, conf or []), column_map(columns or [])
+    refused = {"--map": columns, "--regex": regex, "--master": master, "--conf": conf}
+    choices = FollowChoices(for_s, every_s, checkpoint, is_fresh=fresh, cores=cores)
+    if is_followed:
+        run = followed_run([Path(log) for log in logs], engine, choices, terms, refused)
+        from antiphon.cli.follow import follow
+
+        follow(run, choices, terms, as_json=as_json)
+    choices.refuse()
     addresses, paths = _sorted_out(logs)
+    cluster, mapped = cluster_of(master, conf or []), column_map(columns or [])
     if addresses:
         if names_clocks(only) or regex is not None or asks_for_numbers(Log((), columns=mapped)):
             problem = "clocks, and ids without numbers, are read here: copy it here"
@@ -102,13 +130,24 @@ def verify(
         verdict = judge_addresses(addresses, engine, cores, terms, cluster, mapped)
     else:
         with opened_log(paths, mapped) as log:
-            if regex is not None or holds_clocks(log):
-                verdict = only_clocks(judge_clocks(log, regex), only)
-            elif names_clocks(only):
-                message = f"--only: {log} holds messages, and {only} is about clocks: leave it out"
-                raise UsageError(message)
-            else:
-                verdict = judge(log, engine, cores, terms, cluster)
+            clocks = _judge_clocks(log, regex, only)
+            verdict = clocks or judge(log, engine, cores, terms, cluster)
+    _tell(verdict, paths, as_json=as_json)
+    raise typer.Exit(1 if verdict.is_violated else 0)
+
+
+def _judge_clocks(log: Log, regex: str | None, only: str) -> Verdict | None:
+    """Judge a log that holds clocks and no messages; None: it holds messages."""
+    if regex is not None or holds_clocks(log):
+        return only_clocks(judge_clocks(log, regex), only)
+    if names_clocks(only):
+        message = f"--only: {log} holds messages, and {only} is about clocks: leave it out"
+        raise UsageError(message)
+    return None
+
+
+def _tell(verdict: Verdict, paths: list[Path], *, as_json: bool) -> None:
+    """Print a verdict, and keep it where there is a place for it, whatever becomes of printing."""
     try:
         with at_least_told(verdict):
             if as_json:
@@ -118,7 +157,6 @@ def verify(
     finally:
         if len(paths) == 1:
             save_verdict(paths[0], verdict)  # last: should there be no room, it has been seen
-    raise typer.Exit(1 if verdict.is_violated else 0)
 
 
 def _sorted_out(logs: list[str]) -> tuple[list[str], list[Path]]:

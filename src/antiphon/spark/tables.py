@@ -52,20 +52,6 @@ def read_between(path: Path, begin: int, end: int, run: str) -> Iterator[pa.Reco
     yield from _batches(_decoded(path, begin, end), str(path), run)
 
 
-def whole_bytes(path: Path) -> int:
-    """Return where the last row that is whole ends."""
-    with path.open("rb") as file:
-        end = file.seek(0, 2)
-        while end:
-            begin = max(end - _BLOCK_BYTES, 0)
-            file.seek(begin)
-            at = file.read(end - begin).rfind(b"\n")
-            if at >= 0:
-                return begin + at + 1
-            end = begin
-    return 0
-
-
 def _decoded(path: Path, begin: int, end: int) -> Iterator[Event]:
     rest = b""
     with path.open("rb") as file:

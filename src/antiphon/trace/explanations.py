@@ -113,18 +113,21 @@ def explain_order(
     known: MessageEvent[Place] | None,
     *,
     is_never: bool,
+    is_open: bool = False,
 ) -> Explanation[Place]:
     """Explain a delivery that came before, or without, an earlier message.
 
     ``multicast`` is that of the wrong one, ``earlier`` that of the other. The sender delivered
     the other before (``known``), or multicast it itself (None). ``is_never``: the process where it
-    shows delivered the other not only later, but never.
+    shows delivered the other not only later, but never; or not yet, if its record ``is_open``.
     """
     other, sender = str(earlier.message), multicast.process
     steps = [_step(earlier), *_optional(known), _step(multicast)]
-    steps.append((wrong.place, words.but_other(str(wrong), other, is_never=is_never)))
+    said = words.but_other(str(wrong), other, is_never=is_never, is_open=is_open)
+    steps.append((wrong.place, said))
     how = words.known_by_multicast(sender) if known is None else words.known_by_delivery(sender)
-    text = words.before_other(str(wrong), other, how, is_never=is_never) + wrong.where
+    text = words.before_other(str(wrong), other, how, is_never=is_never, is_open=is_open)
+    text += wrong.where
     return _of_message(which, wrong, steps, text, earlier.message)
 
 

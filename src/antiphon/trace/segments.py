@@ -74,6 +74,11 @@ class Segment(NamedTuple):
 _FORMATS = {".parquet": Format.PARQUET, ".csv": Format.CSV, ".tsv": Format.CSV}
 
 
+def is_journal(file: Path) -> bool:
+    """Whether a file is named as a segment of a journal: all its rows are of one process."""
+    return _SEGMENT_NAME.fullmatch(file.name) is not None
+
+
 def segment_name(ordinal: int) -> str:
     """Return the file name of a journal's segment."""
     return f"{ordinal:06}.ndjson"

@@ -34,6 +34,10 @@ NONE_TO_COMPARE = "no two processes that are held to it delivered anything in to
 NONE_TO_FOLLOW = "nobody has to deliver what another process delivered"
 NO_SECOND_BALLOT = "no decision has another one, or a vote, to be compared with"
 
+# Why nothing is known yet of a run that goes on.
+WHEN_ENDED = "not yet: judged when processes end"
+WHEN_LEFT = "not yet: judged when processes leave the view, or end"
+
 IN_FIFO_ORDER = "messages in fifo order are not held to it"
 
 ADDRESSED = "where `to` says who is to receive a message, nobody else owes it"
@@ -80,6 +84,33 @@ def without_multicast(count: int) -> str:
     """Say what the orders do not judge: messages whose multicast is not in the trace."""
     left_out = counted(count, "delivery of a message", "deliveries of messages")
     return f"{left_out} without a recorded multicast left out" if count else ""
+
+
+def still_running(names: Iterable[str]) -> str:
+    """Say who may still come to be held to a promise."""
+    names = set(names)
+    return f"{counted(len(names), 'process runs', 'processes run')} on" if names else ""
+
+
+def awaiting_multicast(count: int) -> str:
+    """Say what the orders have not judged yet."""
+    waiting = counted(count, "delivery waits", "deliveries wait")
+    return f"{waiting} for the record of the multicast" if count else ""
+
+
+def differing(count: int) -> str:
+    """Say what breaks total order, unless those concerned die in this view."""
+    found = counted(count, "delivery differs", "deliveries differ")
+    return f"{found} in order, which counts once those concerned leave the view, or end"
+
+
+def came_too_late(count: int) -> str:
+    """Say what a judge of a running group has not judged."""
+    rows = counted(count, "message was", "messages were")
+    return (
+        f"{rows} recorded too late to be judged, after everybody else had gone on: "
+        f"run antiphon verify without --follow"
+    )
 
 
 def never_processes(names: Iterable[str]) -> str:
@@ -293,14 +324,14 @@ def not_addressed(said: str) -> str:
     return f"{said}, which was not `to` it"
 
 
-def but_other(said: str, other: str, *, is_never: bool) -> str:
-    """Say that a delivery came before, or without, another."""
-    return f"{said}, but {other} {_when(is_never=is_never)}"
+def but_other(said: str, other: str, *, is_never: bool, is_open: bool = False) -> str:
+    """Say that a delivery came before, or without, another; ``is_open``: it may come yet."""
+    return f"{said}, but {other} {_when(is_never=is_never, is_open=is_open)}"
 
 
-def before_other(said: str, other: str, how: str, *, is_never: bool) -> str:
+def before_other(said: str, other: str, how: str, *, is_never: bool, is_open: bool = False) -> str:
     """Say that a delivery came before, or without, another, and why that one had to come first."""
-    return f"{said}, but {_when(is_never=is_never)} {other}, which {how}"
+    return f"{said}, but {_when(is_never=is_never, is_open=is_open)} {other}, which {how}"
 
 
 def known_by_multicast(sender: str) -> str:
@@ -414,8 +445,10 @@ def went_on(process: str, view: int, message: str) -> str:
     return f"{process} installed view {view} without having delivered {message}"
 
 
-def _when(*, is_never: bool) -> str:
-    return "never" if is_never else "only later"
+def _when(*, is_never: bool, is_open: bool) -> str:
+    if not is_never:
+        return "only later"
+    return "not yet" if is_open else "never"
 
 
 def _shown(names: Sequence[str]) -> str:

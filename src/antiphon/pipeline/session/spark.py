@@ -79,6 +79,19 @@ def require_spark() -> None:
         raise UsageError(message)
 
 
+def require_streams() -> None:
+    """Say what to install if Spark, or what its stateful streams need, is missing."""
+    require_spark()
+    if find_spec("google") is None or find_spec("google.protobuf") is None:
+        message = "--follow needs the package protobuf: run: pip install 'antiphon[spark,java]'"
+        raise UsageError(message)
+    from pyspark.sql import GroupedData
+
+    if not hasattr(GroupedData, "transformWithState"):
+        message = "--follow needs PySpark 4.1 or later: run: pip install -U pyspark"
+        raise UsageError(message)
+
+
 def is_spark_ready() -> bool:
     """Whether Spark can be started: its packages are here (none is imported), and a Java is."""
     if any(find_spec(name) is None for name in _PACKAGES):
