@@ -90,7 +90,7 @@ def test_nothing_listens_beyond_loopback(spark: "SparkSession") -> None:
 
 @pytest.mark.spark
 def test_java_that_dies_is_quoted(tmp_path: Path) -> None:
-    """When Java does not start, the error names that Java and quotes it."""
+    """When Java does not start, the error names that Java and quotes what it gave up on."""
     program = tmp_path / "bin" / "java"
     program.parent.mkdir()
     program.write_text(
@@ -112,5 +112,5 @@ esac
         env={**os.environ, "JAVA_HOME": str(tmp_path)},
         timeout=60,
     )
-    quoted = f"Java in {tmp_path}, which said: Warning: first Error: no room for the heap\n"
+    quoted = f"Java in {tmp_path}, which said: Error: no room for the heap\n"
     assert done.stderr.endswith(f"UsageError: Spark could not start with the {quoted}")
