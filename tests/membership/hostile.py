@@ -21,6 +21,7 @@ from antiphon.core.control import (
     Decide,
     Elsewhere,
     Flush,
+    Forgettable,
     FoundingAnswer,
     FoundingQuestion,
     Install,
@@ -32,6 +33,8 @@ from antiphon.core.control import (
     Prepare,
     Promise,
     Propose,
+    Receipts,
+    ReceiptsAsked,
     Reject,
     Report,
     Situation,
@@ -51,7 +54,8 @@ PEOPLE = (A, B, C, D, E, X, Y, ProcessId("a", 2, 1, A.address), ProcessId("c", 2
 KINDS = (
     Prepare, Promise, Propose, Accept, Reject, Decide, Want, JoinRequest, JoinRefused, Ask, Out,
     Situation, Standing, Flush, Report, Install, Alive, Beat, Confirm, LetterTaken, LetterAsked,
-    StateChunk, StateTaken, FoundingQuestion, FoundingAnswer, Elsewhere, Begun,
+    StateChunk, StateTaken, FoundingQuestion, FoundingAnswer, Elsewhere, Begun, ReceiptsAsked,
+    Receipts, Forgettable,
 )  # fmt: skip
 
 
@@ -113,6 +117,9 @@ class Liar:
             Reject: lambda: Reject(number(), number()),
             Decide: lambda: Decide(tuple(self.view(latest) for _ in range(1 + coin()))),
             Want: lambda: Want(number()),
+            ReceiptsAsked: lambda: ReceiptsAsked(number(), self._counts()),
+            Receipts: lambda: Receipts(number(), self._counts()),
+            Forgettable: lambda: Forgettable(((number(), number(), self._counts()),)),
             JoinRequest: lambda: JoinRequest(self.random.choice(PEOPLE)),
             JoinRefused: lambda: JoinRefused("no" * coin(), number()),
             Ask: lambda: Ask(people(), people(), coin(), coin()),
@@ -140,6 +147,9 @@ class Liar:
             StateChunk: lambda: StateChunk(number(), number(), coin(), b"?"),
             StateTaken: lambda: StateTaken(number(), number()),
         }
+
+    def _counts(self) -> tuple[tuple[int, int], ...]:
+        return tuple((self.random.randrange(6), self.number()) for _ in range(3))
 
     def _coin(self) -> bool:
         return self.random.random() < 0.5

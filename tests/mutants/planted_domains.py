@@ -35,7 +35,7 @@ class DomainMutant(NamedTuple):
     seeds: int
     """Within how many worlds it is found, at most."""
     schedule: str
-    """The test of ``tests/papers/test_isis_6.py`` that finds it, where worlds seldom do."""
+    """The test of ``tests/sim/test_across_groups.py`` that finds it, where worlds seldom do."""
 
 
 MUTANTS: list[DomainMutant] = []

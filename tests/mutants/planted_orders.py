@@ -16,6 +16,7 @@ from antiphon.core.ids import GroupNumber, Rank
 from antiphon.core.runs import Order, Run, SetsOrder
 from antiphon.core.views import View
 from antiphon.ordering.gate import Arrived, Gate
+from antiphon.ordering.gated import GatedDomain
 from antiphon.ordering.mixed import MixedDomain
 from antiphon.ordering.total import TotalOrder, Turn
 from antiphon.ordering.vector import VectorClock
@@ -69,7 +70,7 @@ def own_message_needs_no_turn(self: TotalOrder, run: Run) -> Turn | None:
     return _RIGHT_TURN_OF(self, run)
 
 
-@plant(MixedDomain, "is_clear", "000-7")
+@plant(GatedDomain, "is_clear", "000-7")
 def own_causal_message_overtakes_own_total_one(self: MixedDomain, group: GroupNumber) -> bool:
     """A plain multicast is delivered here at once, whatever of one's own is still held."""
     gate = self._gates[group]

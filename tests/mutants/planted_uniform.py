@@ -12,6 +12,7 @@ from antiphon.ordering.letters import Letters
 from antiphon.ordering.mixed import MixedDomain
 from antiphon.ordering.uniform import Uniformity
 from antiphon.stack.member import Member
+from antiphon.stack.member_questions import MemberQuestions
 from antiphon.stack.receiver import GROUP, Receiver
 from antiphon.stack.send_queue import WaitingLetter
 from antiphon.stack.sender import Sender
@@ -109,7 +110,7 @@ def confirmations_of_other_views_count(self: Receiver, peer: ProcessId, confirm:
 # Letters.
 
 
-@plant(Member, "may_multicast", "ISIS 7.2", is_property=True)
+@plant(MemberQuestions, "may_multicast", "ISIS 7.2", is_property=True)
 def sender_of_a_letter_goes_on_multicasting(self: Member) -> bool:
     """Nothing waits for a letter to be acknowledged."""
     return self.membership.may_multicast
@@ -125,7 +126,7 @@ def _may_send_to_anybody(self: Sender, letter: WaitingLetter) -> bool:
 
 
 @plant(
-    Member, "may_send", "000-24",
+    MemberQuestions, "may_send", "000-24",
     also=((Letters, "send", _send_to_anybody), (Sender, "_may_send", _may_send_to_anybody)),
 )  # fmt: skip
 def letter_to_another_does_not_wait(self: Member, to: ProcessId) -> bool:

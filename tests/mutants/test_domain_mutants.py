@@ -7,7 +7,7 @@ from unittest.mock import patch
 
 import pytest
 from tests.mutants.planted_domains import MUTANTS, DomainMutant
-from tests.papers import test_isis_6
+from tests.sim import test_across_groups
 
 from antiphon.sim.random_domains import examine_domain
 
@@ -44,4 +44,4 @@ def test_mutant_is_found_by_its_schedule(mutant: DomainMutant) -> None:
         patch.object(mutant.target, mutant.method, mutant.wrong),
         pytest.raises(AssertionError),
     ):
-        getattr(test_isis_6, mutant.schedule)()
+        getattr(test_across_groups, mutant.schedule)()

@@ -20,7 +20,7 @@ from antiphon.core.runs import Order, Run
 from antiphon.core.views import View
 from antiphon.stack.effects import DeliverRuns, SendRun
 
-DOMAIN = 7
+DOMAIN = 0
 
 
 class WrongOrderError(AssertionError):

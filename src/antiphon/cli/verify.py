@@ -124,9 +124,7 @@ def verify(
     cluster, mapped = cluster_of(master, conf or []), column_map(columns or [])
     if addresses:
         if names_clocks(only) or regex is not None or asks_for_numbers(Log((), columns=mapped)):
-            problem = "clocks, and ids without numbers, are read here: copy it here"
-            message = f"{addresses[0]}: {problem}"
-            raise UsageError(message)
+            raise UsageError(_say_unread(addresses[0]))
         verdict = judge_addresses(addresses, engine, cores, terms, cluster, mapped)
     else:
         with opened_log(paths, mapped) as log:
@@ -134,6 +132,10 @@ def verify(
             verdict = clocks or judge(log, engine, cores, terms, cluster)
     _tell(verdict, paths, as_json=as_json)
     raise typer.Exit(1 if verdict.is_violated else 0)
+
+
+def _say_unread(address: str) -> str:
+    return f"{address}: clocks, and ids without numbers, are read here: copy it here"
 
 
 def _judge_clocks(log: Log, regex: str | None, only: str) -> Verdict | None:
