@@ -90,6 +90,7 @@ def test_packs_hold_the_rows_between_two_offsets(tmp_path: Path) -> None:
         (Event(process="A", kind="deliver", sender="B"), "at byte 0: a deliver row needs `first`"),
         (Event(process="A", kind="start", detail=LATE), "begins late is not judged live"),
         (Event(process="A", kind="start", run="other"), "a row of run 'other'"),
+        (Event(process="A", kind="multicast", first=1, to=["B"]), "messages with `to` are not"),
     ],
 )
 def test_row_that_cannot_be_judged_live_is_refused(

@@ -142,6 +142,8 @@ def _not_to_follow(row: Event, run: str) -> str | None:
     """Return why a row cannot be judged live, though it is one."""
     if row.run not in {"", run}:
         return f"a row of run {row.run!r}: follow one run at a time"
+    if row.to:
+        return "messages with `to` are not judged live: use antiphon verify without --follow"
     if row.kind == "start" and row.detail == LATE:
         return "a record that begins late is not judged live: use antiphon verify without --follow"
     return None
