@@ -12,6 +12,7 @@ import typer
 
 from antiphon.cli.engines import Engine
 from antiphon.core.errors import UsageError
+from antiphon.trace.log import is_address, local_path
 from antiphon.trace.verdict import Terms
 
 EVERY_S = 1.0
@@ -76,7 +77,7 @@ class FollowChoices:
 
 
 def followed_run(
-    paths: Sequence[Path],
+    logs: Sequence[str],
     engine: Engine,
     choices: FollowChoices,
     terms: Terms,
@@ -90,8 +91,8 @@ def followed_run(
     if engine not in {Engine.AUTO, Engine.SPARK}:
         message = f"--follow is Spark's: leave --engine {engine} out"
         raise UsageError(message)
-    if len(paths) != 1:
-        message = "--follow takes one run folder"
+    if len(logs) != 1 or is_address(logs[0]):
+        message = "--follow takes one run folder, on this machine"
         raise UsageError(message)
     if terms != Terms(only=terms.only):
         message = (
@@ -102,7 +103,8 @@ def followed_run(
     if choices.every_s is not None and choices.every_s <= 0:
         message = f"--every {choices.every_s:g}: give a number of seconds above 0"
         raise UsageError(message)
-    if paths[0].is_file():
-        message = f"{paths[0]}: is a file: --follow takes a run folder, whose journals grow"
+    run = local_path(logs[0])
+    if run.is_file():
+        message = f"{run}: is a file: --follow takes a run folder, whose journals grow"
         raise UsageError(message)
-    return paths[0]
+    return run

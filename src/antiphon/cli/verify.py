@@ -115,7 +115,7 @@ def verify(
     refused = {"--map": columns, "--regex": regex, "--master": master, "--conf": conf}
     choices = FollowChoices(for_s, every_s, checkpoint, is_fresh=fresh, cores=cores)
     if is_followed:
-        run = followed_run([Path(log) for log in logs], engine, choices, terms, refused)
+        run = followed_run(logs, engine, choices, terms, refused)
         from antiphon.cli.follow import follow
 
         follow(run, choices, terms, as_json=as_json)
