@@ -17,7 +17,7 @@ import re
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +46,8 @@ SETTINGS = {
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
     # A pack is a megabyte: a few of them at a time are enough for a worker.
     "spark.sql.execution.arrow.maxRecordsPerBatch": "16",
+    # A query that does not end, for a worker of its is stuck, is not waited for for ever.
+    "spark.sql.streaming.stopTimeout": "20s",
     # Batches of long ago are of no use.
     "spark.sql.streaming.minBatchesToRetain": "10",
     "spark.sql.streaming.numRecentProgressUpdates": "10",
@@ -131,9 +133,10 @@ class Follower:
             self._check()
 
     def stop(self) -> None:
-        """End the query; the checkpoint stays."""
+        """End the query; the checkpoint stays, and is as good however the query ends."""
         if self._query is not None:
-            self._query.stop()
+            with suppress(Exception):  # it did not end in time
+                self._query.stop()
 
     def latest(self) -> Update | None:
         """Return the last update on record."""

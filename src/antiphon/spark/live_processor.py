@@ -59,7 +59,10 @@ class LiveProcessor(StatefulProcessor):
         expiredTimerInfo: Any,  # noqa: ANN401, ARG002, N803
     ) -> Iterator[Row]:
         """Look at the clock: somebody may have been silent for too long."""
-        yield self._judged(key[0], [], timerValues.getCurrentProcessingTimeInMs())
+        now_ms = timerValues.getCurrentProcessingTimeInMs()
+        judge, before = self._loaded(key[0])
+        if judge.memory.now_ms < now_ms:  # else rows came in the same batch
+            yield self._told(judge, before, now_ms)
 
     def close(self) -> None:
         """Nothing is kept."""
@@ -68,12 +71,17 @@ class LiveProcessor(StatefulProcessor):
         judge, before = self._loaded(run)
         for row in sorted(rows, key=_place):
             judge.take(row["file"], decode(bytes(row["pack"])), now_ms)
+        return self._told(judge, before, now_ms)
+
+    def _told(self, judge: RunJudge, before: dict[str, bytes], now_ms: int) -> Row:
+        """End a batch: settle, store, look at the clock again soon, and tell."""
+        memory = judge.memory
         update = update_of(judge, judge.settle(now_ms))
+        if memory.timer_ms <= now_ms:
+            memory.timer_ms = now_ms + TICK_MS
+            self._handle.registerTimer(memory.timer_ms)
         self._store(judge, before)
-        for timer_ms in self._handle.listTimers():
-            self._handle.deleteTimer(timer_ms)
-        self._handle.registerTimer(now_ms + TICK_MS)
-        return Row(run=run, update=_ENCODER.encode(update))
+        return Row(run=memory.name, update=_ENCODER.encode(update))
 
     def _loaded(self, run: str) -> tuple[RunJudge, dict[str, bytes]]:
         """Return the judge as it was left, and its views as they were stored."""

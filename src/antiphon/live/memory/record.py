@@ -222,6 +222,8 @@ class RunMemory(msgspec.Struct, array_like=True):
     """The latest time that a row has."""
     now_ms: int = 0
     """When the last batch was read."""
+    timer_ms: int = 0
+    """When the judge is to look at the clock again; it is for whoever drives it."""
 
     def process(self, name: str) -> int:
         """Return the number of a process."""
