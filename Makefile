@@ -7,10 +7,6 @@ ARGS ?=
 # With xdist, everything that needs a JVM or sockets stays in one worker (tests/conftest.py).
 PARALLEL := -n auto --dist loadgroup
 
-# Compiled modules are kept in .venv, so that every worker and subprocess need not compile them again.
-unexport PYTHONDONTWRITEBYTECODE
-export PYTHONPYCACHEPREFIX := $(CURDIR)/.venv/pycache
-
 .DEFAULT_GOAL := help
 .PHONY: help demo test quick check format bench soak explore mutants damage coverage setup with-java lock clean
 

@@ -24,10 +24,13 @@ def antiphon(
         if file_bytes_max is not None:
             resource.setrlimit(resource.RLIMIT_FSIZE, (file_bytes_max, file_bytes_max))
 
+    told = {**os.environ, "COLUMNS": "200", "NO_COLOR": "1", **(environment or {})}
+    if file_bytes_max is not None:
+        told["PYTHONDONTWRITEBYTECODE"] = "1"  # half a compiled module would outlast the test
     done = subprocess.run(
         [sys.executable, "-m", "antiphon", *words],
         cwd=folder,
-        env={**os.environ, "COLUMNS": "200", "NO_COLOR": "1", **(environment or {})},
+        env=told,
         input=text,
         capture_output=True,
         text=True,

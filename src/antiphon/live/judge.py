@@ -2,7 +2,7 @@
 
 Law: rows of one process come in its order, those of different processes in any order: what is
 raised does not depend on which journal was read first, and nothing is raised that the rest of the
-journals could undo (docs/decisions/018-live-verdicts.md has the exceptions, each of which leaves a
+journals could undo (docs/decisions/020-live-verdicts.md has the exceptions, each of which leaves a
 violation of another property). What is remembered is bounded by what somebody has yet to deliver,
 and by the views that somebody has yet to leave. The judge is plain data between two batches:
 ``RunMemory`` and a ``Scope`` per view. Pure: time is an argument. Cost: a few microseconds per row.
