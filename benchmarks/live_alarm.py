@@ -13,11 +13,11 @@ second, with the five processes on the same machine.
 import asyncio
 import json
 import os
-import resource
 import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from functools import partialmethod
 from pathlib import Path
@@ -109,6 +109,8 @@ def _measure(folder: Path, seconds: float, rate: float, lie_count: int) -> None:
     _wait_for(folder / "run.live" / "query" / "metadata")
     lies = [10.0 + (seconds - 15.0) * place / max(1, lie_count) for place in range(lie_count)]
     nodes = _start(run, seconds, rate, lies)
+    busy = Busy([follower.pid, *(node.pid for node in nodes)], seconds)
+    busy.start()
     assert follower.stdout is not None, "it is a pipe"
     delays: list[float] = []
     lines: list[dict[str, object]] = []
@@ -126,7 +128,61 @@ def _measure(folder: Path, seconds: float, rate: float, lie_count: int) -> None:
     for node in nodes:
         node.wait()
     status = follower.wait()
+    busy.join()
     _report(lines, delays, status, lie_count, seconds)
+    print(
+        f"cores: {busy.nodes:.2f} for the processes, {busy.follower:.2f} to follow them, "
+        f"{busy.others:.2f} for others on this machine"
+    )
+
+
+class Busy(threading.Thread):
+    """Who used how many cores, in the middle of a run."""
+
+    def __init__(self, pids: list[int], seconds: float) -> None:
+        """Watch the follower, which comes first, and the processes."""
+        super().__init__(daemon=True)
+        self._pids = pids
+        self._seconds = seconds
+        self.nodes = self.follower = self.others = 0.0
+
+    def run(self) -> None:
+        """Look twice."""
+        time.sleep(self._seconds * 0.3)
+        before, then_s = self._used(), time.monotonic()
+        time.sleep(self._seconds * 0.5)
+        after, now_s = self._used(), time.monotonic()
+        self.follower, self.nodes, self.others = (
+            (two - one) / (now_s - then_s) for one, two in zip(before, after, strict=True)
+        )
+
+    def _used(self) -> tuple[float, float, float]:
+        """Return processor time of the follower, of the processes, and of all else, in seconds."""
+        used, parents = _processes()
+        follower, *nodes = (_with_children(pid, used, parents) for pid in self._pids)
+        with Path("/proc/stat").open(encoding="ascii") as file:
+            fields = [int(field) for field in file.readline().split()[1:8]]
+        busy = (sum(fields) - fields[3] - fields[4]) / os.sysconf("SC_CLK_TCK")
+        return follower, sum(nodes), busy - follower - sum(nodes)
+
+
+def _processes() -> tuple[dict[int, float], dict[int, int]]:
+    """Return the processor time and the parent of every process."""
+    used, parents = {}, {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            fields = (folder / "stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        pid = int(folder.name)
+        parents[pid] = int(fields[1])
+        used[pid] = sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+    return used, parents
+
+
+def _with_children(pid: int, used: dict[int, float], parents: dict[int, int]) -> float:
+    children = [child for child, parent in parents.items() if parent == pid]
+    return used.get(pid, 0.0) + sum(_with_children(child, used, parents) for child in children)
 
 
 def _wait_for(file: Path) -> None:
@@ -162,13 +218,11 @@ def _report(
     lags = [float(str(line["lag_s"])) for line in lines if line["lag_s"]]
     remembered = [int(str(line["remembered"])) for line in lines]
     last = lines[-1]
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
     print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores; status {status}")
     print(f"rows {last['rows']:,}, of messages {last['messages']:,}, in {seconds:g} s")
     print(f"rows/s: median {statistics.median(rates):,.0f}, best {max(rates):,.0f}")
     print(f"s behind: median {statistics.median(lags):.2f}, worst {max(lags):.2f}")
     print(f"remembered: median {statistics.median(remembered):,.0f}, most {max(remembered):,}")
-    print(f"processor time of all: {used.ru_utime + used.ru_stime:.1f} s")
     if delays:
         print(f"violation to alarm, s: first {delays[0]:.2f}, worst {max(delays):.2f}, lies {lies}")
 
