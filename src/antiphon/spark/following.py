@@ -34,8 +34,8 @@ from antiphon.trace.journal import Journal
 from antiphon.trace.run_folder import write_whole
 from antiphon.trace.schema import Event
 
-BYTES_PER_BATCH = 32 << 20
-"""Of journals, in one batch: two hundred thousand rows, which take a few seconds."""
+BYTES_PER_BATCH = 16 << 20
+"""Of journals, in one batch: a hundred thousand rows, which take a second or two."""
 
 SETTINGS = {
     # Stateful operators of Python's need it.
