@@ -1,0 +1,103 @@
+"""Messages of causal blocks as bytes.
+
+    sender 2 · kind 1 · block 4 · maximum 4 · delivered 4 n · [lifetime 4] · payload
+
+Law: the header has I + 1 + C (n + 2) = 11 + 4 n bytes, as the paper's has; a lifetime adds four.
+The byte of the kind holds the kind (two bits), the priority (three) and whether there is a
+lifetime (one). Untrusted bytes raise nothing but :class:`PeerError`; what is decoded is a message
+that a correct process of a group of that size might send.
+"""
+
+from functools import lru_cache
+from struct import Struct
+
+from antiphon.core.errors import PeerError, UsageError
+from antiphon.core.varint import Octets
+from antiphon.ordering.blocks.messages import PRIORITY_MAX, BlockKind, BlockMessage
+
+BLOCK_MAX = 2**32 - 1
+JUMP_MAX = 2**24
+"""By how much a message is ahead of whatever was received before: hours of null messages."""
+MEMBERS_MAX = 2**16
+LIFETIME_US_MAX = 2**32 - 1
+PAYLOAD_BYTES_MAX = 60_000
+"""So that with the header of a group of some hundred it fits into one datagram."""
+
+_HEAD = Struct(">HBII")
+_COUNTER = Struct(">I")
+_PRIORITY_SHIFT = 2
+_HAS_LIFETIME = 1 << 5
+_UNUSED = 0b1100_0000
+
+
+@lru_cache(maxsize=64)
+def _vector(size: int) -> Struct:
+    return Struct(f">{size}I")
+
+
+def header_bytes(size: int) -> int:
+    """Return how long a header is in a group of so many members."""
+    return _HEAD.size + _COUNTER.size * size
+
+
+def encode_block(message: BlockMessage) -> bytes:
+    """Return a message as bytes."""
+    if message.block > BLOCK_MAX or len(message.delivered) > MEMBERS_MAX:
+        what = f"block {message.block:,} of {len(message.delivered):,} members"
+        text = f"{what} does not fit into a message of causal blocks: begin another view"
+        raise UsageError(text)
+    if len(message.payload) > PAYLOAD_BYTES_MAX:
+        text = f"a message of causal blocks has at most {PAYLOAD_BYTES_MAX:,} bytes: divide it"
+        raise UsageError(text)
+    flags = message.kind | message.priority << _PRIORITY_SHIFT
+    tail = message.payload
+    if message.lifetime_us is not None:
+        flags |= _HAS_LIFETIME
+        tail = _COUNTER.pack(message.lifetime_us) + tail
+    head = _HEAD.pack(message.sender, flags, message.block, message.maximum)
+    return head + _vector(len(message.delivered)).pack(*message.delivered) + tail
+
+
+def decode_block(data: Octets, size: int) -> BlockMessage:
+    """Return the message that some bytes are, in a group of so many members."""
+    if len(data) < header_bytes(size):
+        text = f"a message of {len(data)} bytes is shorter than a header of {header_bytes(size)}"
+        raise PeerError(text)
+    sender, flags, block, maximum = _HEAD.unpack_from(data)
+    if flags & _UNUSED:
+        text = f"a message is of kind {flags:#04x}, which there is not"
+        raise PeerError(text)
+    delivered = _vector(size).unpack_from(data, _HEAD.size)
+    offset, lifetime_us = header_bytes(size), None
+    if flags & _HAS_LIFETIME:
+        if len(data) < offset + _COUNTER.size:
+            text = "a message ends inside its lifetime"
+            raise PeerError(text)
+        (lifetime_us,) = _COUNTER.unpack_from(data, offset)
+        offset += _COUNTER.size
+    kind, priority = BlockKind(flags & 3), flags >> _PRIORITY_SHIFT & PRIORITY_MAX
+    message = BlockMessage(
+        sender, kind, block, maximum, delivered, bytes(data[offset:]), priority, lifetime_us
+    )
+    check_block(message, size)
+    return message
+
+
+def check_block(message: BlockMessage, size: int) -> None:
+    """Refuse a message that no correct process of a group of this size sends."""
+    if message.sender >= size or len(message.delivered) != size:
+        text = f"a message is of member {message.sender}, in a group of {size}"
+        raise PeerError(text)
+    if message.maximum > message.block or max(message.delivered) >= message.block:
+        text = f"a message of block {message.block} names later ones as its past"
+        raise PeerError(text)
+    if len(message.payload) > PAYLOAD_BYTES_MAX:
+        text = f"a message has {len(message.payload):,} bytes, over {PAYLOAD_BYTES_MAX:,}"
+        raise PeerError(text)
+    is_bare = not message.payload and message.lifetime_us is None
+    if message.kind is not BlockKind.DATA and not is_bare:
+        text = "a null or void message carries something"
+        raise PeerError(text)
+    if message.lifetime_us == 0:
+        text = "a message that has expired is sent as if it had not"
+        raise PeerError(text)
