@@ -28,7 +28,8 @@ def test_unknown_paper_and_claim_are_one_sentence(tmp_path: Path) -> None:
     """Each names what there is."""
     paper = antiphon("reproduce", "raft", folder=tmp_path)
     assert paper.returncode == 2
-    assert paper.stderr == "antiphon: 'raft' cannot be reproduced: choose isis, uniform or all\n"
+    said = "'raft' cannot be reproduced: choose isis, uniform, blocks, overlay or all"
+    assert paper.stderr == f"antiphon: {said}\n"
     claim = antiphon("reproduce", "uniform", "--only", "speed", folder=tmp_path)
     assert claim.returncode == 2
     assert "there is no claim 'speed' in uniform: choose from counterexample" in claim.stderr

@@ -29,7 +29,7 @@ _SAID = {
 
 
 def reproduce(
-    paper: Annotated[str, typer.Argument(help="isis, uniform or all.")],
+    paper: Annotated[str, typer.Argument(help="isis, uniform, blocks, overlay or all.")],
     quick: Annotated[
         bool, typer.Option("--quick", help="Fewer repetitions and smaller groups: minutes.")
     ] = False,
@@ -46,10 +46,12 @@ def reproduce(
     ISIS (Birman, Schiper, Stephenson 1991): Tables I to V, figures 6 and 7, the 1 + 1/k claim, the
     messages of a flush and of a join, the size of timestamps. Uniform (Schiper, Sandoz 1993):
     rounds and messages of D3 and D4, the counterexample to the ISIS flush, commit under the
-    coordinator's crash. Each claim holds, does not hold, or cannot be compared, and why;
-    assumptions are listed. Writes JSON, tables (CSV) and figures (SVG); as one page:
-    antiphon report reproductions/PAPER. Timings are taken on real sockets on loopback: leave the
-    machine alone meanwhile.
+    coordinator's crash. Blocks (Lima, Macedo): figure 7, recovery time and copies against timers
+    and loss, in simulation. Overlay (Friedman, Manor 2004): flooding a hypercube beside timestamps,
+    Table 1, figures 2 to 17, the crossover; needs antiphon[models]. Each claim holds, does not
+    hold, or cannot be compared, and why; assumptions are listed. Writes JSON, tables (CSV) and
+    figures (SVG); as one page: antiphon report reproductions/PAPER. Timings are taken on real
+    sockets on loopback: leave the machine alone meanwhile.
 
     Exit status: 0 no claim fails, 1 some claim does not hold, 2 bad usage.
     """

@@ -6,6 +6,8 @@ counts    claims of ISIS about messages and bytes, counted in simulation
 sockets   claims of ISIS about time, on real sockets: Tables II to V, figures 6 and 7
 numbers   what ISIS prints in its tables
 uniform   claims of Uniform
+blocks    claims of Blocks, in simulation
+overlay   claims of Overlay
 running   claims run one after the other, and what is written
 
 Law: adding a paper is a module with a tuple of claims, and one line in ``running``. No number is

@@ -14,6 +14,9 @@ Point = tuple[float, float]
 NOISE_MAX = 1.5
 """Where repetitions of one measurement differ by more, it decides nothing."""
 
+SHARE_MIN = -0.1
+"""What is taken for a small share, or none, though it was measured below nothing."""
+
 
 def at_most(name: str, bound: float, what: str, reason: str = "") -> Judge:
     """Judge that a number is at most so large; ``reason`` explains why it might not be."""
@@ -37,6 +40,17 @@ def between(name: str, low: float, high: float, what: str, reason: str = "") -> 
     return judge
 
 
+def all_of(*judges: Judge) -> Judge:
+    """Judge that all are content; say what each says."""
+
+    def judge_all(found: Measured) -> Judgement:
+        said = [judge(found) for judge in judges]
+        wrong = [verdict for verdict, _ in said if verdict is not ClaimVerdict.HOLDS]
+        return (wrong[0] if wrong else ClaimVerdict.HOLDS), "; ".join(why for _, why in said)
+
+    return judge_all
+
+
 def if_steady(judge: Judge) -> Judge:
     """Judge only if repetitions agree: on a busy machine times tell of its other work."""
 
@@ -48,6 +62,19 @@ def if_steady(judge: Judge) -> Judge:
         return judge(found)
 
     return judge_steady
+
+
+def if_possible(name: str, judge: Judge) -> Judge:
+    """Judge a share only if it is one: far below nothing, it tells of other work, too."""
+
+    def judge_possible(found: Measured) -> Judgement:
+        share = found.numbers[name]
+        if share < SHARE_MIN:
+            why = f"a share of {100 * share:.0f} % cannot be, {100 * SHARE_MIN:.0f} % may be chance"
+            return ClaimVerdict.INCOMPARABLE, f"{why}: this machine is too busy to tell"
+        return judge(found)
+
+    return judge_possible
 
 
 def incomparable(why: str) -> Judge:

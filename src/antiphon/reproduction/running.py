@@ -16,8 +16,9 @@ import msgspec
 
 from antiphon.core.errors import AntiphonError, UsageError
 from antiphon.report.series import figure_file
-from antiphon.reproduction import counts, sockets, uniform
+from antiphon.reproduction import blocks, counts, sockets, uniform
 from antiphon.reproduction.claim import Claim, Effort, Measured
+from antiphon.reproduction.overlay import crossover, figures, flooding, queues
 from antiphon.trace.claims import (
     REPRODUCTION_FILE,
     ClaimResult,
@@ -30,6 +31,8 @@ from antiphon.trace.run_folder import write_whole
 PAPERS: dict[str, tuple[Callable[[], Iterator[Claim]], ...]] = {
     "isis": (counts.claims, sockets.claims),
     "uniform": (uniform.claims,),
+    "blocks": (blocks.claims,),
+    "overlay": (flooding.claims, crossover.claims, figures.claims, queues.claims),
 }
 """Claims by paper; a new paper is a line."""
 
