@@ -15,7 +15,7 @@ from tests.cli.command import antiphon
         (["run", "--follow", "--every", "0"], "--every 0: give a number of seconds above 0"),
         (["run", "--follow", "--ends-early", "all"], "--follow judges whole records"),
         (["run.ndjson", "--follow"], "run.ndjson: is a file: --follow takes a run folder"),
-        (["run", "--follow", "--fresh", "--checkpoint", "mine"], "mine: is no checkpoint of ours"),
+        (["run", "--follow", "--fresh", "--checkpoint", "mine"], "mine: has files that are no"),
     ],
 )
 def test_what_cannot_be_followed_is_refused(

@@ -56,12 +56,42 @@ def test_violation_is_raised_while_the_run_goes_on(spark: "SparkSession", tmp_pa
         [alarm] = [alarm for update in told for alarm in update.alarms]
         run.write([stop(name) for name in NAMES])
         last = updates_until(follower, lambda update: update.is_finished)[-1]
-        assert follower.alarms() == [alarm]
+        assert follower.record.alarms() == [alarm]
     expected = judge(run.path, Engine.ORACLE)
     assert [alarm.violation] == list(expected.of(Property.CAUSAL).violations)
     for one, two in zip(expected.properties, last.if_over.properties, strict=True):
         assert one == two
     assert last.rows == expected.event_count
+
+
+def batches(folder: Path) -> set[str]:
+    """Return the batches that Spark has noted in a folder."""
+    return {file.name for file in folder.iterdir() if file.name.isdigit()}
+
+
+def test_clock_is_looked_at_after_a_restart_though_nothing_is_written(
+    spark: "SparkSession", tmp_path: Path
+) -> None:
+    """Else who was killed meanwhile would never be taken for gone, and following not end."""
+    from antiphon.spark.following import following
+
+    run = GrowingRun(tmp_path / "run")
+    run.begin()
+    run.talk(3)
+    with following(spark, run.path, tmp_path / "checkpoint", 0.2) as follower:
+        before = updates_until(follower, lambda update: update.messages == 6)[-1]
+        query = follower.record.query
+        until = time.monotonic() + PATIENCE_S
+        while batches(query / "offsets") != batches(query / "commits"):  # else one is done again
+            assert time.monotonic() < until
+            time.sleep(0.02)
+    with following(spark, run.path, tmp_path / "checkpoint", 0.2) as follower:
+        until = time.monotonic() + 30
+        found: list[Update] = []
+        while len(found) < 2 and time.monotonic() < until:
+            found += follower.updates(1.0)
+    assert [update.rows for update in found[:2]] == [before.rows, before.rows]
+    assert found[1].read_ms > found[0].read_ms > before.read_ms
 
 
 def test_state_is_bounded_by_stability_and_views(spark: "SparkSession", tmp_path: Path) -> None:
@@ -86,11 +116,12 @@ def test_state_is_bounded_by_stability_and_views(spark: "SparkSession", tmp_path
     assert len(list((run.path / "events" / "A").iterdir())) > 5  # segments came and went
 
 
-def command(run: Path, *options: str) -> "subprocess.Popen[str]":
+def command(run: Path, *options: str, stderr: int | None = None) -> "subprocess.Popen[str]":
     """Follow a run in a process of its own, and of its own group."""
     return subprocess.Popen(
         [sys.executable, "-m", "antiphon", "verify", "--follow", "--json", str(run), *options],
         stdout=subprocess.PIPE,
+        stderr=stderr,
         text=True,
         start_new_session=True,
     )
@@ -114,6 +145,7 @@ def test_killed_follower_neither_loses_nor_repeats_an_alarm(tmp_path: Path) -> N
         assert next(told)["alarms"] == []
         run.break_causal_order()
         [one] = next(line["alarms"] for line in told if line["alarms"])
+        wait_for_file(tmp_path / "run.live" / "told")  # who dies before that is not known to have
         os.killpg(first.pid, signal.SIGKILL)
     run.break_causal_order()
     run.talk(10)
@@ -152,6 +184,52 @@ def test_clean_run_with_a_killed_process_raises_nothing(tmp_path: Path) -> None:
     assert [(item["property"], item["status"], item["reason"]) for item in found] == [
         (item.property, item.status, item.reason) for item in expected.properties
     ]
+
+
+@pytest.mark.long
+def test_follower_that_is_told_to_end_tells_the_verdict(tmp_path: Path) -> None:
+    """As at Ctrl-C; meanwhile a second one is refused at once."""
+    run = GrowingRun(tmp_path / "run")
+    run.begin()
+    run.talk(10)
+    with command(run.path) as follower:
+        told = lines_of(follower)
+        assert not next(told)["is_final"]
+        with command(run.path) as second:
+            assert list(lines_of(second)) == []
+        assert second.returncode == 2
+        follower.send_signal(signal.SIGTERM)
+        assert list(told)[-1]["is_final"]
+    assert follower.returncode == 0
+
+
+@pytest.mark.long
+def test_what_is_there_is_read_however_short_the_time(tmp_path: Path) -> None:
+    """Spark takes longer to start than some would follow."""
+    run = GrowingRun(tmp_path / "run")
+    run.begin()
+    run.talk(10)
+    with command(run.path, "--for", "0.1") as follower:
+        last = list(lines_of(follower))[-1]
+    assert (last["is_final"], last["messages"], follower.returncode) == (True, 20, 0)
+
+
+@pytest.mark.long
+def test_java_that_is_killed_ends_following_with_a_sentence(tmp_path: Path) -> None:
+    """Nothing is waited for, no traceback is shown, and the same command goes on."""
+    run = GrowingRun(tmp_path / "run")
+    run.begin()
+    run.talk(10)
+    with command(run.path, stderr=subprocess.PIPE) as follower:
+        assert follower.stderr is not None, "it is a pipe"
+        next(lines_of(follower))
+        children = Path(f"/proc/{follower.pid}/task/{follower.pid}/children").read_text().split()
+        [java] = [each for each in children if "java" in Path(f"/proc/{each}/comm").read_text()]
+        os.kill(int(java), signal.SIGKILL)
+        said = follower.stderr.read()
+    assert follower.returncode == 2
+    assert said.startswith("antiphon: Spark's Java has ended, killed or short of memory")
+    assert said.count("\n") == 1
 
 
 def wait_for_file(file: Path) -> None:

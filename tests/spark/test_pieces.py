@@ -1,5 +1,6 @@
 """Offsets of growing journals: ends of whole rows, never falling, fair shares of a backlog."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -30,7 +31,27 @@ def test_row_that_is_not_whole_is_not_read(tmp_path: Path) -> None:
 def test_folder_without_journals_is_no_progress(tmp_path: Path) -> None:
     """Whoever follows may be there first."""
     assert grown(tmp_path, {}) == {}
-    assert grown(tmp_path, {"gone": 7}) == {"gone": 7}
+    (tmp_path / "events" / "A").mkdir(parents=True)
+    assert grown(tmp_path, {}) == {}
+
+
+def test_journal_that_is_gone_is_said(tmp_path: Path) -> None:
+    """Alone, or with its folder: nothing more will come of it."""
+    files = [journal(tmp_path / "run", name, 3) for name in ("A", "B")]
+    ends = grown(tmp_path / "run", {})
+    files[1].unlink()
+    with pytest.raises(TraceError, match=f"{files[1]}: is gone, though it was being followed"):
+        grown(tmp_path / "run", ends)
+    shutil.rmtree(tmp_path / "run")
+    with pytest.raises(TraceError, match=f"{files[0]}: is gone, though it was being followed"):
+        grown(tmp_path / "run", ends)
+
+
+def test_journal_that_lacks_its_first_segment_is_said(tmp_path: Path) -> None:
+    """There is something to read, but not what comes first: waiting will not help."""
+    journal(tmp_path, "A", 3, segment=2)
+    with pytest.raises(TraceError, match=r"000001.ndjson: this segment is missing"):
+        grown(tmp_path, {})
 
 
 def test_backlog_is_read_in_equal_shares(tmp_path: Path) -> None:

@@ -1,8 +1,7 @@
 """``antiphon verify --follow``: a run judged while it is written, until it ends or Ctrl-C."""
 
+import logging
 import os
-import shutil
-import signal
 import sys
 import time
 from collections.abc import Iterator
@@ -16,7 +15,7 @@ import typer
 
 from antiphon.cli.follow_options import EVERY_S, FollowChoices
 from antiphon.cli.follow_screen import LiveStanding, alarm_lines, shown
-from antiphon.cli.interrupt import INTERRUPTED, ended_by_interrupt
+from antiphon.cli.interrupt import ended_by_interrupt, exit_status, handled
 from antiphon.cli.screen import output, print_json, progress_bar, verdict_screen
 from antiphon.core.errors import UsageError
 from antiphon.trace.run_folder import RunFolder
@@ -40,38 +39,35 @@ def follow(run: Path, choices: FollowChoices, terms: Terms, *, as_json: bool) ->
     from antiphon.pipeline.session.spark import require_streams
 
     require_streams()
-    folder = choices.folder(run)
-    if choices.is_fresh and folder.exists():
-        if not (folder / "run.json").is_file():
-            message = f"{folder}: is no checkpoint of ours: choose another --checkpoint"
-            raise UsageError(message)
-        shutil.rmtree(folder)
-    until = None if choices.seconds is None else time.monotonic() + choices.seconds
     with _interrupts() as interrupts:
-        watch = _Watch(run, terms, until, interrupts, as_json=as_json)
-        verdict = _followed(watch, folder, choices)
-    if verdict is None:
-        raise typer.Exit(0)
-    if not as_json:
-        output.print(verdict_screen(verdict))
-    raise typer.Exit(1 if verdict.is_violated else 0)
+        watch = _Watch(run, terms, choices.seconds, interrupts, as_json=as_json)
+        verdict = _followed(watch, choices)
+    raise typer.Exit(1 if verdict is not None and verdict.is_violated else 0)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Watch:
     """What is followed, and until when."""
 
     run: Path
     terms: Terms
-    until: float | None
+    seconds: float | None
     interrupts: list[bool]
-    """Grows when Ctrl-C is pressed."""
+    """Grows when Ctrl-C is pressed, or this process is told to end."""
     as_json: bool
+    until: float | None = None
+
+    def begin(self) -> None:
+        """Count the seconds from here: Spark has started."""
+        self.until = None if self.seconds is None else time.monotonic() + self.seconds
 
     def is_over(self) -> bool:
         """Whether somebody has had enough."""
-        is_late = self.until is not None and time.monotonic() > self.until
-        return bool(self.interrupts) or is_late
+        return bool(self.interrupts) or self.is_late()
+
+    def is_late(self) -> bool:
+        """Whether the time is up."""
+        return self.until is not None and time.monotonic() > self.until
 
     def only(self, verdict: Verdict) -> Verdict:
         """Return a verdict on what was asked."""
@@ -80,30 +76,41 @@ class _Watch:
         return msgspec.structs.replace(verdict, properties=kept, terms=self.terms)
 
 
-def _followed(watch: _Watch, folder: Path, choices: FollowChoices) -> Verdict | None:
-    """Follow a run to its end; None: it never began."""
+def _followed(watch: _Watch, choices: FollowChoices) -> Verdict | None:
+    """Follow a run to its end, and tell the verdict; None: it never began."""
+    from antiphon.pipeline.session.cluster import told_plainly
     from antiphon.pipeline.session.spark import QUICK, abandon, spark_session
     from antiphon.spark.following import SETTINGS, Follower, warm
 
-    follower = Follower(watch.run, folder)
+    # What Spark's Python logs when Java is killed under its hands would be printed, in pages.
+    logging.getLogger().addHandler(logging.NullHandler())
+    follower = Follower(watch.run, choices.folder(watch.run), is_fresh=choices.is_fresh)
     java = {"spark.driver.extraJavaOptions": QUICK["spark.driver.extraJavaOptions"]}
-    with ended_by_interrupt(abandon), progress_bar("starting Spark"):
-        spark = spark_session(
-            "antiphon verify --follow",
-            choices.cores,
-            memory_mb=MEMORY_MB,
-            settings={**java, **SETTINGS},
-        )
-        if not _has_rows(watch.run):  # there is time
-            warm(spark)
-    try:
-        if not _is_there(watch):
-            return None
-        follower.start(spark, EVERY_S if choices.every_s is None else choices.every_s)
-        return _told(follower, watch)
-    finally:
-        follower.stop()
-        spark.stop()
+    with told_plainly("this machine"):
+        with ended_by_interrupt(abandon), progress_bar("starting Spark"):
+            spark = spark_session(
+                "antiphon verify --follow",
+                choices.cores,
+                memory_mb=MEMORY_MB,
+                settings={**java, **SETTINGS},
+            )
+            if not _has_rows(watch.run):  # there is time
+                warm(spark)
+        try:
+            watch.begin()
+            if not _is_there(watch):
+                return None
+            follower.start(spark, EVERY_S if choices.every_s is None else choices.every_s)
+            verdict = _told(follower, watch)
+            if not watch.as_json:  # Spark may take a while to end
+                output.print(verdict_screen(verdict))
+                sys.stdout.flush()
+            return verdict
+        finally:
+            if follower.stop():
+                spark.stop()
+            else:
+                abandon()
 
 
 def _has_rows(run: Path) -> bool:
@@ -124,11 +131,11 @@ def _is_there(watch: _Watch) -> bool:
 def _told(follower: "Follower", watch: _Watch) -> Verdict:
     """Tell of each update; return the verdict in the end."""
     standing = LiveStanding(watch.run.resolve().name, time.monotonic())
-    latest, finished_rows = follower.latest(), -1
+    latest, finished_rows = follower.record.latest(), -1
     if latest is not None:  # as it was left
         standing.take(msgspec.structs.replace(latest, alarms=[]), time.monotonic(), None)
-    standing.alarms = [alarm.violation for alarm in follower.alarms()]
-    untold = follower.untold()
+    standing.alarms = [alarm.violation for alarm in follower.record.alarms()]
+    untold = follower.record.untold()
     with shown(standing, is_shown=not watch.as_json) as refresh:
         while True:
             for update in follower.updates(LOOK_S):
@@ -139,7 +146,8 @@ def _told(follower: "Follower", watch: _Watch) -> Verdict:
                 refresh()
             is_finished = latest is not None and latest.is_finished
             rows = -1 if latest is None else latest.rows
-            if watch.is_over() or (is_finished and rows == finished_rows):
+            is_awaited = latest is None and not watch.interrupts and _has_rows(watch.run)
+            if (watch.is_over() and not is_awaited) or (is_finished and rows == finished_rows):
                 break
             finished_rows = rows if is_finished else -1
     if latest is None:
@@ -168,7 +176,7 @@ def _tell(
     else:
         alarm_lines([alarm.violation for alarm in new])
     if alarms:
-        follower.mark_told(alarms[-1].number)
+        follower.record.mark_told(alarms[-1].number)
 
 
 def _lag_s(update: "Update") -> float | None:
@@ -184,21 +192,16 @@ def _print_line(document: dict[str, object]) -> None:
 
 @contextmanager
 def _interrupts() -> Iterator[list[bool]]:
-    """Let the first Ctrl-C end following, and the second this process, on the spot."""
+    """Let the first Ctrl-C, or a request to end, end following; and the second this process."""
     has_ended: list[bool] = []
 
-    def end(*_: object) -> None:
+    def end(which: int, _: object) -> None:
         if has_ended:
             from antiphon.pipeline.session.spark import abandon
 
             abandon()
-            os._exit(INTERRUPTED)
+            os._exit(exit_status(which))
         has_ended.append(True)
 
-    before = signal.getsignal(signal.SIGINT)
-    if before is not signal.SIG_IGN:
-        signal.signal(signal.SIGINT, end)
-    try:
+    with handled(end):
         yield has_ended
-    finally:
-        signal.signal(signal.SIGINT, before)

@@ -4,7 +4,8 @@ Law: a terminal sends the signal to all processes of a command. Only the first o
 notice: it ends the others, says one word and exits with status 130. The others are started with
 the signal blocked, which they inherit from the very beginning, so none of them can be caught in
 the middle of starting up. Spark is left by ending the process: in the middle of a word to its
-Java, an exception leads to long complaints, or to waiting for ever.
+Java, an exception leads to long complaints, or to waiting for ever. A request to end (SIGTERM, of
+`kill`, `timeout` or whoever manages services) does the same there, with status 143.
 """
 
 import functools
@@ -18,8 +19,9 @@ from typing import ParamSpec
 
 import typer
 
-INTERRUPTED = 130
-"""The exit status that shells know: 128 and the number of the signal."""
+_SIGNALLED = 128
+INTERRUPTED = _SIGNALLED + signal.SIGINT
+"""The exit status that shells know: 130."""
 
 P = ParamSpec("P")
 
@@ -52,19 +54,40 @@ def deaf_children() -> Iterator[None]:
 def ended_by_interrupt(tidy_up: Callable[[], None]) -> Iterator[None]:
     """In here Ctrl-C ends this process on the spot: for code that does not bear an exception."""
 
-    def end(*_: object) -> None:
+    def end(which: int, _: object) -> None:
         clear = b"\r\x1b[2K\x1b[?25h" if sys.stderr.isatty() else b""  # a bar may be there
         os.write(sys.stderr.fileno(), clear + b"antiphon: interrupted\n")
         tidy_up()
-        os._exit(INTERRUPTED)
+        os._exit(exit_status(which))
 
-    before = signal.getsignal(signal.SIGINT)
-    if before is not signal.SIG_IGN:
-        signal.signal(signal.SIGINT, end)
+    with handled(end):
+        yield
+
+
+@contextmanager
+def handled(end: Callable[[int, object], None]) -> Iterator[None]:
+    """Call this at Ctrl-C, and at a request to end; not at one that is ignored."""
+    before = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
+    owner = os.getpid()
+
+    def end_owner(which: int, frame: object) -> None:
+        if os.getpid() != owner:  # a copy of this process, which has nothing to tidy up
+            os._exit(exit_status(which))
+        end(which, frame)
+
+    for each, handler in before.items():
+        if handler is not signal.SIG_IGN:
+            signal.signal(each, end_owner)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        for each, handler in before.items():
+            signal.signal(each, handler)
+
+
+def exit_status(which: int) -> int:
+    """Return the status that shells know for a signal."""
+    return _SIGNALLED + which
 
 
 def kill_workers() -> None:

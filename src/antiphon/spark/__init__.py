@@ -11,6 +11,8 @@
 verifying  verify: a path, several, or a DataFrame
 result     what comes of it: verdicts, violations and measures, as DataFrames
 addresses  traces that are elsewhere: s3a://bucket/run
+following  a run judged while it is written
+checkpoint where that is kept, should it be interrupted
 source     run folders as tables, and live ones as streams
 borrowing  what our jobs need of somebody else's session, and putting it back
 shipping   this package, for executors that do not have it

@@ -1,15 +1,9 @@
-"""Follow a run while it is written: a streaming query, its checkpoint, and a record of alarms.
+"""Follow a run while it is written: a streaming query, from its checkpoint on.
 
-Law: an alarm is recorded once, in ``alarms.ndjson``, before anybody is told, whatever becomes of
-this program: its number comes out of Spark's state, so that a batch that is done again, after a
-crash, does not raise it again, and one that was not done raises it then. A query that fails is
-begun again from there, a few times, unless a row is to blame. The folder of a checkpoint:
-
-    run.json        which run is followed
-    query/          Spark's own: offsets, and what the judge remembers
-    alarms.ndjson   every alarm, in order
-    latest.msgpack  the last update: what is known, should nothing more be read
-    told            how many alarms somebody was told of
+Law: what a batch tells is on record before it is passed on (see ``checkpoint``). A query that
+fails is begun again from there, a few times, unless a row is to blame, or Java has gone, or it was
+stopped by others: each of these is said, and nothing is waited for that cannot come. Only a batch
+that is new counts as progress, for one that fails at its end would be done again for ever.
 """
 
 import queue
@@ -17,7 +11,7 @@ import re
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -26,12 +20,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from antiphon.core.errors import TraceError, UsageError
-from antiphon.live.updates import Alarm, Update
+from antiphon.live.updates import Update
+from antiphon.pipeline.session.cluster import explained
 from antiphon.spark.borrowing import equipped
+from antiphon.spark.checkpoint import Checkpoint
 from antiphon.spark.live_processor import UPDATE_COLUMNS, LiveProcessor
 from antiphon.spark.source import AntiphonSource
 from antiphon.trace.journal import Journal
-from antiphon.trace.run_folder import write_whole
 from antiphon.trace.schema import Event
 
 BYTES_PER_BATCH = 16 << 20
@@ -59,37 +54,26 @@ RESTARTS_MAX = 5
 
 WARM_S_MAX = 60.0
 
-_UPDATE = msgspec.msgpack.Decoder(Update)
+_QUOTE_LENGTH_MAX = 300
+_CAUSE = re.compile(r"^(Caused by|\w*(Exception|Error)\b)|\w(Exception|Error): ")
+"""What Java or Python say when they give up."""
 
 _SENTENCE = re.compile(r"(?:TraceError|UsageError): (.+)")
-
-
-class _Followed(msgspec.Struct):
-    """Which run a checkpoint is of."""
-
-    path: str
-    begun: str
-    """Of what the run folder says about itself, if it does."""
 
 
 class Follower:
     """Follows one run."""
 
-    def __init__(self, run: Path, checkpoint: Path) -> None:
-        """Take a run folder, and where the state of following is kept."""
+    def __init__(self, run: Path, checkpoint: Path, *, is_fresh: bool = False) -> None:
+        """Take a run folder, and where the state of following is kept, or was."""
+        self.record = Checkpoint(run, checkpoint, is_fresh=is_fresh)
         self._run = run
-        self._folder = checkpoint
         self._queue: queue.SimpleQueue[Update] = queue.SimpleQueue()
-        self._alarms = checkpoint / "alarms.ndjson"
-        self._latest = checkpoint / "latest.msgpack"
-        self._told = checkpoint / "told"
         self._query: StreamingQuery | None = None
         self._updates: DataFrame | None = None
         self._trigger = ""
         self._restarts = 0
-        self._is_marked = False
-        self._prepare()
-        self._recorded = self._mend()
+        self._batch = -1
 
     def start(self, spark: SparkSession, trigger_s: float, partitions: int = 1) -> None:
         """Begin, or go on where the checkpoint is."""
@@ -118,7 +102,7 @@ class Follower:
             return (
                 self._updates.writeStream.outputMode("update")
                 .foreachBatch(self._take)
-                .option("checkpointLocation", str(self._folder / "query"))
+                .option("checkpointLocation", str(self.record.query))
                 .trigger(processingTime=self._trigger)
                 .start()
             )
@@ -132,122 +116,73 @@ class Follower:
         except queue.Empty:
             self._check()
 
-    def stop(self) -> None:
-        """End the query; the checkpoint stays, and is as good however the query ends."""
-        if self._query is not None:
-            with suppress(Exception):  # it did not end in time
-                self._query.stop()
+    def stop(self) -> bool:
+        """End the query; the checkpoint stays, and is as good however the query ends.
 
-    def latest(self) -> Update | None:
-        """Return the last update on record."""
+        False: the query did not end in time, or Java is gone.
+        """
         try:
-            return _UPDATE.decode(self._latest.read_bytes())
-        except OSError:
-            return None
-
-    def alarms(self) -> list[Alarm]:
-        """Return every alarm on record."""
-        if not self._alarms.exists():
-            return []
-        lines = self._alarms.read_bytes().splitlines()
-        return [msgspec.json.decode(line, type=Alarm) for line in lines]
-
-    def untold(self) -> list[Alarm]:
-        """Return the alarms on record of which nobody was told."""
-        told = int(self._told.read_text(encoding="ascii")) if self._told.exists() else 0
-        return [alarm for alarm in self.alarms() if alarm.number > told]
-
-    def mark_told(self, number: int) -> None:
-        """Note that somebody was told of the alarms up to this one."""
-        write_whole(self._told, str(number).encode())
+            if self._query is not None:
+                self._query.stop()
+        except Exception:  # noqa: BLE001 - whatever Spark has to say, we are leaving
+            return False
+        else:
+            return True
+        finally:
+            self.record.close()
 
     def progress(self) -> dict[str, Any]:
         """Return what Spark says of its last batch."""
         latest = None if self._query is None else self._query.lastProgress
         return {} if latest is None else msgspec.json.decode(latest.json)
 
-    def _take(self, frame: DataFrame, _: int) -> None:
+    def _take(self, frame: DataFrame, batch: int) -> None:
         """Record what a batch told, then pass it on."""
-        self._restarts = 0
-        if not self._is_marked:
-            self._mark()
         for row in frame.collect():
-            update = _UPDATE.decode(row["update"])
-            new = [alarm for alarm in update.alarms if alarm.number > self._recorded]
-            if new:
-                with self._alarms.open("ab") as file:
-                    file.write(b"".join(msgspec.json.encode(alarm) + b"\n" for alarm in new))
-                    file.flush()
-                self._recorded = new[-1].number
-            write_whole(self._latest, bytes(row["update"]))
-            self._queue.put(msgspec.structs.replace(update, alarms=new))
-
-    def _prepare(self) -> None:
-        """Make the checkpoint's folder, or see that it is this run's."""
-        mark = self._folder / "run.json"
-        try:
-            self._folder.mkdir(parents=True, exist_ok=True)
-            if mark.exists():
-                before = msgspec.json.decode(mark.read_bytes(), type=_Followed)
-                if before.path != self._about.path or before.begun not in {"", self._about.begun}:
-                    message = (
-                        f"{self._folder}: is the checkpoint of another run: choose another with "
-                        f"--checkpoint, or begin anew with --fresh"
-                    )
-                    raise UsageError(message)
-            elif any(self._folder.iterdir()):
-                message = (
-                    f"{self._folder}: has files that are no checkpoint's: choose another folder"
-                )
-                raise UsageError(message)
-            self._mark()
-        except OSError as error:
-            message = f"{self._folder}: cannot be written ({error.strerror}): choose --checkpoint"
-            raise UsageError(message) from error
-        except msgspec.DecodeError as error:
-            message = f"{mark}: damaged: begin anew with --fresh"
-            raise UsageError(message) from error
-
-    @property
-    def _about(self) -> _Followed:
-        run_file = self._run / "run.json"
-        begun = run_file.read_text(encoding="utf-8") if run_file.is_file() else ""
-        return _Followed(str(self._run.resolve()), begun)
-
-    def _mark(self) -> None:
-        """Note which run is followed, as far as it says so yet."""
-        about = self._about
-        write_whole(self._folder / "run.json", msgspec.json.encode(about))
-        self._is_marked = bool(about.begun)
-
-    def _mend(self) -> int:
-        """Drop what a crash left of the last alarm; return the number of the last whole one."""
-        if not self._alarms.exists():
-            return 0
-        data = self._alarms.read_bytes()
-        whole = data[: data.rfind(b"\n") + 1]
-        if whole != data:
-            write_whole(self._alarms, whole)
-        alarms = self.alarms()
-        return alarms[-1].number if alarms else 0
+            self._queue.put(self.record.record(bytes(row["update"])))
+        if batch > self._batch:
+            self._batch, self._restarts = batch, 0
 
     def _check(self) -> None:
-        """Begin again if the query has failed; complain if a row is to blame, or it keeps failing.
+        """Begin again if the query has failed; complain if that is of no use.
 
         A machine that is busy may be too slow for Spark's own patience with its workers.
         """
-        if self._query is None or self._query.isActive:
+        if self._query is None:
             return
-        failure = self._query.exception()
+        try:
+            if self._query.isActive:
+                return
+            failure = self._query.exception()
+        except Exception as error:  # nobody answers, or in the middle of it no more
+            message = (
+                "Spark's Java has ended, killed or short of memory: give the same command again, "
+                "it goes on where it was"
+            )
+            raise UsageError(message) from error
         if failure is None:
-            return
-        found = _SENTENCE.search(str(failure))
+            message = f"{self._run}: following was stopped by somebody else in this Spark session"
+            raise UsageError(message)
+        said = str(failure)
+        found = _SENTENCE.search(said)
         if found is not None:
             raise TraceError(found[1])
         self._restarts += 1
         if self._restarts > RESTARTS_MAX:
-            raise failure
+            raise UsageError(self._why(said)) from failure
         self._query = self._begun()
+
+    def _why(self, said: str) -> str:
+        """Return why a query cannot go on, in one sentence."""
+        known = explained("this machine", said)
+        if known is not None:
+            return known
+        causes = [line.strip() for line in said.splitlines() if _CAUSE.search(line)]
+        said_last = (causes or [said.strip()])[-1][:_QUOTE_LENGTH_MAX]
+        return (
+            f"{self.record.query.parent}: following failed {self._restarts} times in a row "
+            f"({said_last}): see to that, or begin anew with --fresh"
+        )
 
 
 @contextmanager

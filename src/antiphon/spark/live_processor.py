@@ -61,7 +61,7 @@ class LiveProcessor(StatefulProcessor):
         """Look at the clock: somebody may have been silent for too long."""
         now_ms = timerValues.getCurrentProcessingTimeInMs()
         judge, before = self._loaded(key[0])
-        if judge.memory.now_ms < now_ms:  # else rows came in the same batch
+        if judge.memory.timer_ms <= now_ms:  # else rows came in the same batch, and set the next
             yield self._told(judge, before, now_ms)
 
     def close(self) -> None:

@@ -41,10 +41,7 @@ _DECODER = msgspec.json.Decoder(Event)
 
 def grown(path: Path, start: Offset, bytes_max: int = 0) -> Offset:
     """Return how far journals are to be read, after ``start``; 0: all that has been written."""
-    try:
-        found = [(str(each.path), each.process or str(each.path)) for each in segments(path)]
-    except TraceError:
-        return start  # nobody has begun, or somebody is just beginning
+    found = _journals(path, start)
     sizes = {file: _written(Path(file), start.get(file, 0)) for file, _ in found}
     left = {file: size - start.get(file, 0) for file, size in sizes.items()}
     total = sum(left.values())
@@ -64,6 +61,25 @@ def grown(path: Path, start: Offset, bytes_max: int = 0) -> Offset:
         is_read = ends[file] == sizes[file]  # not before comes the next segment
         shares[journal] = max(0, shares[journal] - (ends[file] - begin)) if is_read else 0
     return {file: end for file, end in ends.items() if end}
+
+
+def _journals(path: Path, start: Offset) -> list[tuple[str, str]]:
+    """Return files, and whose journals they are; complain if something that was read is gone."""
+    has_begun = any(path.glob("**/*.ndjson*"))  # before it is looked into
+    try:
+        found = [(str(each.path), each.process or str(each.path)) for each in segments(path)]
+    except TraceError:
+        if has_begun and not start:
+            raise
+        found = []  # nobody has begun, or somebody is just beginning
+    gone = sorted(set(start) - {file for file, _ in found})
+    if gone:
+        message = (
+            f"{gone[0]}: is gone, though it was being followed: bring it back, or follow the run "
+            f"where it is now, with --fresh"
+        )
+        raise TraceError(message)
+    return found
 
 
 def dealt(pieces: list[Piece], hands_max: int) -> list[list[Piece]]:

@@ -6,9 +6,12 @@ reader's sentence. A stream follows journals as they grow, new processes and seg
 offset is a number of bytes per file, always the end of a row; what a killed process left of its
 last row is never read. With the option ``packed`` a stream's rows are thousands of rows each, as
 the live judge takes them; with ``maxBytesPerBatch`` a batch has at most so much of all journals
-together, an equal share of what is left of each, so that none runs ahead of the others.
+together, an equal share of what is left of each, so that none runs ahead of the others. A packed
+stream has a batch, of no rows if need be, whenever it begins or begins again: after that Spark goes
+by the judge's timers, but before the first batch it knows of none, and would wait for rows.
 """
 
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -33,6 +36,9 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.datasource import ReadLimit
 
 _TASKS = 8
+
+_BEGUN = ":begun"
+"""In an offset beside the files: when the stream began, or began again, in milliseconds."""
 
 
 def register(spark: SparkSession) -> None:
@@ -108,6 +114,7 @@ class TraceStreamReader(DataSourceStreamReader):
         self._path = path
         self._bytes_per_batch = bytes_per_batch
         self._is_packed = is_packed
+        self._begun = {_BEGUN: time.time_ns() // 1_000_000} if is_packed else {}
 
     def initialOffset(self) -> dict[str, int]:  # noqa: N802 - Spark's name
         """Begin with nothing."""
@@ -123,7 +130,9 @@ class TraceStreamReader(DataSourceStreamReader):
         Spark 4.0 and 4.1 do not say from where: then a batch has all that there is.
         """
         is_limited = start is not None and type(limit).__name__ == "ReadMaxBytes"
-        return grown(self._path, start or {}, self._bytes_per_batch if is_limited else 0)
+        files = {file: end for file, end in (start or {}).items() if file != _BEGUN}
+        ends = grown(self._path, files, self._bytes_per_batch if is_limited else 0)
+        return {**ends, **self._begun}
 
     def getDefaultReadLimit(self) -> "ReadLimit":  # noqa: N802 - Spark's name
         """Return how much a batch may have."""
@@ -137,7 +146,7 @@ class TraceStreamReader(DataSourceStreamReader):
         pieces = [
             (file, start.get(file, 0), size)
             for file, size in end.items()
-            if size > start.get(file, 0)
+            if file != _BEGUN and size > start.get(file, 0)
         ]
         return [_Pieces(hand, run) for hand in dealt(pieces, _TASKS)]
 

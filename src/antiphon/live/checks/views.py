@@ -90,9 +90,16 @@ def _is_stranger(memory: RunMemory, scope: Scope, row: InstalledRow, *, is_over:
     if row.process in row.members:
         return False
     process = memory.processes[row.process]
-    may_leave = process.has_left() or process.is_cut_off(is_over=is_over)
+    has_left = process.has_left() or _is_elsewhere(memory, row.process)
+    may_leave = has_left or process.is_cut_off(is_over=is_over)
     latest = memory.groups[scope.group].standings[row.process].latest
     return not (may_leave and latest is not None and latest.place == row.place)
+
+
+def _is_elsewhere(memory: RunMemory, process: int) -> bool:
+    """Whether a process installed views of several groups: it may leave one and go on."""
+    standings = (group.standings.get(process) for group in memory.groups)
+    return sum(one is not None and one.latest is not None for one in standings) > 1
 
 
 def check_view(

@@ -61,7 +61,8 @@ def _fault(survey: Survey, row: ViewRow, *, is_last: bool) -> What | None:
         return What.OUT_OF_TURN
     record = survey.records[row.run][row.process]
     is_cut_off = not record.is_whole and not record.last.is_stopped
-    may_leave = is_last and (record.last.has_left or is_cut_off)
+    is_elsewhere = views.group_counts[row.run, row.process] > 1
+    may_leave = is_last and (is_elsewhere or record.last.has_left or is_cut_off)
     if row.process not in views.members(row) and not may_leave:
         return What.NOT_LISTED
     return None

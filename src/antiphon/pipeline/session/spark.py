@@ -159,8 +159,16 @@ def spark_session(
     gateway = SparkContext._gateway or _launch(conf, is_elsewhere=is_elsewhere)  # noqa: SLF001
     python = conf.get("spark.pyspark.python", sys.executable)
     with _environment(PYSPARK_PYTHON=python), _same_interrupt():
-        SparkContext(conf=conf, gateway=gateway)
+        context = SparkContext(conf=conf, gateway=gateway)
+    # What it prints when Java is killed helps nobody: whoever waits for Java is told anyway.
+    server = context._accumulatorServer  # noqa: SLF001 - no other way
+    if server is not None:
+        server.handle_error = _say_nothing  # type: ignore[method-assign,assignment]
     return SparkSession.builder.getOrCreate()
+
+
+def _say_nothing(*_: object) -> None:
+    """Say nothing."""
 
 
 def _settings(

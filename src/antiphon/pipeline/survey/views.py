@@ -7,6 +7,7 @@ docs/properties.md.
 """
 
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Container, Iterable, Iterator
 from functools import cached_property
 from itertools import pairwise
@@ -59,6 +60,11 @@ class Views:
             for row in rows:
                 found.setdefault(row.scope, {})[row.members] = self.members(row)
         return {key: list(lists.values()) for key, lists in found.items()}
+
+    @cached_property
+    def group_counts(self) -> Counter[tuple[str, str]]:
+        """Return, by run and process, of how many groups it installed views."""
+        return Counter((run, process) for run, _, process in self.rows)
 
     @cached_property
     def takeovers(self) -> dict[Owner, list[tuple[ViewRow, ViewRow]]]:
