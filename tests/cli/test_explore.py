@@ -255,3 +255,33 @@ def test_driver_world_of_several_groups_is_kept_by_group(tmp_path: Path) -> None
     assert "antiphon verify" in verified
     assert list((kept / "hall" / "events").rglob("*.ndjson"))
     assert antiphon(*shlex.split(finding["replay"])[1:], folder=tmp_path).returncode == 0
+
+
+UNANSWERED = """
+import sys
+from antiphon.cli import main
+from antiphon.ordering.blocks.recovery import BlockRecovery
+
+BlockRecovery._lacking = lambda _self, _members: []
+sys.argv[0] = "antiphon"
+main()
+"""
+"""The command line with a fourth: nothing that is lost is sent again."""
+
+
+def test_worlds_of_datagrams_are_explored_and_replayed(tmp_path: Path) -> None:
+    """Status 0 as it is; with a bug status 1, the seed and the one command that replays it."""
+    done = antiphon("explore", "--blocks", "--seeds", "0..19", folder=tmp_path)
+    assert done.returncode == 0
+    assert "20 worlds of causal blocks" in done.stdout
+    words = ("explore", "--blocks", "--seeds", "0..19", "--failures", "1", "--json")
+    found = buggy(tmp_path, *words, bug=UNANSWERED)
+    assert found.returncode == 1
+    (finding,) = json.loads(found.stdout)["findings"]
+    again = buggy(tmp_path, *shlex.split(finding["replay"])[1:], bug=UNANSWERED)
+    assert finding["text"][:20] in again.stdout
+    (folder,) = (tmp_path / "runs").iterdir()
+    assert list((folder / "events").rglob("*.ndjson"))
+    both = antiphon("explore", "--blocks", "--groups", folder=tmp_path)
+    assert both.returncode == 2
+    assert "not with each other" in both.stderr

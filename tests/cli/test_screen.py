@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 from rich.console import Console
+from tests.oracle.known_domains import chain, in_domain
 from tests.trace.hand_written import deliver, multicast
 
 from antiphon.cli import screen
@@ -68,6 +69,13 @@ def test_terminal_explains_as_many_violations_as_json_does(shown: Shown) -> None
     titles = [line for line in lines if re.match(r"fifo: B delivered", line)]
     assert len(titles) == EXAMPLES_MAX == len(verdict().of(Property.FIFO).violations)
     assert "fifo: and 1 more" in lines
+
+
+def test_chain_over_groups_is_told_in_one_line(shown: Shown) -> None:
+    """Who told whom, in which group, and what was missing where."""
+    text = "\n".join(shown(100, judge(in_domain(chain()))))
+    plain = text.replace("─", "-").replace("→", "->")
+    assert "a -A-> b -B-> c -C-> e, but a -A-> e only later" in plain
 
 
 def test_brackets_in_names_are_shown_as_they_are(shown: Shown) -> None:

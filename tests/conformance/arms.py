@@ -114,4 +114,4 @@ def hold_in_processes(folder: Path, *, plant: bool) -> None:
 
 def plant_here(monkeypatch: pytest.MonkeyPatch) -> None:
     """Break the machine for this test only."""
-    monkeypatch.setattr("antiphon.ordering.vector.VectorClock.lack", lacks_nothing)
+    monkeypatch.setattr("antiphon.ordering.vector_clock.VectorClock.lack", lacks_nothing)

@@ -105,7 +105,10 @@ def test_runs_of_the_next_view_are_kept_until_it_begins() -> None:
     for run in (run_of(0, 1, view=2), run_of(2, 1, view=2, stamp=((0, 2),)), run_of(0, 2, view=2)):
         assert delivered(machine.take_run((A, B, C)[run.sender], run, 0)) == []
     effects = permit(machine, WITH_X)
-    assert kinds(effects)[-3:] == ["InstallView", "DeliverRuns", "DeliverRuns"]
+    assert [kind for kind in kinds(effects) if kind in {"InstallView", "DeliverRuns"}] == [
+        "InstallView",
+        "DeliverRuns",
+    ]
     assert delivered(effects) == [(0, 1), (0, 2), (2, 1)]
 
 

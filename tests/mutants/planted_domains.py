@@ -6,7 +6,6 @@ in worlds of one causality domain (``sim.random_domains``), by a judge that know
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
-from unittest.mock import patch
 
 from antiphon.core.control import Receipts
 from antiphon.core.ids import GroupNumber
@@ -16,7 +15,8 @@ from antiphon.ordering.delay_queue import DelayQueue, Lack
 from antiphon.ordering.knowledge import VIEW, ForeignClock, GroupClock, Knowledge
 from antiphon.ordering.mixed import MixedDomain
 from antiphon.ordering.stability import Stability
-from antiphon.ordering.vector import VectorClock, VectorDomain
+from antiphon.ordering.vector import VectorDomain
+from antiphon.ordering.vector_clock import VectorClock
 from antiphon.stack.domain import ALL, Domain
 from antiphon.stack.member import Member
 from antiphon.stack.program_order import Places
@@ -35,7 +35,9 @@ class DomainMutant(NamedTuple):
     seeds: int
     """Within how many worlds it is found, at most."""
     schedule: str
-    """The test of ``tests/sim/test_across_groups.py`` that finds it, where worlds seldom do."""
+    """The test that finds it, where worlds seldom do (``test_domain_mutants.SCHEDULES``)."""
+    structure: str = "none"
+    """What the worlds declare of their overlaps."""
 
 
 MUTANTS: list[DomainMutant] = []
@@ -49,6 +51,7 @@ def plant(
     resilience: int = 1,
     seeds: int = 150,
     schedule: str = "",
+    structure: str = "none",
     is_property: bool = False,
 ) -> Callable[[Any], Any]:
     """Register a wrong method, or property, under the name of the function that is it."""
@@ -56,7 +59,9 @@ def plant(
     def register(wrong: Any) -> Any:
         planted = property(wrong) if is_property else wrong
         name = wrong.__name__.replace("_", " ")
-        mutant = DomainMutant(name, source, target, method, planted, resilience, seeds, schedule)
+        mutant = DomainMutant(
+            name, source, target, method, planted, resilience, seeds, schedule, structure
+        )
         MUTANTS.append(mutant)
         return wrong
 
@@ -124,13 +129,15 @@ def one_other_receiver_is_enough(
 
 
 @plant(
-    VectorClock, "has_unsaid", "000-15, kin", is_property=True,
+    Stability, "is_everywhere", "000-15, kin",
     schedule="test_a_turn_that_has_not_been_said_is_not_taken_for_known",
 )  # fmt: skip
-def turns_that_nobody_knows_count_as_known(self: VectorClock) -> bool:
-    """What was delivered by an own turn is left out although the turn has not been said."""
-    del self
-    return False
+def turns_that_nobody_knows_count_as_known(
+    self: Stability, rank: int, count: int, *, delivered: bool
+) -> bool:
+    """What was received everywhere is left out although its turn may not be known everywhere."""
+    del delivered
+    return self.stable(rank) >= count
 
 
 @plant(VectorDomain, "_learn", "000-13, kin", seeds=1500)
@@ -206,15 +213,15 @@ def what_is_lost_is_waited_for(self: VectorDomain, run: Run) -> Lack | None:
 @plant(MixedDomain, "multicast_any", "rule 5 of overlapping flushes", seeds=1500)
 def lists_wait_for_other_groups(self: MixedDomain, *args: Any, **options: Any) -> Any:
     """A list of turns carries stamps of other groups, like any message."""
-    with patch("antiphon.ordering.mixed.PORT_ORDER", -1):
-        return _MULTICAST_ANY(self, *args, **options)
+    return _MULTICAST_ANY(self, *args, **options | {"is_list": False})
 
 
 @plant(Member, "_begin", "001-10", seeds=600)
-def nobody_waits_for_who_joins(self: Member, view: View) -> None:
+def nobody_waits_for_who_joins(self: Member, view: View, *, is_founding: bool = False) -> None:
     """Members multicast in a view that a joiner may not know of."""
-    is_among, self._is_among_groups = self._is_among_groups, False
-    _BEGIN(self, view)
+    is_among = self._is_among_groups
+    self._is_among_groups = is_among and is_founding
+    _BEGIN(self, view, is_founding=is_founding)
     self._is_among_groups = is_among
 
 
@@ -234,18 +241,18 @@ def nothing_is_waited_for(self: Domain, group: GroupNumber) -> bool:
 def deliveries_are_waited_for(self: Receiver) -> None:
     """What was received counts when it is delivered: two that wait deliver nothing."""
     number = self._transition.number
-    for peer, asked in list(self._asked.items()):
+    for (peer, kind), asked in list(self._asked.items()):
         if asked.number < number or peer not in self.ranks:
-            del self._asked[peer]
+            del self._asked[peer, kind]
         elif asked.number == number:
             counts = list(self._ordering.delivered(self.group))
             if all(counts[rank] >= count for rank, count in asked.wanted):
-                del self._asked[peer]
+                del self._asked[peer, kind]
                 said = tuple((rank, counts[rank]) for rank, _ in asked.wanted)
-                self._out.send(peer, Receipts(number, said))
+                self._out.send(peer, Receipts(number, said, kind))
 
 
-@plant(MixedDomain, "has_undelivered", "turns of two groups", seeds=600)
+@plant(MixedDomain, "has_undelivered", "turns of two groups", seeds=1500)
 def own_messages_need_not_be_delivered(self: MixedDomain, group: GroupNumber) -> bool:
     """A process goes on in another group while its own message waits for its turn."""
     del self, group

@@ -19,7 +19,7 @@ from antiphon.ordering.gate import Arrived, Gate
 from antiphon.ordering.gated import GatedDomain
 from antiphon.ordering.mixed import MixedDomain
 from antiphon.ordering.total import TotalOrder, Turn
-from antiphon.ordering.vector import VectorClock
+from antiphon.ordering.vector_clock import VectorClock
 
 _RIGHT_RECEIVE = MixedDomain._receive_any
 _RIGHT_LEARN = TotalOrder.learn

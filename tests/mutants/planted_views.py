@@ -203,7 +203,7 @@ _RIGHT_TAKE_EARLY = Receiver.take_early
 @plant(Receiver, "take_early", "000-17 d")
 def messages_of_the_next_view_are_dropped(self: Receiver, view: View, view_of: ViewOf) -> None:
     """What comes before its view is installed is thrown away."""
-    self._early = Early()
+    self.early = Early()
     _RIGHT_TAKE_EARLY(self, view, view_of)
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from tests.net.harness import choir, exchange, until
 
 from antiphon import AntiphonError
-from antiphon.net.driver import recorder
+from antiphon.net.journal import writer
 
 LIMIT_BYTES = 16_384
 
@@ -37,7 +37,7 @@ class Log(logging.Handler):
 
 async def live(folder: Path) -> dict[str, object]:
     """Talk until both journals have failed, talk on, and stop."""
-    recorder.FLUSH_S = 0.01
+    writer.FLUSH_S = 0.01
     log = Log()
     logging.getLogger("antiphon").addHandler(log)
     raised: list[str] = []

@@ -245,7 +245,7 @@ def test_sender_that_waits_for_room_is_released_by_a_stop(loop_factory: LoopFact
                     await group.cbcast(CHUNK)
 
             await group.cbcast(b"first")
-            group._local.stream.reader = (
+            group._local.stream._reader_task = (
                 asyncio.current_task()
             )  # who has read and does something else
             sending = asyncio.ensure_future(send())

@@ -16,12 +16,12 @@ from tests.net.harness import (
     read_payloads,
     start_all,
     stop_all,
-    until,
     until_view,
 )
 
 from antiphon import Process, UsageError, join
-from antiphon.membership.bootstrap import RollCall
+from antiphon.core.control import FoundingAnswer, FoundingQuestion
+from antiphon.membership.bootstrap import Founding, RollCall
 from antiphon.net.driver.driver import Driver
 from antiphon.net.process import founding
 from antiphon.net.process.founding_by_list import FoundingByList
@@ -136,23 +136,26 @@ def test_process_that_does_not_found_the_group_is_not_called_silent(
     assert f", and nobody answers at {at['dave']}; more than half" in said
 
 
-def _has_promised(node: Node) -> bool:
-    return node.founding is not None and node.founding._promised > 0
-
-
 def test_founder_that_dies_meanwhile_keeps_nobody_from_founding(
-    loop_factory: LoopFactory,
+    loop_factory: LoopFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The lowest place is there, promises, and is gone."""
+    """The lowest place asks for votes, and is gone before it hears of the first."""
+    vote = Founding.answer
 
     async def scene() -> None:
         addresses = free_addresses(NAMES[:3])
         lowest = min(addresses, key=lambda name: addresses[name])
         others = [founder(name, addresses) for name in addresses if name != lowest]
         dying = asyncio.ensure_future(founder(lowest, addresses).start())
+
+        def answer(voter: Founding, asked: FoundingQuestion) -> FoundingAnswer:
+            said = vote(voter, asked)
+            if said.ballot and said.is_ok:
+                dying.cancel()
+            return said
+
+        monkeypatch.setattr(Founding, "answer", answer)
         starting = asyncio.ensure_future(start_all(others))
-        await until(lambda: any(_has_promised(node) for node in others), "it has got a vote")
-        dying.cancel()
         with pytest.raises(asyncio.CancelledError):
             await dying
         await starting

@@ -148,27 +148,6 @@ def test_group_whose_settings_differ_is_not_joined(loop_factory: LoopFactory) ->
     play(loop_factory, scene())
 
 
-def test_second_group_of_a_domain_is_refused(loop_factory: LoopFactory) -> None:
-    """Causal order across groups is not there yet; a domain has its group while that is entered."""
-
-    async def scene() -> None:
-        async with Process("alice", at="127.0.0.1:0") as alice:
-            early, other = alice.join("two", domain="here"), alice.join("here")
-            async with alice.join("one", domain="here") as one:
-                for handle in (early, other):
-                    with pytest.raises(UsageError, match="domain here, which has group one"):
-                        await handle.__aenter__()
-                with pytest.raises(UsageError, match="domain here, which has group one"):
-                    alice.join("two", domain="here")
-                async with alice.join("two", domain="there"):
-                    assert alice.groups == ("one", "two")
-                assert one.members == ("alice",)
-            async with early as two:
-                assert two.members == ("alice",)
-
-    play(loop_factory, scene())
-
-
 def test_handle_that_was_never_entered_claims_nothing(loop_factory: LoopFactory) -> None:
     """After ``await alice.join(...)`` what is right works, and so does the handle, in its turn."""
     write = r"write `async with process.join\(...\) as group:`"
@@ -188,8 +167,8 @@ def test_handle_that_was_never_entered_claims_nothing(loop_factory: LoopFactory)
                 with pytest.raises(UsageError, match=r"one before: call process\.join again"):
                     await one.__aenter__()
                 assert one.members == ("alice",)
-            async with handle as again:
-                assert again.members == ("alice",)
+            async with handle as again:  # its own journal in the domain: the next number
+                assert again.members == ("alice~2",)
             late = alice.join("late")
         with pytest.raises(UsageError, match=r"alice has ended: .* to join group late"):
             await late.__aenter__()

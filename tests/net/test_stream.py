@@ -217,7 +217,7 @@ def test_own_message_is_there_at_once(
 
     Unless the event loop has had no turn for long: then that comes first.
     """
-    monkeypatch.setattr("antiphon.net.stream.stream._TURN_S", 60.0)
+    monkeypatch.setattr("antiphon.net.stream.reading._TURN_S", 60.0)
 
     async def scene() -> None:
         async with choir() as nodes:

@@ -6,12 +6,13 @@ from pathlib import Path
 import pytest
 from tests.oracle.known_domains import CASES, Case, chain, in_domain
 from tests.oracle.known_groups import ASKED
-from tests.trace.hand_written import write_rows
+from tests.trace.hand_written import deliver, multicast, write_rows
 
 from antiphon.core.errors import TraceError
 from antiphon.oracle import judge
+from antiphon.trace import words
 from antiphon.trace.reader import read_rows
-from antiphon.trace.verdict import Property, Status
+from antiphon.trace.verdict import Hop, Property, Status
 
 CHAIN = """\
 {"process":"a","kind":"multicast","group":"A","domain":"d","first":1}
@@ -80,6 +81,21 @@ def test_explanation_names_processes_groups_and_the_chain() -> None:
             "only later"
         ),
     ]
+    assert violation.route == (Hop("a", "A", "b"), Hop("b", "B", "c"), Hop("c", "C", "e"))
+    assert violation.missed() == "only later"
+
+
+def test_route_of_what_one_process_said_in_two_groups() -> None:
+    """A process that multicasts in one group and then in another takes it on itself."""
+    rows = [
+        multicast("a", group="A"), multicast("a", group="B"),
+        deliver("e", "a", group="B"), deliver("e", "a", group="A"),
+    ]  # fmt: skip
+    [violation] = judge(in_domain(rows)).of(Property.CAUSAL).violations
+    assert violation.route == (Hop("a", "A", "a"), Hop("a", "B", "e"))
+    assert words.way(
+        [(hop.sender, hop.group, hop.to) for hop in violation.route], is_ascii=True
+    ) == ("a in A, then a -B-> e")
 
 
 def test_two_domains_of_one_group_are_refused_by_file_and_line(tmp_path: Path) -> None:

@@ -89,7 +89,8 @@ def is_stranger(rows: Sequence[Event], line: int) -> bool:
     if row.process in (row.members or ()):
         return False
     record = [other for other in rows if (other.run, other.process) == (row.run, row.process)]
-    has_left = (record[-1].kind, record[-1].detail) == ("stop", LEFT)
+    groups = {one.group for one in record if one.kind == "view"}
+    has_left = (record[-1].kind, record[-1].detail) == ("stop", LEFT) or len(groups) > 1
     is_cut_off = record[-1].kind != "stop" and not is_whole(rows, row.run, row.process)
     may_leave = has_left or is_cut_off
     return not (may_leave and line == view_lines(rows, row)[-1])

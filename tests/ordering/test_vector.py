@@ -7,7 +7,8 @@ from antiphon.core.ids import GroupName, GroupNumber, ProcessId, Rank, ViewNumbe
 from antiphon.core.runs import Order, Run
 from antiphon.core.views import View
 from antiphon.ordering.delay_queue import Lack
-from antiphon.ordering.vector import VectorClock, VectorDomain
+from antiphon.ordering.vector import VectorDomain
+from antiphon.ordering.vector_clock import VectorClock
 
 GROUP = GroupNumber(1)
 

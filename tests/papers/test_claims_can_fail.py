@@ -49,7 +49,10 @@ def test_page_lists_every_test() -> None:
     page = (Path(__file__).parents[2] / "docs" / "papers.md").read_text("utf-8")
     listed: list[str] = []
     for section in page.split("\n## ")[1:]:
-        (prefix,) = re.findall(r"named `(test_\w+?)_\.\.\.`", section)
+        named = re.findall(r"named `(test_\w+?)_\.\.\.`", section)
+        if not named:
+            continue  # a paper whose tests are elsewhere
+        (prefix,) = named
         listed += [f"{prefix}_{name}" for name in re.findall(r"\| `(\w+)` \|", section)]
     assert listed == [name for module in MODULES for name in _tests(module)]
 

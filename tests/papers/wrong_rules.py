@@ -27,7 +27,8 @@ from antiphon.ordering.mixed import MixedDomain
 from antiphon.ordering.stability import Stability
 from antiphon.ordering.total import Fixed, TotalOrder
 from antiphon.ordering.uniform import Uniformity
-from antiphon.ordering.vector import VectorClock, VectorDomain
+from antiphon.ordering.vector import VectorDomain
+from antiphon.ordering.vector_clock import VectorClock
 from antiphon.stack.announcer import Announcer
 from antiphon.stack.member import Member
 from antiphon.stack.receiver import GROUP, Receiver

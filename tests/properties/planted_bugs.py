@@ -16,27 +16,27 @@ import pytest
 from antiphon.core.ids import GroupNumber, Rank
 from antiphon.core.runs import Order, Run
 from antiphon.core.views import View
-from antiphon.ordering import vector
+from antiphon.ordering import vector_clock
 from antiphon.ordering.delay_queue import DelayQueue, Lack
 from antiphon.ordering.mixed import MixedDomain
 from antiphon.ordering.vector import VectorDomain
 
-_RIGHT_LACK = vector.VectorClock.lack
+_RIGHT_LACK = vector_clock.VectorClock.lack
 _RIGHT_SHORT_WAY = MixedDomain.receive_plain
 
 
-def _lacks_nothing(_group: vector.VectorClock, _run: Run) -> Lack | None:
+def _lacks_nothing(_group: vector_clock.VectorClock, _run: Run) -> Lack | None:
     """Deliver on receipt."""
     return None
 
 
-def _lacks_own_predecessor_only(group: vector.VectorClock, run: Run) -> Lack | None:
+def _lacks_own_predecessor_only(group: vector_clock.VectorClock, run: Run) -> Lack | None:
     """Ignore the stamp: FIFO order in place of causal order."""
     lack = _RIGHT_LACK(group, run)
     return lack if lack is not None and lack[1] == run.sender else None
 
 
-def _lacks_all_but_the_last(group: vector.VectorClock, run: Run) -> Lack | None:
+def _lacks_all_but_the_last(group: vector_clock.VectorClock, run: Run) -> Lack | None:
     """Wait for one message less than the stamp says."""
     lack = _RIGHT_LACK(group, run)
     if lack is None or lack[1] == run.sender:
@@ -44,7 +44,7 @@ def _lacks_all_but_the_last(group: vector.VectorClock, run: Run) -> Lack | None:
     return lack if group.delivered[lack[1]] < lack[2] - 1 else None
 
 
-def _lacks_first_entry_only(group: vector.VectorClock, run: Run) -> Lack | None:
+def _lacks_first_entry_only(group: vector_clock.VectorClock, run: Run) -> Lack | None:
     """Look at the first entry of the stamp and never at the others."""
     short = Run(run.group, run.view, run.sender, run.first, run.order, run.stamp[:1], run.payloads)
     return _RIGHT_LACK(group, short)
@@ -331,8 +331,8 @@ class Planted(NamedTuple):
         return self.where != "unordered"
 
 
-_LACK = "antiphon.ordering.vector.VectorClock.lack"
-_QUEUE = "antiphon.ordering.vector.DelayQueue"
+_LACK = "antiphon.ordering.vector_clock.VectorClock.lack"
+_QUEUE = "antiphon.ordering.vector_clock.DelayQueue"
 _CUT = "antiphon.ordering.vector._after"
 _MACHINE = "tests.properties.processes.VectorDomain"
 _SHORT_WAY = "antiphon.ordering.mixed.MixedDomain.receive_plain"

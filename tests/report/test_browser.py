@@ -3,10 +3,13 @@
 from pathlib import Path
 
 import pytest
+from tests.oracle.known_domains import chain, in_domain
 from tests.report.chromium import BROWSER, Chromium
 from tests.report.test_page import EVIL, chat_page, simulated, unjudged, write
+from tests.report.worlds import verdict_on
 
 from antiphon.report.making import make_page
+from antiphon.trace.reader import read_rows
 from antiphon.trace.schema import Event
 
 pytestmark = pytest.mark.skipif(BROWSER is None, reason="there is no Chromium here")
@@ -44,6 +47,20 @@ def test_violation_is_what_is_shown_first(tmp_path: Path, width: int, scheme: st
         label = browser.ask(f"{PICTURE}.getAttribute('aria-label')")
         assert label == "Space-time diagram of 3 processes and 6 events"
         assert browser.ask("document.documentElement.scrollWidth") == width
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_chain_over_groups_is_drawn(tmp_path: Path, width: int, scheme: str) -> None:
+    """Without a complaint; nothing is too wide."""
+    path = write(tmp_path / "groups.ndjson", in_domain(chain()))
+    page = saved(make_page(path, verdict_on(read_rows(path)), None), tmp_path)
+    with Chromium(tmp_path, width) as browser:
+        browser.prefer(scheme)
+        browser.open(page)
+        assert browser.complaints == []
+        assert browser.ask("document.documentElement.scrollWidth") == width
+        assert browser.ask(SAID).startswith("causal: e delivered message 1 of c (group C, view 1)")
 
 
 def test_toolbar_of_several_groups_fits_a_phone(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.oracle.known_domains import chain, in_domain
 from tests.report.worlds import CHAT, unpacked, verdict_on
 
 from antiphon.report.making import make_page
@@ -89,6 +90,25 @@ def test_page_has_verdict_explanation_and_evidence(tmp_path: Path) -> None:
         assert f"chat.ndjson:{line}" in text
     assert "nothing was multicast in total order" in text
     assert "The trace has no times" in text
+
+
+def test_page_tells_a_chain_over_groups_in_one_line(tmp_path: Path) -> None:
+    """Who told whom, in which group; names and groups stay data."""
+    for name in ("a", EVIL):
+        rows = [
+            msgspec.structs.replace(
+                row, process=row.process.replace("a", name), sender=row.sender.replace("a", name),
+                group=row.group.replace("A", name),
+            )
+            for row in in_domain(chain())
+        ]  # fmt: skip
+        path = write(tmp_path / "groups.ndjson", rows)
+        page = make_page(path, verdict_on(read_rows(path)), None)
+        assert '<p class="route">' in page
+        assert "<script>alert" not in page
+    text = re.sub("<[^>]+>", "", page.partition('<p class="route">')[2].partition("</p>")[0])
+    assert text.endswith("e only later")
+    assert "B→ c C→ e" in text
 
 
 def test_page_loads_nothing_and_runs_only_its_own_script(tmp_path: Path) -> None:

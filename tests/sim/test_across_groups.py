@@ -6,6 +6,7 @@ what comes first overtakes; the judge (``sim.across_checks``) knows no timestamp
 
 import pytest
 from tests.mutants.planted_domains import nothing_is_waited_for
+from tests.sim.domain_schedules import A, B, C, delivered, domain_of, let_settle, slow
 
 from antiphon.core.ids import GroupNumber
 from antiphon.core.runs import Order
@@ -13,94 +14,67 @@ from antiphon.sim.several_groups import Node, SeveralGroups
 from antiphon.stack.domain import ALL, Domain
 from antiphon.stack.send_queue import How
 
-A, B, C, D = 0, 1, 2, 3
-SLOW_US = 15_000
-
-
-def _world(groups: dict[int, str], resilience: int = 1) -> SeveralGroups:
-    world = SeveralGroups(1, causality="d", resilience=resilience)
-    world.start("".join(sorted(set("".join(groups.values())))), groups)
-    world.run(1_000)
-    return world
-
-
-def _slow(world: SeveralGroups, source: str, to: str) -> None:
-    for one in to:
-        world.slow[source, one] = SLOW_US
-
-
-def _delivered(world: SeveralGroups, name: str) -> list[str]:
-    """Return what a process delivered, in order, as sender@group."""
-    node = world.node(name)
-    told = [what for who, what in world.across._events if who == str(node.me)]
-    return [f"{one[2]}{one[3]}@{'ABCD'[one[0]]}" for one in told if isinstance(one, tuple)]
-
-
-def _judge(world: SeveralGroups) -> None:
-    world.run(2_000_000)
-    assert [*world.judge(), world.across.judge(world.resilience)] == [""]
-
 
 def test_figure_4_a_causal_cycle_over_two_groups_is_delivered_in_order() -> None:
     """6.1: m1 in A, m2 in B, m3 in B, m4 in A, each an answer to the last; m1 is slow to c."""
-    world = _world({A: "abc", B: "bcd"})
-    _slow(world, "a", "c")
+    world = domain_of({A: "abc", B: "bcd"})
+    slow(world, "a", "c")
     world.say("a", A)
     world.run(5_000)
     world.say("b", B)
     world.run(5_000)
     world.say("d", B)
     world.run(1_000)
-    assert "a1@A" not in _delivered(world, "c"), "it is on its way"
+    assert "a1@A" not in delivered(world, "c"), "it is on its way"
     world.run(30_000)
     world.say("c", A)
-    _judge(world)
-    assert _delivered(world, "c") == ["a1@A", "b1@B", "d1@B", "c1@A"]
-    assert _delivered(world, "a") == ["a1@A", "c1@A"]
+    let_settle(world)
+    assert delivered(world, "c") == ["a1@A", "b1@B", "d1@B", "c1@A"]
+    assert delivered(world, "a") == ["a1@A", "c1@A"]
 
 
 def test_000_13_a_stamp_rides_along_although_its_sender_is_in_the_group() -> None:
     """A and B are both {p,q,s}: q's m1 in A is slow to s; p answers in B."""
-    world = _world({A: "pqs", B: "pqs"})
-    _slow(world, "q", "s")
+    world = domain_of({A: "pqs", B: "pqs"})
+    slow(world, "q", "s")
     world.say("q", A)
     world.run(5_000)
     world.say("p", B)
-    _judge(world)
-    assert _delivered(world, "s") == ["q1@A", "p1@B"]
+    let_settle(world)
+    assert delivered(world, "s") == ["q1@A", "p1@B"]
 
 
 def test_000_14_what_is_known_of_a_group_is_passed_on_by_who_is_not_in_it() -> None:
     """A={p,s} B={p,q} C={q,s}: p's m1 in A is slow to s; the news goes round by q."""
-    world = _world({A: "ps", B: "pq", C: "qs"})
+    world = domain_of({A: "ps", B: "pq", C: "qs"})
     world.resilience = 1
-    _slow(world, "p", "s")
+    slow(world, "p", "s")
     world.say("p", A)
     world.node("p").machine._causal._named["d"]._risky.clear()  # as if s could have acknowledged it
     world.say("p", B)
     world.run(5_000)
-    assert _delivered(world, "q") == ["p1@B"]
+    assert delivered(world, "q") == ["p1@B"]
     world.say("q", C)
-    _judge(world)
-    assert _delivered(world, "s") == ["p1@A", "q1@C"]
+    let_settle(world)
+    assert delivered(world, "s") == ["p1@A", "q1@C"]
 
 
 def test_000_12_changed_means_changed_since_the_last_to_the_same_group() -> None:
     """A={p,s,t} B={p,r} C={p,s}: p speaks in A, B and C; t's m0 is slow to s."""
-    world = _world({A: "pst", B: "pr", C: "ps"})
-    _slow(world, "t", "s")
+    world = domain_of({A: "pst", B: "pr", C: "ps"})
+    slow(world, "t", "s")
     world.say("t", A)
     world.run(5_000)
     for group in (A, B, C):
         world.say("p", group)
         world.run(3_000)
-    _judge(world)
-    assert _delivered(world, "s") == ["t1@A", "p1@A", "p1@C"]
+    let_settle(world)
+    assert delivered(world, "s") == ["t1@A", "p1@A", "p1@C"]
 
 
 def test_000_25_a_stamp_of_a_newer_view_waits_for_that_view() -> None:
     """A={a,s} B={a,s}: x joins A; a installs it first, speaks in it, and then in B."""
-    world = _world({A: "as", B: "as", C: "xa"})
+    world = domain_of({A: "as", B: "as", C: "xa"})
     world.join("x", A, "a")
     for _ in range(40):
         world.run(500)
@@ -109,30 +83,30 @@ def test_000_25_a_stamp_of_a_newer_view_waits_for_that_view() -> None:
     world.say("a", A)
     world.run(100)
     world.say("a", B)
-    _judge(world)
-    assert _delivered(world, "s") == ["a1@A", "a1@B"]
+    let_settle(world)
+    assert delivered(world, "s") == ["a1@A", "a1@B"]
 
 
 def test_000_26_a_view_is_not_left_while_its_messages_wait_for_another_group() -> None:
     """A={c,a,s} B={a,s}, x joins B: c's m0 in A is slow to s, a names it in B."""
-    world = _world({A: "cas", B: "as", C: "xa"})
-    _slow(world, "c", "s")
+    world = domain_of({A: "cas", B: "as", C: "xa"})
+    slow(world, "c", "s")
     world.say("c", A)
     world.run(4_000)
     world.join("x", B, "a")
     world.say("a", B)
     world.run(8_000)
     world.say("a", B)
-    _judge(world)
-    assert _delivered(world, "s")[:2] == ["c1@A", "a1@B"]
+    let_settle(world)
+    assert delivered(world, "s")[:2] == ["c1@A", "a1@B"]
     views = {world.node(name).views[GroupNumber(B)].number for name in "asx"}
     assert views == {2}
 
 
 def _scene_of_6_5(resilience: int) -> SeveralGroups:
     """A={p,q,r,t,u} B={q,r,t,u,v}: p's m1 in A reaches q only; q speaks in B; p and q die."""
-    world = _world({A: "pqrtu", B: "qrtuv"}, resilience)
-    _slow(world, "p", "rtu")
+    world = domain_of({A: "pqrtu", B: "qrtuv"}, resilience=resilience)
+    slow(world, "p", "rtu")
     world.say("p", A)
     world.run(4_000)
     world.say("q", B)
@@ -151,13 +125,13 @@ def test_6_5_what_another_groups_message_depends_on_is_not_lost_with_k_2() -> No
     world = _scene_of_6_5(2)
     assert world.across.judge(2) == ""
     for name in "rtuv":
-        assert "q1@B" not in _delivered(world, name)
+        assert "q1@B" not in delivered(world, name)
 
 
 def test_6_5_two_crashes_are_more_than_a_resilience_of_1_bears() -> None:
     """With k = 1 there is a hole after two crashes, and the judge sees it."""
     world = _scene_of_6_5(1)
-    assert all("q1@B" in _delivered(world, name) for name in "rtuv")
+    assert all("q1@B" in delivered(world, name) for name in "rtuv")
     assert world.across.judge(1) == "", "two failed, and one is borne: that is excused"
     assert "never message 1 of p" in world.across.judge(2)
 
@@ -165,9 +139,9 @@ def test_6_5_two_crashes_are_more_than_a_resilience_of_1_bears() -> None:
 def test_flushes_of_two_groups_do_not_wait_for_each_other() -> None:
     """A=B: x in A depends on y in B, z in B on w in A; y and w are lost, and all go on."""
     others = "stuvw"
-    world = _world({A: others + "cdpr", B: others + "cdpr"})
-    _slow(world, "d", others + "cr")
-    _slow(world, "c", others + "dp")
+    world = domain_of({A: others + "cdpr", B: others + "cdpr"})
+    slow(world, "d", others + "cr")
+    slow(world, "c", others + "dp")
     world.say("d", B)
     world.say("c", A)
     world.run(4_000)
@@ -185,7 +159,7 @@ def test_flushes_of_two_groups_do_not_wait_for_each_other() -> None:
         assert [node.views[GroupNumber(group)].members for group in (A, B)] == [
             tuple(world.node(one).ids[GroupNumber(A)] for one in others)
         ] * 2
-        assert _delivered(world, name) == ["p1@A", "r1@B"] or _delivered(world, name) == [
+        assert delivered(world, name) == ["p1@A", "r1@B"] or delivered(world, name) == [
             "r1@B",
             "p1@A",
         ]
@@ -193,19 +167,19 @@ def test_flushes_of_two_groups_do_not_wait_for_each_other() -> None:
 
 def test_turns_of_two_groups_do_not_wait_for_each_other() -> None:
     """H gives turns in A only, k in B only; p: w in A, x in B; q: y in B, u in A; all total."""
-    world = _world({A: "hpq", B: "kpq"})
-    _slow(world, "p", "h")
-    _slow(world, "q", "k")
+    world = domain_of({A: "hpq", B: "kpq"})
+    slow(world, "p", "h")
+    slow(world, "q", "k")
     for name, first, second in (("p", A, B), ("q", B, A)):
         world.say(name, first, Order.TOTAL)
         world.say(name, second, Order.TOTAL)
-    _judge(world)
-    assert len(_delivered(world, "p")) == len(_delivered(world, "q")) == 4
+    let_settle(world)
+    assert len(delivered(world, "p")) == len(delivered(world, "q")) == 4
 
 
 def test_a_turn_that_has_not_been_said_is_not_taken_for_known() -> None:
     """B gives c's message in A its turn, and answers in B before it has said so; a holds b up."""
-    world = _world({A: "bc", B: "bc", C: "abc"})
+    world = domain_of({A: "bc", B: "bc", C: "abc"})
     world.slow["a", "b"] = 60_000
 
     def answer(node: Node, group: GroupNumber) -> None:
@@ -216,14 +190,14 @@ def test_a_turn_that_has_not_been_said_is_not_taken_for_known() -> None:
     world.say("a", C)
     world.run(5_000)
     world.say("c", A, Order.TOTAL)
-    _judge(world)
-    assert _delivered(world, "c") == ["a1@C", "c1@A", "b1@B"]
+    let_settle(world)
+    assert delivered(world, "c") == ["a1@C", "c1@A", "b1@B"]
 
 
 def test_7_2_a_letter_holds_up_all_groups_until_it_is_acknowledged() -> None:
     """000-24: p writes to q in A, then speaks in B; r's answer comes to q after the letter."""
-    world = _world({A: "pq", B: "pr", C: "qr"})
-    _slow(world, "p", "q")
+    world = domain_of({A: "pq", B: "pr", C: "qr"})
+    slow(world, "p", "q")
     answered: list[str] = []
 
     def answer(node: Node, group: GroupNumber) -> None:
@@ -234,32 +208,33 @@ def test_7_2_a_letter_holds_up_all_groups_until_it_is_acknowledged() -> None:
     world.on_delivery = answer
     world.write("p", A, "q")
     world.say("p", B)
-    _judge(world)
+    let_settle(world)
     assert answered == ["r"]
 
 
 @pytest.mark.parametrize("resilience", [1, 2, ALL])
 def test_a_switch_of_groups_takes_about_a_round_trip(resilience: int) -> None:
     """6.5: who speaks in A and then in B waits for receipts, not for a heartbeat."""
-    world = _world({A: "pqr", B: "pqs"}, resilience)
+    world = domain_of({A: "pqr", B: "pqs"}, resilience=resilience)
     for name, other in (("p", "q"), ("p", "r"), ("q", "p"), ("r", "p"), ("q", "r"), ("r", "q")):
         world.slow[name, other] = 4_000
     world.run(100_000)
     began_us = world.now_us
     world.say("p", A)
     world.say("p", B)
-    while "p1@B" not in _delivered(world, "p"):
+    while "p1@B" not in delivered(world, "p"):
         world.run(100)
     round_trip_us = 2 * (4_000 + 900)
     assert world.now_us - began_us <= 1.5 * round_trip_us
-    _judge(world)
+    let_settle(world)
 
 
 def test_without_the_wait_of_6_5_one_crash_leaves_a_hole(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the wait is good for: p speaks in A, in B, and dies; only B's message gets out."""
     monkeypatch.setattr(Domain, "is_safe_for", nothing_is_waited_for)
-    world = _world({A: "pqrt", B: "pqrtu", C: "uqrt"})
-    _slow(world, "p", "qrt")
+    world = domain_of({A: "pqrt", B: "pqrtu", C: "uqrt"})
+    world.run(100_000)
+    slow(world, "p", "qrt")
     world.say("p", A)
     world.say("p", B)
     world.run(3_000)

@@ -126,3 +126,87 @@ def test_what_cannot_be_read_is_refused_in_one_sentence(line: str, sentence: str
         parse_scenario(f"seed 1\n{line}\n")
     assert sentence in str(refusal.value)
     assert "\n" not in str(refusal.value)
+
+
+SEVERAL = """
+group A p1 p2 p3
+group B p3 carol
+resilience all
+answers 0
+at 10 causal p1 2 in A
+at 20 join q in B
+at 30 send p3 carol in B
+at 40 crash p1 1
+expect p3 delivers p1/1 p1/2
+expect q delivers
+expect view B p3 carol q
+"""
+
+
+def test_several_groups_are_read_and_read_back() -> None:
+    """Groups have names and members of their own, and steps say where."""
+    scenario = parse_scenario(SEVERAL)
+    assert scenario.founders == 0
+    assert scenario.groups == (("A", ("p1", "p2", "p3")), ("B", ("p3", "carol")))
+    assert scenario.resilience == "all"
+    assert scenario.steps[0] == Step(10, "causal", ("p1",), 2, "A")
+    assert [each.what for each in scenario.expected] == ["delivers", "delivers", "view"]
+    assert parse_scenario(str(scenario)) == scenario
+
+
+def test_groups_beside_the_founders_are_further_ones() -> None:
+    """What says no group is of the founders' one."""
+    scenario = parse_scenario("founders 3\ngroup B p2 p5\nat 5 causal p1 1\nat 6 total p5 1 in B\n")
+    assert scenario.founders == 3
+    assert [step.group for step in scenario.steps] == ["", "B"]
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        ("group A p1", "a group has a name of its own, and members, each named once"),
+        ("group C", "a group has a name of its own, and members, each named once"),
+        ("group C p1 p1", "a group has a name of its own, and members, each named once"),
+        ("group ./C p1", "is not usable"),
+        ("group C p/1", "is not usable"),
+        ("founders 2\ngroup g p1", "g is the group of the founders"),
+        ("resilience 0", "resilience is 1, 2, ... or all"),
+        ("resilience some", "resilience is 1, 2, ... or all"),
+        ("clocks apart", "there is no clocks in a scenario of several groups"),
+        ("at 10 causal p1 1", "does not say where: end it with `in A`"),
+        ("at 10 causal p1 1 in C", "names group C: there is A, B"),
+        ("at 10 causal p9 1 in A", "names p9, whom nobody knows: processes are carol, p1, p2, p3"),
+        ("at 10 crash p1 in A", "crash is of a process in all its groups"),
+        ("at 10 begin p1 in A", "there is no begin"),
+        ("expect p1", "expect is followed by"),
+        ("expect p1 delivers p1", "'p1' is no message"),
+        ("expect p1 delivers p1/0", "'p1/0' is no message"),
+        ("expect p1 never", "expect is followed by"),
+        ("expect p9 delivers p1/1", "names p9, whom nobody knows"),
+        ("expect p1 delivers p9/1", "names p9, whom nobody knows"),
+        ("expect view C p1", "names group C: there is A, B"),
+        ("expect verdict beauty holds", "there is no property 'beauty'"),
+        ("expect verdict causal well", "holds, violated, unknown"),
+    ],
+)
+def test_wrong_line_about_groups_is_refused_in_one_sentence(line: str, sentence: str) -> None:
+    """The line that is wrong is named, or what is wrong with the head."""
+    with pytest.raises(UsageError) as refusal:
+        parse_scenario(f"group A p1 p2 p3\ngroup B p3 carol\n{line}\n")
+    assert sentence in str(refusal.value)
+    assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        ("at 10 causal p1 1 in A", "names a group, and there is one only: say `group NAME p q`"),
+        ("expect p1 delivers p1/1", "expect is for scenarios of several groups"),
+        ("resilience 2", "there is no resilience in a scenario"),
+    ],
+)
+def test_what_is_of_several_groups_is_refused_where_there_is_one(line: str, sentence: str) -> None:
+    """Nothing is silently ignored."""
+    with pytest.raises(UsageError) as refusal:
+        parse_scenario(f"{line}\n")
+    assert sentence in str(refusal.value)

@@ -225,7 +225,7 @@ def test_single_process_talks_to_itself() -> None:
 
 def test_delivering_on_receipt_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine that forgets to hold back is found out by the oracle: the bug is planted here."""
-    monkeypatch.setattr("antiphon.ordering.vector.VectorClock.lack", lambda *_: None)
+    monkeypatch.setattr("antiphon.ordering.vector_clock.VectorClock.lack", lambda *_: None)
     found = [violated(simulate(world(seed, delay_us_mean=3_000))) for seed in range(5)]
     assert all(Property.CAUSAL in properties for properties in found)
 

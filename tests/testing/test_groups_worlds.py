@@ -108,7 +108,7 @@ def test_worlds_meet_what_they_are_for() -> None:
         quiescent = {event.run for event in events if event.detail == "quiescent"}
         hopeless += len(entered - quiescent)
         world.cluster.close()
-    assert several > 40
+    assert several > 20  # of the worlds in which groups are domains of their own
     assert len(again) > 4
     assert hopeless < 20
 

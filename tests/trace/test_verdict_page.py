@@ -12,10 +12,10 @@ from tests.test_tidy import ROOT, read
 from tests.trace.hand_written import deliver, multicast
 
 from antiphon.oracle import judge
-from antiphon.trace.verdict import Link, MessageId, PropertyVerdict, Terms, Verdict, Violation
+from antiphon.trace.verdict import Hop, Link, MessageId, PropertyVerdict, Terms, Verdict, Violation
 
 PAGE = read(ROOT / "docs" / "verdict-schema.md")
-DOCUMENTS = (Verdict, Terms, PropertyVerdict, Violation, MessageId, Link)
+DOCUMENTS = (Verdict, Terms, PropertyVerdict, Violation, Hop, MessageId, Link)
 WORDS = {str: "text", int: "integer", bool: "true or false", types.NoneType: "null"}
 
 

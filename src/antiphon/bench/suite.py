@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 
+from antiphon.bench.across.report import measure_across
 from antiphon.bench.calls import measure_calls
 from antiphon.bench.changes import measure_failover_ms, measure_joins, measure_load
 from antiphon.bench.figures import Figure, make_figure, median_ratio
@@ -28,7 +29,9 @@ _SYSTEMS: tuple[System, ...] = ("raw", "antiphon-fifo", "antiphon")
 _SIZES = (4, 8, 16, 32)
 
 
-PARTS = ("multicast", "orders", "calls", "simulator", "size", "views", "changes", "groups")
+PARTS = (
+    "multicast", "orders", "calls", "simulator", "size", "views", "changes", "groups", "across",
+)  # fmt: skip
 """What can be measured by itself."""
 
 
@@ -47,6 +50,7 @@ def run_suite(
         "views": ("messages of view changes", _views),
         "changes": ("kill -9, joins, and load", lambda: _changes(repeats, scale)),
         "groups": ("processes in many groups", lambda: measure_groups(50, max(2.0, 10 * scale))),
+        "across": ("causality across groups", lambda: measure_across(repeats, scale)),
     }
     for part, (what, measured) in others.items():
         if part in parts:

@@ -1,26 +1,19 @@
 """``antiphon demo``: five real processes, one of them killed, then a verdict from their traces."""
 
-import queue
-import subprocess
-import sys
-import threading
-import time
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Self
+from typing import Annotated
 
 import msgspec
 import typer
-from rich.console import Group, RenderableType
-from rich.live import Live
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.console import RenderableType
 from rich.table import Table
 
 from antiphon.cli.demo_member import DemoMember, DemoStanding
+from antiphon.cli.demo_rooms import play_rooms, rooms_story, rooms_table
+from antiphon.cli.demo_stage import Stage
 from antiphon.cli.engines import Engine, judge, ready_engine, verify_command
-from antiphon.cli.interrupt import deaf_children
-from antiphon.cli.screen import output, print_json, progress_output, verdict_screen
-from antiphon.core.errors import AntiphonError, UsageError
+from antiphon.cli.screen import output, print_json, verdict_screen
+from antiphon.core.errors import UsageError
 from antiphon.net.transport.ports import free_ports
 from antiphon.oracle.event_graph import MULTICASTS_MAX
 from antiphon.trace.run_folder import RunFolder
@@ -28,7 +21,6 @@ from antiphon.trace.verdict import Verdict
 
 _SINGERS = ("alice", "bob", "carol", "dave", "erin")
 _VICTIM = "dave"
-_PATIENCE_S = 120.0
 _MESSAGES_MAX = MULTICASTS_MAX * 3 // 4
 """What the oracle can judge: the lists that give the total order are messages, too."""
 _MEMBER = "from antiphon.cli.demo_member import main; main()"
@@ -41,9 +33,10 @@ def demo(
         float,
         typer.Option(help="Links are slowed by up to so much, so that answers overtake questions."),
     ] = 30.0,
-    out: Annotated[Path, typer.Option(help="Run folder to write; replaced if it is there.")] = Path(
-        "runs/demo"
-    ),
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Run folder to write, runs/demo if left out; replaced if it is there."),
+    ] = None,
     engine: Annotated[
         Engine,
         typer.Option(
@@ -55,6 +48,9 @@ def demo(
     kill: Annotated[
         bool, typer.Option(help="Kill one of the processes half-way (kill -9), and go on.")
     ] = True,
+    groups: Annotated[
+        bool, typer.Option("--groups", help="Play the second scene: two rooms that overlap.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Watch five processes on this machine multicast in causal order, then have it confirmed.
@@ -66,16 +62,17 @@ def demo(
     the others agree on a view without it: later than they would on plain links, for what they say
     is slowed too (`--delay-ms 0`). Afterwards the trace of all five is verified.
 
+    With --groups there are four processes and two rooms that overlap: what is heard in one room is
+    answered in the other, and nobody reads an answer before its call, whatever the rooms.
+
     Exit status: 0 all promises were kept, 1 one was not, 2 the demo could not run.
     """
     judged_by = _chosen(engine, messages)
-    choir = _sing(out, messages, seconds, delay_ms, seed, kill=kill)
-    standings = choir.standings
+    out = out or Path("runs/demo-groups" if groups else "runs/demo")
+    play = play_rooms if groups else _sing
+    stage = play(out, messages, seconds, delay_ms, seed, kill=kill)
     if not as_json:
-        output.print(_table(standings, choir.victim))
-        output.print(f"\n{_story(standings)}.", soft_wrap=True)
-        if choir.victim:
-            output.print(_obituary(choir), soft_wrap=True)
+        _tell(stage, is_rooms=groups)
         if engine is Engine.AUTO and judged_by is not Engine.SPARK:
             instead = {Engine.LOCAL: "this process", Engine.ORACLE: "the oracle"}[judged_by]
             output.print(f"Spark, or a Java for it, is not installed: {instead} judges instead.")
@@ -87,7 +84,21 @@ def demo(
     else:
         output.print(verdict_screen(verdict))
         output.print(_ending(verdict, out), soft_wrap=True)
+        if not groups:
+            output.print("The second scene, two rooms that overlap: antiphon demo --groups")
     raise typer.Exit(1 if verdict.is_violated else 0)
+
+
+def _tell(stage: Stage, *, is_rooms: bool) -> None:
+    """Print how all ended, and the story."""
+    if is_rooms:
+        output.print(rooms_table(stage.standings, stage.victim))
+        output.print(f"\n{rooms_story(stage)}", soft_wrap=True)
+        return
+    output.print(_table(stage.standings, stage.victim))
+    output.print(f"\n{_story(stage.standings)}.", soft_wrap=True)
+    if stage.victim:
+        output.print(_obituary(stage), soft_wrap=True)
 
 
 def _chosen(engine: Engine, messages: int) -> Engine:
@@ -114,7 +125,7 @@ def _chosen(engine: Engine, messages: int) -> Engine:
 
 def _sing(
     out: Path, messages: int, seconds: float, delay_ms: float, seed: int, *, kill: bool
-) -> "_Choir":
+) -> Stage:
     share = max(1, messages // len(_SINGERS))
     RunFolder.create(
         out,
@@ -137,111 +148,10 @@ def _sing(
         DemoMember(name, members, share, seconds, delay_ms / 1000, str(out), seed)
         for name in _SINGERS
     ]
-    with _Choir(configs) as choir:
+    with Stage(_MEMBER, configs, _table) as choir:
         choir.start()
-        choir.watch(share * len(_SINGERS), victim=_VICTIM if kill else "")
+        choir.watch(share * len(_SINGERS) ** 2, victim=_VICTIM if kill else "")
     return choir
-
-
-class _Choir:
-    """The processes, and what they last said."""
-
-    def __init__(self, configs: list[DemoMember]) -> None:
-        self.standings = {config.me: DemoStanding(config.me) for config in configs}
-        self.victim = ""
-        """Who has been killed."""
-        self.killed_ns = 0
-        self._lines: queue.SimpleQueue[tuple[str, str]] = queue.SimpleQueue()
-        self._configs = configs
-        self._processes: list[subprocess.Popen[str]] = []
-
-    def start(self) -> None:
-        """Let them begin."""
-        with deaf_children():
-            for config in self._configs:
-                process = subprocess.Popen(
-                    [sys.executable, "-c", _MEMBER, _encode(config)],
-                    stdout=subprocess.PIPE,
-                    encoding="utf-8",
-                )
-                self._processes.append(process)
-                told = (config.me, process)
-                threading.Thread(target=self._listen, args=told, daemon=True).start()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exc_info: object) -> None:
-        for process in self._processes:
-            process.kill()
-            process.wait()
-
-    def _listen(self, name: str, process: "subprocess.Popen[str]") -> None:
-        assert process.stdout is not None, "stdout is a pipe"
-        for line in process.stdout:
-            self._lines.put((name, line))
-        self._lines.put((name, ""))
-
-    def watch(self, total: int, victim: str) -> None:
-        """Show how they stand until all have ended; kill ``victim``, if any, half-way."""
-        bar = Progress(
-            TextColumn("delivered"), BarColumn(None), MofNCompleteColumn(), TimeElapsedColumn(),
-            expand=True,
-        )  # fmt: skip
-        all_copies = total * len(self.standings)
-        task = bar.add_task("", total=all_copies)
-        shown = Live(console=progress_output, refresh_per_second=10, transient=True)
-        is_watched = progress_output.is_terminal
-        if is_watched:
-            shown.start()
-        try:
-            for _ in self._ends():
-                delivered = sum(standing.delivered for standing in self.standings.values())
-                if victim and not self.victim and 2 * delivered > all_copies:
-                    self._kill(victim)
-                bar.update(task, completed=delivered)
-                if is_watched:
-                    shown.update(Group(_table(self.standings, self.victim), "", bar))
-        finally:
-            if is_watched:
-                shown.stop()
-
-    def _kill(self, victim: str) -> None:
-        self.victim = victim
-        self.killed_ns = time.monotonic_ns()
-        self._processes[list(self.standings).index(victim)].kill()
-
-    def _ends(self) -> Iterator[None]:
-        """Take in what they say, line by line, until the last has ended."""
-        running = len(self._processes)
-        while running:
-            try:
-                name, line = self._lines.get(timeout=_PATIENCE_S)
-            except queue.Empty:
-                message = f"the demo's processes said nothing for {_PATIENCE_S:g} s: try again"
-                raise AntiphonError(message) from None
-            if line:
-                self._take(name, line)
-            else:
-                running -= 1
-            yield
-        for name, process in zip(self.standings, self._processes, strict=True):
-            if process.wait(_PATIENCE_S) != 0 and name != self.victim:
-                message = f"{name} ended with status {process.returncode}: run the demo again"
-                raise AntiphonError(message)
-
-    def _take(self, name: str, line: str) -> None:
-        try:
-            self.standings[name] = msgspec.json.decode(line, type=DemoStanding)
-        except msgspec.DecodeError:
-            if name != self.victim:  # which may have died in the middle of a line
-                raise
-        if self.standings[name].error:
-            raise AntiphonError(self.standings[name].error)
-
-
-def _encode(config: DemoMember) -> str:
-    return msgspec.json.encode(config).decode()
 
 
 def _table(standings: dict[str, DemoStanding], victim: str) -> RenderableType:
@@ -264,7 +174,7 @@ def _view(standing: DemoStanding) -> str:
     return f"{standing.view}: {len(standing.members)} members" if standing.view else ""
 
 
-def _obituary(choir: _Choir) -> str:
+def _obituary(choir: Stage) -> str:
     """Tell how the others came to terms with the loss."""
     known = [each for each in choir.standings.values() if choir.victim in each.failed]
     if not known:

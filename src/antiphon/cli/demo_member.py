@@ -61,6 +61,10 @@ class DemoStanding(msgspec.Struct, frozen=True):
     view_ns: int = 0
     """When it began, by the machine's monotonic clock, which all processes share."""
     error: str = ""
+    rooms: dict[str, tuple[int, int]] = {}
+    """In the scene of two rooms: the view of each, and how many are in it."""
+    early: int = 0
+    """Answers that were read before what they answer."""
 
 
 class Singer:
@@ -129,7 +133,7 @@ class Singer:
         """Say how this member stands."""
         local, config = self._node.local_group, self._config
         said = config.message_count - self._left
-        _say(
+        say_standing(
             DemoStanding(
                 config.me, said, self._answers, self._delivered,
                 local.held_runs, local.held_count, self._view.number, self._view.members,
@@ -138,7 +142,8 @@ class Singer:
         )  # fmt: skip
 
 
-def _say(standing: DemoStanding) -> None:
+def say_standing(standing: DemoStanding) -> None:
+    """Tell the parent how this process stands."""
     sys.stdout.write(msgspec.json.encode(standing).decode() + "\n")
     sys.stdout.flush()
 
@@ -164,5 +169,5 @@ def main() -> None:
     try:
         run(_main(config))
     except AntiphonError as error:
-        _say(DemoStanding(config.me, error=str(error)))
+        say_standing(DemoStanding(config.me, error=str(error)))
         sys.exit(2)

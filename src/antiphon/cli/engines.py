@@ -49,8 +49,9 @@ LOCAL_BYTES_MAX = 1_500_000_000
 BYTES_PER_WORKER = 32 * 1024 * 1024
 """A process that reads files takes half a second to start: as long as for 250,000 rows."""
 
-QUICK_BYTES_MAX = 64 * 1024 * 1024
-"""Up to half a million rows Spark is done before Java's second compiler has paid."""
+QUICK_BYTES_MAX = LOCAL_BYTES_MAX
+"""Up to ten million rows Spark is done before a Java made for hours has paid: for as many of
+Parquet 22 s of processor time instead of 27, for three million of JSON 13 instead of 19."""
 
 _COMPRESSION = {".gz": 10, ".parquet": 40}
 """How much longer a file would be as plain JSON, about."""

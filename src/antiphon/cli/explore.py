@@ -10,14 +10,19 @@ import typer
 
 from antiphon.cli.driver_search import explore_drivers
 from antiphon.cli.engines import verify_command
-from antiphon.cli.group_search import explore_domains, explore_groups
+from antiphon.cli.group_search import (
+    DomainWorlds,
+    explore_blocks,
+    explore_domains,
+    explore_groups,
+)
 from antiphon.cli.pairs_screen import print_pairs
 from antiphon.cli.screen import output, print_json, progress_bar, say_worlds
 from antiphon.cli.search import SeedSearch
 from antiphon.core.errors import UsageError
 from antiphon.sim.coverage import Pair, kinds_of, pair_named, pairs_of
 from antiphon.sim.exploration import Finding, survey
-from antiphon.sim.scenario import parse_scenario
+from antiphon.sim.scenario import read_scenario
 from antiphon.sim.shrinking import shrink
 from antiphon.stack.settings import FLUSHES
 from antiphon.trace.run_folder import RunFolder
@@ -40,8 +45,7 @@ def explore(
     failures: Annotated[int, typer.Option(help="Stop after so many failing worlds.")] = 3,
     keep: Annotated[Path, typer.Option(help="Where failing worlds are kept.")] = Path("runs"),
     drivers: Annotated[
-        bool,
-        typer.Option("--drivers", help="Run the real network driver, on connections that break."),
+        bool, typer.Option("--drivers", help="The real network driver; connections break.")
     ] = False,
     groups: Annotated[
         bool, typer.Option("--groups", help="Worlds of processes in several groups each.")
@@ -49,9 +53,13 @@ def explore(
     domains: Annotated[
         bool, typer.Option("--domains", help="The same, with causal order across the groups.")
     ] = False,
+    blocks: Annotated[
+        bool, typer.Option("--blocks", help="Causal blocks, on channels that lose datagrams.")
+    ] = False,
     resilience: Annotated[
         str, typer.Option(help="With --domains, crashes that lose nothing: 1, 2 or all.")
     ] = "1",
+    structure: Annotated[str, typer.Option(help="--domains: none, declared, excluded.")] = "none",
     replay: Annotated[
         Path | None, typer.Option(help="Run this scenario instead of random ones.")
     ] = None,
@@ -65,43 +73,42 @@ def explore(
     back together; applications that multicast at awkward moments. Messages in all orders, letters
     and, with the view-atomic flush, uniform messages and transactions are mixed in.
 
-    A world fails if the oracle, or the check of letters or answers, finds a broken promise, if it
-    does not come to rest, or go on where it must, within a bound that follows from its settings and
-    delays, or if a protocol raises an error. It is shrunk to a small scenario, kept with its trace,
-    and the command that replays it is printed.
-
-    A table tells which pairs of events fell inside one view change, in how many worlds. After 1,000
-    worlds or more, some are added that aim at the pairs never reached.
+    A world fails if a judge finds a broken promise, if it does not come to rest, or go on where it
+    must, in time, or if a protocol raises an error. It is shrunk (not so with the options below),
+    kept with its trace, and replayed by one command. A table tells which pairs of events met in one
+    view change; after 1,000 worlds, some are added that aim at the pairs never reached.
 
     With --drivers, what runs is the network driver itself, on virtual time and a network in memory:
     connections are cut, stall, are half open or refused, processes are paused, killed and started
-    again, applications read slowly. In every third world processes are in several groups. Such
-    worlds are judged likewise, but not shrunk.
-
+    again, applications read slowly. In every third world processes are in several groups.
     With --groups, processes are in several groups at once, which overlap: each group is judged by
     itself, and a process that fails is out of all of them. With --domains, such groups are one
-    causality domain, applications answer across them, and causal order across them is judged too.
+    causality domain (which may declare its --structure), and causal order across them is judged.
+    With --blocks, a group orders by causal blocks on channels that lose, repeat and reorder
+    datagrams; processes crash at bad moments, messages expire, buffers are full.
     """
     _check(flush, jobs, failures)
-    if groups or domains or drivers:
-        _check_alone(groups + domains + drivers + bool(aim) + (replay is not None))
-    if groups:
+    _check_alone([groups, domains, drivers, blocks], [bool(aim), replay is not None])
+    if blocks:
+        explore_blocks(_parse_seeds(seeds), failures, keep=keep, as_json=as_json)
+    elif groups:
         explore_groups(_parse_seeds(seeds), failures, as_json=as_json)
     elif domains:
-        explore_domains(_parse_seeds(seeds), failures, resilience, flush, as_json=as_json)
+        worlds = DomainWorlds(_parse_seeds(seeds), resilience, flush, structure)
+        explore_domains(worlds, failures, keep=keep, as_json=as_json)
     elif drivers:
-        chosen, workers = _parse_seeds(seeds), jobs or os.cpu_count() or 1
-        explore_drivers(chosen, flush, workers, failures, keep=keep, as_json=as_json)
+        workers = jobs or os.cpu_count() or 1
+        explore_drivers(_parse_seeds(seeds), flush, workers, failures, keep=keep, as_json=as_json)
     elif replay is not None:
         _replay(replay, keep, as_json=as_json)
     else:
         _explore(seeds, flush, aim, jobs, failures, keep=keep, as_json=as_json)
 
 
-def _check_alone(kinds: int) -> None:
-    if kinds > 1:
+def _check_alone(kinds: list[bool], others: list[bool]) -> None:
+    if any(kinds) and sum(kinds + others) > 1:
         message = (
-            "--groups, --domains and --drivers go with --seeds, not with each other, "
+            "--groups, --domains, --blocks and --drivers go with --seeds, not with each other, "
             "nor with --aim or --replay"
         )
         raise UsageError(message)
@@ -214,22 +221,12 @@ def _keep(finding: Finding, path: Path) -> Path:
         overwrite=True,
     )  # fmt: skip
     (path / "scenario.txt").write_text(str(finding.scenario), encoding="utf-8")
-    names = list(dict.fromkeys(event.process for event in finding.events))
-    for name in names:
-        with folder.journal(name) as journal:
-            for event in finding.events:
-                if event.process == name:
-                    journal.append(event)
+    folder.write(finding.events)
     return path
 
 
 def _replay(path: Path, keep: Path, *, as_json: bool) -> None:
-    try:
-        scenario = parse_scenario(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is no text"
-        message = f"scenario {path} cannot be read ({why}): give a text file that exists"
-        raise UsageError(message) from None
+    scenario = read_scenario(path)
     finding, events, _ = survey(scenario)
     folder = keep / f"explored-{scenario.flush}-{scenario.seed}"
     _keep(finding or Finding(scenario, "nothing", "", events), folder)

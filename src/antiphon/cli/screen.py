@@ -29,6 +29,7 @@ from rich.table import Table
 from rich.text import Text
 
 from antiphon.core.errors import UsageError, reason_of
+from antiphon.trace import words
 from antiphon.trace.verdict import Link, PropertyVerdict, Status, Verdict, Violation
 
 
@@ -157,7 +158,19 @@ def violation_screen(violation: Violation) -> RenderableType:
     """Return one violation: its sentence, then the chain with the lines of the trace."""
     title = Text(f"\n{violation.property.value}: ", style="bold red")
     title.append(violation.text, style="default")
-    return Group(title, Padding(_Chain(violation), (0, 0, 0, 2)))
+    way = [Padding(_way(violation), (0, 0, 0, 2))] if violation.route else []
+    return Group(title, *way, Padding(_Chain(violation), (0, 0, 0, 2)))
+
+
+def _way(violation: Violation) -> Text:
+    """Return the chain in one line: who told whom, in which group, and what was missing."""
+    is_ascii = output.options.ascii_only
+    hops = [(hop.sender, hop.group, hop.to) for hop in violation.route]
+    sender, group, _ = hops[0]
+    told = Text(words.way(hops, is_ascii=is_ascii), style="bold")
+    direct = words.way([(sender, group, violation.process)], is_ascii=is_ascii)
+    told.append(f", but {direct} {violation.missed()}", style="bold red")
+    return told
 
 
 class _Chain:

@@ -12,14 +12,22 @@ from rich.table import Table
 from antiphon.cli.engines import verify_command
 from antiphon.cli.screen import output, print_json, progress_bar
 from antiphon.core.errors import TraceError, UsageError
-from antiphon.sim.faulty_group import FaultCounts, play
+from antiphon.sim.faulty_domain import (
+    check_resilience,
+    domain_scenario,
+    parse_groups,
+    play_domain,
+)
+from antiphon.sim.faulty_group import play, scenario_of
 from antiphon.sim.parameters import (
     ORDERS,
+    PARAMETERS,
     check_world,
     faults_of,
     options_of,
     replay_command,
 )
+from antiphon.sim.scenario import Scenario, known_names, read_scenario
 from antiphon.sim.steady_group import Options, SteadyGroup, process_names
 from antiphon.trace.run_folder import RunFolder
 
@@ -30,11 +38,31 @@ if TYPE_CHECKING:
 _WHAT = "simulate"
 
 
+GroupOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--group",
+        metavar="NAME=p1,p2,...",
+        help="A group, and who founds it; say it for each group. All are one causality domain.",
+    ),
+]
+ResilienceOption = Annotated[
+    str, typer.Option(help="With --group, crashes that lose nothing across groups: 1, 2 or all.")
+]
+ScenarioOption = Annotated[
+    Path | None,
+    typer.Option(help="Live through this scenario (docs/exploration.md) instead."),
+]
+
+
 def simulate(
     processes: Annotated[int, typer.Option(help="How many processes.")] = 5,
     messages: Annotated[int, typer.Option(help="Messages multicast in all.")] = 2_000,
     seed: Annotated[int, typer.Option(help="The world: same seed, same trace, byte for byte.")] = 1,
     out: Annotated[Path, typer.Option(help="Run folder to write.")] = Path("runs/simulated"),
+    group: GroupOption = None,
+    resilience: ResilienceOption = "1",
+    scenario: ScenarioOption = None,
     order: Annotated[
         str, typer.Option(help="Order of delivery: causal, fifo or total.")
     ] = "causal",
@@ -69,25 +97,75 @@ def simulate(
 
     The processes run the same machine as on a real network, whole. None of them fails, unless
     --crashes, --pauses or --partitions say so; `antiphon explore` looks for the worst moments.
-    Judge the trace with `antiphon verify`. A folder that was simulated before is replaced: it can
-    be replayed.
+    With --group there are several groups, in which processes multicast and answer by turns:
+    --group A=p1,p2,p3 --group B=p2,p3,p4. Judge the trace with `antiphon verify`. A folder that was
+    simulated before is replaced: it can be replayed.
     """
-    if order not in ORDERS:
-        message = f"order {order!r} cannot be simulated: choose causal, fifo or total"
-        raise UsageError(message)
-    config = {
+    config: dict[str, Any] = {
         "processes": processes, "messages": messages, "order": order, "uniform": uniform,
         "delay_us": delay_us, "delay_us_min": delay_us_min, "interval_us": interval_us,
         "answers": answers, "burst": burst, "payload_bytes": payload_bytes, "crashes": crashes,
         "pauses": pauses, "partitions": partitions,
     }  # fmt: skip
-    check_world(seed, config)
+    world = _world_of(seed, config, group or [], resilience, scenario)
     if parquet:
         from antiphon.pipeline.tables.packages import require_tables
 
         require_tables()
-        config["parquet"] = True
-    summary = _run(options_of(seed, config), config, out, force=force)
+        world.config["parquet"] = True
+    _tell(_run(world, out, force=force), out, messages, as_json=as_json)
+
+
+class _World(NamedTuple):
+    """What is to be simulated."""
+
+    seed: int
+    config: dict[str, Any]
+    scenario: Scenario | None
+    """What is done to it, if it is no steady group."""
+    process_count: int
+
+
+def _world_of(
+    seed: int, config: dict[str, Any], said: list[str], resilience: str, file: Path | None
+) -> _World:
+    """Return the world that is asked for; complain of one that cannot be."""
+    if config["order"] not in ORDERS:
+        message = f"order {config['order']!r} cannot be simulated: choose causal, fifo or total"
+        raise UsageError(message)
+    if file is not None:
+        if said:
+            message = "--scenario says which groups there are: leave --group out"
+            raise UsageError(message)
+        told = read_scenario(file)
+        return _World(told.seed, {"scenario": str(file)}, told, len(known_names(told)))
+    if said:
+        return _of_groups(seed, config, said, resilience)
+    if resilience != "1":
+        message = "--resilience is of several groups: say them, each with --group"
+        raise UsageError(message)
+    check_world(seed, config)
+    options, faults = options_of(seed, config), faults_of(config)
+    faulty = scenario_of(options, faults) if faults else None
+    return _World(seed, config, faulty, options.process_count)
+
+
+def _of_groups(seed: int, config: dict[str, Any], said: list[str], resilience: str) -> _World:
+    """Return a world of several groups; it is said again by them, not by a number of processes."""
+    for name in ("processes", "payload_bytes"):
+        if config[name] != PARAMETERS[name].default:
+            message = f"--{name.replace('_', '-')} does not go with --group: leave one of them out"
+            raise UsageError(message)
+    options, faults = options_of(seed, config), faults_of(config)
+    check_resilience(resilience)
+    told = domain_scenario(options, faults, parse_groups(said), resilience)
+    kept = {name: config[name] for name in config if name not in {"processes", "payload_bytes"}}
+    again = {"group": said, "resilience": resilience, **kept}
+    return _World(seed, again, told, len(known_names(told)))
+
+
+def _tell(summary: dict[str, int | str], out: Path, messages: int, *, as_json: bool) -> None:
+    """Print what became of it."""
     if as_json:
         print_json(json.dumps(summary).encode())
         return
@@ -99,32 +177,33 @@ def simulate(
     output.print(f"next: {verify_command(out, messages)}", soft_wrap=True, markup=False)
 
 
-def _run(
-    options: Options, config: dict[str, Any], out: Path, *, force: bool
-) -> dict[str, int | str]:
+def _run(world: _World, out: Path, *, force: bool) -> dict[str, int | str]:
+    config, replay = world.config, replay_command(world.seed, world.config, out)
     folder = RunFolder.create(
         out,
         what=_WHAT,
-        seed=options.seed,
+        seed=world.seed,
         config=config,
-        replay=replay_command(options.seed, config, out),
+        replay=replay,
         overwrite=force or _was_simulated(out),
     )
     begin_s = time.perf_counter()
-    faults = faults_of(config)
-    world = _played(options, faults, config, folder) if faults else _steady(options, config, folder)
+    if world.scenario is None:
+        done = _steady(options_of(world.seed, config), config, folder)
+    else:
+        done = _played(world.scenario, config, folder)
     took_s = time.perf_counter() - begin_s
     return {
         "run": str(out),
-        "seed": options.seed,
-        "processes": options.process_count,
-        "messages": world.message_count,
-        "copies": world.copy_count,
-        "simulated_us": world.time_us,
-        "events": world.event_count,
-        "held_runs_max": world.held_runs_max,
-        "events_per_second": int(world.event_count / took_s),
-        "replay": replay_command(options.seed, config, out),
+        "seed": world.seed,
+        "processes": world.process_count,
+        "messages": done.message_count,
+        "copies": done.copy_count,
+        "simulated_us": done.time_us,
+        "events": done.event_count,
+        "held_runs_max": done.held_runs_max,
+        "events_per_second": int(done.event_count / took_s),
+        "replay": replay,
     }
 
 
@@ -154,19 +233,17 @@ def _steady(options: Options, config: dict[str, Any], folder: RunFolder) -> _Sum
     )  # fmt: skip
 
 
-def _played(
-    options: Options, faults: FaultCounts, config: dict[str, Any], folder: RunFolder
-) -> _Summary:
-    """Simulate a group in which processes fail; rows are journalled in the end."""
+def _played(scenario: Scenario, config: dict[str, Any], folder: RunFolder) -> _Summary:
+    """Simulate a world in which something is done to processes; rows are journalled in the end."""
     with progress_bar("simulating"):
-        world = play(options, faults)
+        world = play_domain(scenario) if scenario.groups else play(scenario)
     names = list(dict.fromkeys(event.process for event in world.events))
     with ExitStack() as stack:
         journals = _journals(stack, folder, names, config)
         for event in world.events:
             journals[event.process].append(event)
     if world.stuck:
-        message = f"the group did not come to rest ({world.stuck}): this is a bug, report the seed"
+        message = f"the world did not come to rest ({world.stuck}): this is a bug, report the seed"
         raise TraceError(message)
     return _Summary(
         world.message_count, world.copy_count, world.time_us, len(world.events),

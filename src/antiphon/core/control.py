@@ -13,7 +13,8 @@ and heartbeat, so the codec is chosen for safety and not for the last byte.
     stability    Alive, Beat
     uniform      Confirm
     letters      LetterTaken, LetterAsked
-    domains      ReceiptsAsked, Receipts, Forgettable
+    domains      ReceiptsAsked, Receipts, Forgettable, ForgettingAsked, GroupsNamed, PastTold,
+                 EpochSaid
     state        StateChunk, StateTaken
 """
 
@@ -252,6 +253,8 @@ class ReceiptsAsked(Struct, frozen=True, array_like=True, tag=True):
 
     number: Number
     wanted: tuple[tuple[Rank, Number], ...]
+    delivered: bool = False
+    """As soon as they have been delivered: I flush."""
 
 
 class Receipts(Struct, frozen=True, array_like=True, tag=True):
@@ -259,6 +262,8 @@ class Receipts(Struct, frozen=True, array_like=True, tag=True):
 
     number: Number
     received: tuple[tuple[Rank, Number], ...]
+    delivered: bool = False
+    """And have been delivered."""
 
 
 class Forgettable(Struct, frozen=True, array_like=True, tag=True):
@@ -270,6 +275,36 @@ class Forgettable(Struct, frozen=True, array_like=True, tag=True):
     stamps: tuple[
         tuple[Number, Number, tuple[tuple[Annotated[int, Meta(ge=-1, lt=4096)], Number], ...]], ...
     ]
+
+
+class ForgettingAsked(Struct, frozen=True, array_like=True, tag=True):
+    """Say as soon as these may be forgotten: I wait for that; or, if ``unknown``, I cannot say."""
+
+    stamps: tuple[
+        tuple[Number, Number, tuple[tuple[Annotated[int, Meta(ge=-1, lt=4096)], Number], ...]], ...
+    ]
+    unknown: bool = False
+    """I was asked, and am not in these groups."""
+
+
+class GroupsNamed(Struct, frozen=True, array_like=True, tag=True):
+    """The names of groups that stamps of mine have, or will have, by their numbers."""
+
+    names: tuple[tuple[Number, Annotated[str, Meta(max_length=64)]], ...]
+
+
+class PastTold(Struct, frozen=True, array_like=True, tag=True):
+    """As you join in view ``number``: what I know of other groups; nothing of it is news here."""
+
+    number: Number
+    stamps: tuple[tuple[Number, Number, tuple[tuple[Rank, Number], ...]], ...]
+
+
+class EpochSaid(Struct, frozen=True, array_like=True, tag=True):
+    """What I multicast here in view ``number``, or later, is of this epoch or a later one."""
+
+    number: Number
+    epoch: Number
 
 
 class StateChunk(Struct, frozen=True, array_like=True, tag=True):
@@ -293,7 +328,9 @@ AnyMessage = (
     | JoinRequest | JoinRefused | Ask | Out | Standing | Elsewhere | Situation
     | FoundingQuestion | FoundingAnswer | Begun
     | Flush | Report | Install | Alive | Beat | Confirm | LetterTaken | LetterAsked
-    | ReceiptsAsked | Receipts | Forgettable | StateChunk | StateTaken
+    | ReceiptsAsked | Receipts | Forgettable | ForgettingAsked | GroupsNamed | PastTold
+    | EpochSaid
+    | StateChunk | StateTaken
 )  # fmt: skip
 
 _encoder = msgspec.msgpack.Encoder()

@@ -23,6 +23,9 @@ Word = Annotated[str, Meta(max_length=64)]
 
 ADDRESS_LENGTH_MAX = 128
 
+DESCRIPTION_LENGTH_MAX = 128
+"""Of a causality domain: its name and what its members must have been given alike."""
+
 SECRET_BYTES = 16
 """Of a secret, of a number drawn for one question, and of a proof."""
 
@@ -69,8 +72,8 @@ class Handshake(Struct, frozen=True, array_like=True):
     order: Word = ""
     """What an operator, who is no process of the group, asks for: ``status`` or ``takeover``, the
     latter of who is blocked in ``view``."""
-    causality_domain: Word = ""
-    """That of the group, alike at all members; empty: one of its own, of its name."""
+    causality_domain: Annotated[str, Meta(max_length=DESCRIPTION_LENGTH_MAX)] = ""
+    """That of the group, described, alike at all members; empty: one of its own."""
 
 
 _encoder = msgspec.msgpack.Encoder()

@@ -26,7 +26,7 @@ from antiphon.core.errors import PeerError
 from antiphon.core.ids import GroupNumber, Rank, ViewNumber
 from antiphon.core.payloads import PackedPayloads
 from antiphon.core.runs import PORT_MAX, Foreign, Order, Run, SetsOrder, Stamp
-from antiphon.core.varint import Octets, append_varints, read_varint, read_varints
+from antiphon.core.varint import CUT_OFF, Octets, append_varints, read_varint, read_varints
 
 PAYLOAD_BYTES_MAX = 16 * 1024 * 1024
 """The largest message. Larger things are files: send a reference."""
@@ -278,10 +278,36 @@ def _decode_foreign(data: Octets, offset: int) -> tuple[Foreign, int]:
             message = f"a stamp of group number {group} names view {view}"
             raise PeerError(message)
         entries: Stamp = ()
-        if entry_count:
-            entries, offset = _decode_entries(data, offset, entry_count)
+        if entry_count == 1:  # a question and its answer
+            entries, offset = _decode_entries(data, offset, 1)
+        elif entry_count:
+            entries, offset = _decode_many(data, offset, entry_count)
         stamps.append((group, view, entries))
     return tuple(stamps), offset
+
+
+def _decode_many(data: Octets, offset: int, entry_count: int) -> tuple[Stamp, int]:
+    """Return the entries of another group's stamp; written out, for some runs carry many."""
+    _check_entry_count(data, offset, entry_count)
+    entries: list[tuple[int, int]] = []
+    lowest = 0
+    try:
+        for _ in range(entry_count):
+            rank, count = data[offset], data[offset + 1]
+            if rank < 0x80 and count < 0x80:  # nearly always
+                offset += 2
+            elif rank < 0x80 and 0 < (high := data[offset + 2]) < 0x80:
+                count = count & 0x7F | high << 7
+                offset += 3
+            else:
+                (rank, count), offset = read_varints(data, offset, 2)
+            if rank < lowest or rank >= MEMBERS_MAX or count < 1:
+                raise PeerError(_say_misplaced(rank, count))
+            lowest = rank + 1
+            entries.append((rank, count))
+    except IndexError:
+        raise PeerError(CUT_OFF) from None
+    return tuple(entries), offset
 
 
 def _decode_stamp(data: Octets, offset: int, sender: int) -> tuple[Stamp, int]:
@@ -292,17 +318,24 @@ def _decode_stamp(data: Octets, offset: int, sender: int) -> tuple[Stamp, int]:
 def _decode_entries(
     data: Octets, offset: int, entry_count: int, sender: int = -1
 ) -> tuple[Stamp, int]:
-    if not 0 < entry_count <= MEMBERS_MAX or entry_count > (len(data) - offset) // 2:
-        message = f"a stamp announces {entry_count} entries"
-        raise PeerError(message)
+    _check_entry_count(data, offset, entry_count)
     stamp, offset = _decode_pairs(data, offset, entry_count)
     lowest = 0
     for rank, count in stamp:
         if rank < lowest or rank >= MEMBERS_MAX or rank == sender or count < 1:
-            message = f"a stamp has entry ({rank}, {count}) out of order or out of range"
-            raise PeerError(message)
+            raise PeerError(_say_misplaced(rank, count))
         lowest = rank + 1
     return stamp, offset
+
+
+def _check_entry_count(data: Octets, offset: int, entry_count: int) -> None:
+    if not 0 < entry_count <= MEMBERS_MAX or entry_count > (len(data) - offset) // 2:
+        message = f"a stamp announces {entry_count} entries"
+        raise PeerError(message)
+
+
+def _say_misplaced(rank: int, count: int) -> str:
+    return f"a stamp has entry ({rank}, {count}) out of order or out of range"
 
 
 def _decode_pairs(data: Octets, offset: int, count: int) -> tuple[tuple[tuple[int, int], ...], int]:

@@ -13,7 +13,7 @@ Octets = bytes | memoryview
 
 VALUE_MAX = (1 << 64) - 1
 _BYTES_MAX = 10
-_CUT_OFF = "a frame ends inside a number"
+CUT_OFF = "a frame ends inside a number"
 
 
 def append_varint(out: bytearray, value: int) -> None:
@@ -58,7 +58,7 @@ def read_varint(data: Octets, offset: int) -> tuple[int, int]:
                     break
                 return value, offset + extra + 1
     except IndexError:
-        raise PeerError(_CUT_OFF) from None
+        raise PeerError(CUT_OFF) from None
     message = "a frame has a number that is too long or not in its shortest form"
     raise PeerError(message)
 
@@ -78,5 +78,5 @@ def read_varints(data: Octets, offset: int, count: int) -> tuple[list[int], int]
                 value, offset = read_varint(data, offset)
             values.append(value)
     except IndexError:
-        raise PeerError(_CUT_OFF) from None
+        raise PeerError(CUT_OFF) from None
     return values, offset

@@ -36,6 +36,11 @@ class Pulse:
         self.deviation_us = 0
         self.doubled_us = -1
 
+    def await_first(self, now_us: int) -> None:
+        """Bear as much as of a new one, and forget nothing that was learnt."""
+        self.heard_us = max(self.heard_us, now_us)
+        self.is_new = True
+
     def timeout_us(self, heartbeat_us: int) -> int:
         """Return how long this process may be silent."""
         floor_us = self.floor_us * (_NEW if self.is_new else 1)
@@ -81,10 +86,16 @@ class Pulses:
             pulse.hear(now_us)
 
     def watch(self, process: ProcessId, now_us: int, floor_us: int) -> Pulse:
-        """Begin to watch a process for one more group; a new one counts as heard now."""
+        """Begin to watch a process for one more group; it counts as heard now.
+
+        Also where another group watches it: it may have left that one, and have had no reason to
+        let hear of itself since.
+        """
         pulse = self._pulses.get(process)
         if pulse is None:
             pulse = self._pulses[process] = Pulse(now_us, floor_us)
+        else:
+            pulse.await_first(now_us)
         self._watchers[process] = self._watchers.get(process, 0) + 1
         return pulse
 

@@ -8,6 +8,7 @@ or not. ``self-delivery``: nobody leaves a view without what it multicast there.
 view rows and the event graph alone. Cost: O(rows + members x messages).
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import chain
@@ -40,19 +41,25 @@ def judge_views(history: History) -> PropertyVerdict:
     if not history.views:
         return unknown(Property.VIEWS, words.NO_VIEW)
     findings: list[Finding] = []
+    groups = Counter((run, process) for run, _, process in history.views)
     for key in history.views:
-        for entry, explain in _wrong_views(history, key):
+        is_elsewhere = groups[key[0], key[2]] > 1
+        for entry, explain in _wrong_views(history, key, is_elsewhere=is_elsewhere):
             findings.append(((entry.event.process, (entry.place, 0)), explain))
     return concluded(Property.VIEWS, findings)
 
 
 def _wrong_views(
-    history: History, key: tuple[str, str, str]
+    history: History, key: tuple[str, str, str], *, is_elsewhere: bool
 ) -> Iterator[tuple[Entry, Callable[[], Violation]]]:
-    """Yield the view rows of one process in one group that are wrong: one fault each."""
+    """Yield the view rows of one process in one group that are wrong: one fault each.
+
+    Who ``is_elsewhere``, in other groups too, may leave this one and go on.
+    """
     run, group, process = key
     rows = history.views[key]
-    may_leave = history.has_left(run, process) or history.is_cut_off(run, process)
+    has_left = is_elsewhere or history.has_left(run, process)
+    may_leave = has_left or history.is_cut_off(run, process)
     for before, entry in zip(chain([None], rows), rows, strict=False):
         row = entry.event
         reference = next(iter(history.installed[run, group, row.view].values()))

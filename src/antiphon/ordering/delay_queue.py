@@ -31,11 +31,15 @@ _Held = tuple[int, int, Run]
 class DelayQueue:
     """Held runs by what they wait for, and ready runs by order of receipt."""
 
-    __slots__ = ("_arrivals", "_ready", "depth", "held_bytes", "held_count", "waiting_for")
+    __slots__ = (
+        "_arrivals", "_ready", "depth", "held_bytes", "held_count", "received_as", "waiting_for",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         """Start empty."""
         self._arrivals = 0
+        self.received_as = 0
+        """The place of what is being taken, if it was received before; 0: it is the next one."""
         self.depth = 0
         """How many runs are held, ready ones included."""
         self.held_bytes = 0
@@ -48,15 +52,16 @@ class DelayQueue:
 
     def arrive(self) -> int:
         """Return the place, in the order of receipt, of what has just been received."""
+        if self.received_as:
+            return self.received_as
         self._arrivals += 1
         return self._arrivals
 
     def hold(self, run: Run, lack: Lack) -> None:
         """File a run that has just been received under what it lacks."""
-        self._arrivals += 1
         self.depth += 1
         self.held_count += len(run.payloads)
-        self._file(self._arrivals, run, lack)
+        self._file(self.arrive(), run, lack)
 
     def hold_again(self, arrival: int, run: Run, lack: Lack) -> None:
         """File a run that was woken and still lacks something; its place of receipt stays."""

@@ -36,10 +36,12 @@ from antiphon.core.runs import PORT_APPLICATION, PORT_ORDER, Foreign, Letter, Or
 from antiphon.core.views import View
 from antiphon.ordering.gate import Arrived, Gate
 from antiphon.ordering.gated import GatedDomain
+from antiphon.ordering.knowledge import EPOCHS, epoch_of
 from antiphon.ordering.left_over import is_kept, total_order
 from antiphon.ordering.settling import is_unsettled
 from antiphon.ordering.total import POLICIES
-from antiphon.ordering.vector import VectorClock, VectorDomain
+from antiphon.ordering.vector import VectorDomain
+from antiphon.ordering.vector_clock import VectorClock
 
 _FIFO, _TOTAL = Order.FIFO, Order.TOTAL
 
@@ -72,7 +74,7 @@ class MixedDomain(GatedDomain):
             rank, self._groups[group].delivered, policy(), has_holder=has_holder,
             elsewhere=self._is_unsettled,
         )  # fmt: skip
-        self._groups[group].total = self._gates[group].total
+        self.excuse(group)  # who has not told it by now never will
         self._settle_elsewhere(group)
         return orphans
 
@@ -80,6 +82,7 @@ class MixedDomain(GatedDomain):
         """Be in a group no longer; return what is discarded."""
         self._forget(group)
         self._gates.pop(group, None)
+        self._barriers.pop(group, None)
         orphans = super().leave(group, view_number)
         self._settle_elsewhere(group)
         return orphans
@@ -108,7 +111,12 @@ class MixedDomain(GatedDomain):
             for run in (*self._queue.held(), *gate.waiting())
             if run.group == group and type(run) is Run and is_kept(run, clock.kept)
         ]
-        return total_order(clock.delivered, held, gate.total.first_of)
+
+        def first_of(ready: list[Run]) -> Run:
+            first = min(epoch_of(run.foreign) for run in ready)
+            return gate.total.first_of(run for run in ready if epoch_of(run.foreign) == first)
+
+        return total_order(clock.delivered, held, first_of)
 
     def stop(self, group: GroupNumber) -> list[tuple[Run, list[Run]]]:
         """A newer view is known: give no turn any more; return the last lists, as multicast."""
@@ -150,6 +158,7 @@ class MixedDomain(GatedDomain):
         uniform: bool = False,
         port: int = PORT_APPLICATION,
         is_last: bool = False,
+        is_list: bool = False,
     ) -> tuple[Run, list[Run]]:
         """Multicast a run in any order; return it, and what can be delivered here now."""
         mine, gate = self._groups[group], self._gates[group]
@@ -161,14 +170,17 @@ class MixedDomain(GatedDomain):
             self._has_written.pop(group, None)
         foreign: Foreign = ()
         if self.knowledge is not None:
-            if has_stamp and port != PORT_ORDER:
-                foreign = self.knowledge.stamp(group)
+            if has_stamp and not is_list:
+                foreign = self._stamp_others(mine, group, order)
             self.knowledge.note(group, mine, mine.rank)
         first, last = mine.sent + 1, mine.sent + len(payloads)
-        if order is _TOTAL and is_first and not self.is_frozen:
+        is_now = is_first and not self.is_frozen and not self._is_early(mine)
+        has_turn = order is not _TOTAL or is_now
+        if order is _TOTAL and has_turn:
             gate.total.give_turn(mine.rank, last)
+        # Not with what would still need a turn: who gets the token has to deliver it first.
+        may_move = is_first and has_turn and not is_last and not self._undelivered
         # Not on fifo runs: their past is not linked to that of the lists before.
-        may_move = is_first and not is_last and not self._undelivered
         sets_order = gate.total.say(last, may_move=may_move) if order is not _FIFO else None
         mine.sent = last
         run = Run(
@@ -188,6 +200,14 @@ class MixedDomain(GatedDomain):
         self._drain(ready)
         return run, ready
 
+    def _stamp_others(self, mine: VectorClock, group: GroupNumber, order: Order) -> Foreign:
+        """Return the stamps of other groups; what has no turn is put in order by its epoch."""
+        assert self.knowledge is not None, "there are other groups"
+        foreign = self.knowledge.stamp(group)
+        if mine.size == 1:  # nobody else is there to tell epochs apart, and who leaves may not wait
+            return tuple(stamp for stamp in foreign if stamp[0] != EPOCHS)
+        return self.knowledge.with_epoch(foreign) if order is _TOTAL else foreign
+
     def multicast_order(self, group: GroupNumber) -> tuple[Run, list[Run]] | None:
         """Multicast the sets-order list by itself, if one is due."""
         if not self._gates[group].total.unsaid:
@@ -195,7 +215,16 @@ class MixedDomain(GatedDomain):
         return self._multicast_order(group, is_last=False)
 
     def _multicast_order(self, group: GroupNumber, *, is_last: bool) -> tuple[Run, list[Run]]:
-        return self.multicast_any(group, [b""], Order.CAUSAL, 0, port=PORT_ORDER, is_last=is_last)
+        return self.multicast_any(
+            group, [b""], Order.CAUSAL, 0, port=PORT_ORDER, is_last=is_last, is_list=True
+        )
+
+    def multicast_news(self, group: GroupNumber) -> tuple[Run, list[Run]]:
+        """Multicast nothing but what is known of other groups: before a letter tells one member.
+
+        Where stamps are left out (``structure``), what one member learns all must be able to know.
+        """
+        return self.multicast_any(group, [b""], Order.CAUSAL, 0, port=PORT_ORDER)
 
     def write_letter(self, group: GroupNumber, payload: bytes, port: int) -> Letter:
         """Stamp a letter; nothing is counted."""
@@ -217,6 +246,7 @@ class MixedDomain(GatedDomain):
         """
         group = self._groups.get(run.group)
         sender, first = run.sender, run.first
+        waiting_for = self._queue.waiting_for
         if (
             group is None
             or run.is_gated
@@ -226,9 +256,10 @@ class MixedDomain(GatedDomain):
             or sender == group.rank
             or first != group.received[sender] + 1
             or self._gates[run.group].uniform.is_active
-            or (run.group, sender) in self._queue.waiting_for
+            or (waiting_for and (run.group, sender) in waiting_for)
             or self.is_frozen
             or self._unconfirmed
+            or self._barriers
         ):
             return False
         delivered = group.delivered
@@ -237,7 +268,7 @@ class MixedDomain(GatedDomain):
         for rank, count in run.stamp:
             if rank >= group.size or delivered[rank] < count:
                 return False
-        if run.foreign and self._foreign_lack(run) is not None:
+        if run.foreign and (self._foreign_lack(run) is not None or self.foreign_fault_of(run)):
             return False
         group.received[sender] = delivered[sender] = run.last
         group.changed[sender] = None
@@ -249,7 +280,7 @@ class MixedDomain(GatedDomain):
         """Take a run from another member; return what can be delivered now, in order."""
         gate = self._gates.get(run.group)
         if gate is None or not (
-            run.is_gated or run.sets_order is not None or gate.uniform.is_active
+            run.is_gated or run.sets_order is not None or gate.uniform.is_active or self._barriers
         ):
             ready = VectorDomain.receive(self, run)  # every plain run: super() would cost more
         else:
@@ -263,7 +294,7 @@ class MixedDomain(GatedDomain):
             raise PeerError(self._say_misplaced(run))
         if run.first != group.received[run.sender] + 1:
             raise PeerError(group.say_out_of_turn(run))
-        self.check_stamps(run)
+        self.check_stamp(run)
         if run.sets_order is not None:
             gate.total.check(run)
         group.received[run.sender] = run.last
@@ -282,11 +313,12 @@ class MixedDomain(GatedDomain):
         return ready
 
     def receive_letter(self, letter: Letter) -> list[Run]:
-        """Take a letter of the current view; return what can be delivered now."""
+        """Take a letter of this view, or an earlier one; return what can be delivered now."""
         group = self._groups[letter.group]
-        if letter.sender >= group.size or letter.sender == group.rank:
+        is_current = letter.view == group.view_number
+        if is_current and (letter.sender >= group.size or letter.sender == group.rank):
             raise PeerError(self._say_misplaced(letter))
-        self.check_stamps(letter)
+        self.check_stamp(letter)
         lack = self.lack(letter)
         if lack is not None:
             self._queue.hold(letter, lack)
@@ -313,11 +345,17 @@ class MixedDomain(GatedDomain):
         """Return what to confirm and mark, to which members."""
         return self._gates[group].uniform.say(self._groups[group].view_number)
 
+    def enter_epoch(self, epoch: int, flushed: int) -> None:
+        """Deliver what is of this epoch, and of no later one; ready runs wait for a drain."""
+        super().enter_epoch(epoch, flushed)
+        self._settle_elsewhere(EPOCHS)
+
     # Inside.
 
     def _settle(self, group: VectorClock, gate: Gate, run: Run) -> None:
         """Note a run's receipt for the sake of uniform ones, once there are any."""
         uniform = gate.uniform
+        group.is_gated |= run.is_gated
         if run.uniform and not uniform.is_active:
             received = self.received(GroupNumber(run.group))
             received[run.sender] = run.first - 1
@@ -325,11 +363,10 @@ class MixedDomain(GatedDomain):
                 one for one in self._queue.held() if type(one) is Run and one.group == run.group
             ]
             uniform.activate(received, group.delivered, held + gate.waiting())
-            group.is_uniform = True
         if uniform.is_active:
             uniform.take(run)
             uniform.mark_own(group.sent)  # in a view of one there is nobody to confirm
-            if run.foreign and uniform.waits_elsewhere:
+            if uniform.waits_elsewhere:  # this run, or what was settled by it or held before it
                 self._unconfirmed[run.group] = None
 
     def _admit(self, gate: Gate, arrival: int, run: Run) -> None:
@@ -389,4 +426,7 @@ class MixedDomain(GatedDomain):
     def _is_unsettled(self, run: Run) -> bool:
         """Whether something of another group that a run depends on is not here."""
         at_gates = (one for gate in self._gates.values() for one in gate.waiting())
-        return is_unsettled(run, self._groups, self._expected, [*self._queue.held(), *at_gates])
+        expected = self._expected
+        if EPOCHS in expected:  # of earlier epochs all is here, if not delivered
+            expected = {**expected, EPOCHS: self._flushed + 1}
+        return is_unsettled(run, self._groups, expected, [*self._queue.held(), *at_gates])

@@ -32,8 +32,8 @@ class Stability:
     """Copies and counts of one process in one view."""
 
     __slots__ = (
-        "_delivered", "_heard", "_reached", "_said", "_said_delivered", "_size", "_stable",
-        "copies", "deliveries", "kept_bytes", "rank",
+        "_delivered", "_flushed", "_heard", "_reached", "_said", "_said_delivered", "_size",
+        "_stable", "copies", "deliveries", "kept_bytes", "rank",
     )  # fmt: skip
 
     def __init__(self, size: int, rank: int, delivered: Sequence[int] | None = None) -> None:
@@ -53,6 +53,7 @@ class Stability:
         self._said_delivered = [0] * size  # and delivered
         self._delivered = delivered if delivered is not None else [0] * size
         self._heard: dict[int, dict[int, int]] = {}  # by sender: what others received of it
+        self._flushed: dict[int, dict[int, int]] = {}  # by sender: what others, asked, delivered
         self.deliveries = MatrixClock(size, self._delivered)
         """What is known to have been delivered by whom."""
 
@@ -131,11 +132,30 @@ class Stability:
         heard = self._heard.get(rank, {})
         return 1 + sum(got >= count for peer, got in heard.items() if peer != rank)
 
+    def hear_deliveries(self, peer: int, delivered: Stamp) -> None:
+        """Take what member ``peer`` says, having been asked, that it has delivered."""
+        for rank, count in delivered:
+            if rank < self._size:
+                heard = self._flushed.setdefault(rank, {})
+                heard[peer] = max(count, heard.get(peer, 0))
+
+    def is_delivered_everywhere(self, rank: int, count: int) -> bool:
+        """Whether everybody is known to have delivered so many messages of a member."""
+        if self.deliveries.delivered(rank) >= count:
+            return True
+        heard = self._flushed.get(rank, {})
+        others = (peer for peer in range(self._size) if peer != self.rank)
+        return self._delivered[rank] >= count and all(
+            heard.get(peer, 0) >= count for peer in others
+        )
+
     def is_everywhere(self, rank: int, count: int, *, delivered: bool) -> bool:
         """Whether everybody has received, or delivered, so many messages of a member."""
         if delivered:
             return self.deliveries.delivered(rank) >= count
-        return self._stable[rank] >= count
+        return self._stable[rank] >= count or (
+            bool(self._heard) and self.receivers(rank, count) >= self._size - 1
+        )
 
     def reach(self, sent: int) -> None:
         """Work out how far own messages have reached everybody; drop what is stable."""

@@ -129,8 +129,8 @@ class Uniformity:
 
     @property
     def waits_elsewhere(self) -> bool:
-        """Whether something that is here is not settled, and may wait for another group."""
-        return bool(self._unsettled.depth)
+        """Whether something that is here is not settled, and waits for another group."""
+        return _ELSEWHERE[:2] in self._unsettled.waiting_for
 
     def look_again(self) -> bool:
         """Something has come in another group; return whether anything is settled by that."""

@@ -38,142 +38,43 @@ after whatever its sender had delivered, also FIFO messages, but a FIFO message 
 before what its sender had delivered.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from antiphon.core.errors import PeerError, UsageError
 from antiphon.core.ids import GroupNumber, Rank
-from antiphon.core.runs import PORT_APPLICATION, Foreign, Letter, Order, Run, Stamp
+from antiphon.core.runs import PORT_APPLICATION, Foreign, Letter, Order, Run
 from antiphon.core.views import View
-from antiphon.ordering.delay_queue import DelayQueue, Lack
+from antiphon.ordering.delay_queue import Lack
 from antiphon.ordering.knowledge import NOBODY, VIEW, Knowledge, Reach
-from antiphon.ordering.left_over import is_kept, kept_counts
+from antiphon.ordering.left_over import kept_counts
 from antiphon.ordering.settling import NEVER
-from antiphon.ordering.total import TotalOrder
+from antiphon.ordering.vector_clock import GroupClocks, VectorClock
+
+_FIFO, _TOTAL = Order.FIFO, Order.TOTAL  # looking a member of an enum up is slow
 
 NO_TOTAL_ORDER = "CBCAST alone gives no total order: multicast in causal or fifo order"
 
 
-class VectorClock:
-    """What a process has sent, received and delivered in one of its groups, in one view."""
-
-    __slots__ = (
-        "changed",
-        "delivered",
-        "is_uniform",
-        "kept",
-        "rank",
-        "reach",
-        "received",
-        "recent",
-        "sent",
-        "size",
-        "told",
-        "total",
-        "view",
-        "view_number",
-    )  # fmt: skip
-
-    def __init__(self, view: View, rank: Rank) -> None:
-        self.view = view
-        self.view_number = view.number
-        self.rank = rank
-        self.size = len(view.members)
-        self.delivered = [0] * self.size
-        self.received = [0] * self.size
-        self.sent = 0
-        # Ranks whose delivered count changed since the last stamped multicast: the next stamp.
-        # A dict, because sets have no order that a second run would repeat.
-        self.changed: dict[int, None] = {}
-        # What the process knows of other groups, too (``knowledge``).
-        self.recent: dict[int, int] = {}
-        self.told = 0
-        self.reach: Reach | None = None
-        self.is_uniform = False
-        self.total: TotalOrder | None = None
-        # By sender, how much can still be delivered, once the flush of the view has ended.
-        self.kept: list[int] | None = None
-
-    @property
-    def has_unsaid(self) -> bool:
-        """Whether the process has given turns of the total order that nobody else knows of."""
-        return self.total is not None and bool(self.total.unsaid)
-
-    def stamp(self) -> Stamp:
-        """Return the counts that changed since the last multicast with a stamp."""
-        delivered, changed = self.delivered, self.changed
-        if len(changed) == 1:  # a question and its answer
-            (rank,) = changed
-            return ((rank, delivered[rank]),)
-        return tuple([(rank, delivered[rank]) for rank in sorted(changed)])
-
-    def take_stamp(self) -> Stamp:
-        """Return the stamp of the next multicast."""
-        stamp = self.stamp()
-        self.changed.clear()
-        return stamp
-
-    def say_out_of_turn(self, run: Run) -> str:
-        """Say what is wrong with the number of a run's first message."""
-        expected = self.received[run.sender] + 1
-        what = "repeats" if run.first < expected else "skips to"
-        return f"a run {what} message {run.first} of member {run.sender}, expected {expected}"
-
-    def lack(self, run: Run) -> Lack | None:
-        """Return one message that ``run`` still waits for, or None when it is ready."""
-        delivered = self.delivered
-        if run.first > delivered[run.sender] + 1:
-            return run.group, run.sender, run.first - 1
-        for rank, count in run.stamp:
-            if rank >= self.size or delivered[rank] < count:
-                return run.group, rank, count
-        return None
-
-    def lack_of(self, entries: Stamp) -> tuple[int, int] | None:
-        """Return an entry of another group's run that is still waited for; None: there is none."""
-        kept, delivered = self.kept, self.delivered
-        for rank, count in entries:
-            if rank >= self.size:
-                return rank, count  # nonsense: see check_stamp
-            wanted = count if kept is None else min(count, kept[rank])
-            if delivered[rank] < wanted:
-                return rank, wanted
-        return None
-
-    def check_stamp(self, stamp: Stamp) -> None:
-        """Refuse a stamp that names what nobody in the view can have multicast.
-
-        Asked of every run before it is held: once it is, its faults would come to light while
-        another, honest peer's run is being received, and that peer would be blamed for them.
-        """
-        for rank, count in stamp:
-            if rank >= self.size:
-                message = f"a stamp has an entry for member {rank} in a view of {self.size}"
-                raise PeerError(message)
-            if rank == self.rank and count > self.sent:
-                message = f"a stamp names own message {count}, but only {self.sent} were sent"
-                raise PeerError(message)
-
-
-class VectorDomain:
+class VectorDomain(GroupClocks):
     """The causal machine of one process, for all its groups of one causality domain."""
 
-    __slots__ = ("_expected", "_fifo_channels", "_groups", "_queue", "is_frozen", "knowledge")
+    __slots__ = (
+        "_expected", "_fifo_channels", "is_frozen", "is_relayed", "knowledge", "may_name",
+    )  # fmt: skip
 
     def __init__(self, *, fifo_channels: bool = True) -> None:
         """Start in no group."""
+        super().__init__()
         self._fifo_channels = fifo_channels
-        self._groups: dict[int, VectorClock] = {}
         self._expected: dict[int, int] = {}  # first views that are agreed on, by group
-        self._queue = DelayQueue()
         self.is_frozen = False
         """Whether nothing is delivered for now."""
+        self.is_relayed = False
+        """Whether what is being taken comes from another process than its sender."""
         self.knowledge: Knowledge | None = None
         """What is known of other groups, once there is a second one."""
-
-    @property
-    def queue_depth(self) -> int:
-        """How many runs are held back."""
-        return self._queue.depth
+        self.may_name: Callable[[int], bool] | None = None
+        """Whether stamps of a group that the process is not in are needed; None: all are."""
 
     # Groups and views.
 
@@ -222,16 +123,17 @@ class VectorDomain:
         """
         orphans = self._queue.drop(group)
         self._expected.pop(group, None)
-        clock = self._groups.pop(group, None)
-        if clock is not None and self.knowledge is not None:
-            self.knowledge.leave(group, max(view_number or 0, clock.view_number))
+        if group in self._groups:
+            # Also from an only group: what is known of it matters to the next one.
+            knowledge = self.knowledge if self.knowledge is not None else self._know()
+            knowledge.leave(group, self._groups.pop(group), view_number)
         self._look_again(self._queue.wake_group(group))
         return orphans
 
     def _know(self) -> Knowledge:
         """Begin to take note of all groups."""
         assert self.knowledge is None, "it is begun once"
-        knowledge = self.knowledge = Knowledge(self._groups)
+        knowledge = self.knowledge = Knowledge(self._groups, self.may_name)
         for group, clock in self._groups.items():
             knowledge.note_view(group, clock)
             for rank, count in enumerate(clock.delivered):
@@ -255,42 +157,6 @@ class VectorDomain:
         clock.kept = kept_counts(self.received(group), held)
         self._look_again(self._queue.wake_group(group))
 
-    def is_closed(self, group: GroupNumber) -> bool:
-        """Whether the flush of a group's view has ended here."""
-        return self._groups[group].kept is not None
-
-    def is_held(self, group: GroupNumber) -> bool:
-        """Whether something of a closed view, which can be delivered, has still to be."""
-        kept = self._groups[group].kept
-        assert kept is not None, "its flush has ended"
-        return any(run.group == group and is_kept(run, kept) for run in self._queue.held())
-
-    # What is known.
-
-    def received(self, group: GroupNumber) -> list[int]:
-        """Return how many messages of each member have been received; own ones count as such."""
-        mine = self._groups[group]
-        counts = list(mine.received)
-        counts[mine.rank] = mine.sent
-        return counts
-
-    def received_of(self, group: GroupNumber, rank: int) -> int:
-        """Return how many messages of one member have been received; own ones count as such."""
-        mine = self._groups[group]
-        return mine.sent if rank == mine.rank else mine.received[rank]
-
-    def clock(self, group: GroupNumber) -> list[int]:
-        """Return how many messages of each member have been delivered."""
-        return list(self._groups[group].delivered)
-
-    def delivered(self, group: GroupNumber) -> Sequence[int]:
-        """Return what always tells the same of the current view, without another look-up."""
-        return self._groups[group].delivered
-
-    def waiting(self) -> list[tuple[Run, Lack]]:
-        """List the held runs in order of receipt, each with one message that it waits for."""
-        return self._queue.waiting()
-
     # Sending.
 
     def multicast(
@@ -303,16 +169,16 @@ class VectorDomain:
     ) -> Run:
         """Stamp a run of own messages and deliver it here, at once (ISIS 5.1)."""
         assert payloads, "a run has at least one message"
-        if order is Order.TOTAL:
+        if order is _TOTAL:
             raise UsageError(NO_TOTAL_ORDER)
         mine = self._groups.get(group)
         if mine is None:
             message = f"this process is in no group with number {group}: join it first"
             raise UsageError(message)
-        stamp = mine.take_stamp() if mine.changed and order is not Order.FIFO else ()
+        stamp = mine.take_stamp() if mine.changed and order is not _FIFO else ()
         foreign: Foreign = ()
         if self.knowledge is not None:
-            if order is not Order.FIFO:
+            if order is not _FIFO:
                 foreign = self.knowledge.stamp(group)
             self.knowledge.note(group, mine, mine.rank)
         first = mine.sent + 1
@@ -359,7 +225,8 @@ class VectorDomain:
         if self.knowledge is not None or run.foreign:
             self._learn(run, group)
         ready = [run]
-        if (run.group, sender) in self._queue.waiting_for:
+        waiting_for = self._queue.waiting_for
+        if waiting_for and (run.group, sender) in waiting_for:
             self._wake(run)
             self._drain(ready)
         return ready
@@ -369,7 +236,7 @@ class VectorDomain:
         lack = self.lack(run)
         if lack is None and not self.is_frozen:
             return False
-        self.check_stamps(run)
+        self.check_stamp(run)
         group.received[run.sender] = run.last
         if lack is not None:
             self._queue.hold(run, lack)
@@ -379,7 +246,9 @@ class VectorDomain:
 
     def lack(self, run: Run) -> Lack | None:
         """Return one thing that ``run`` still waits for, or None when it is ready."""
-        lack = self._groups[run.group].lack(run)
+        clock = self._groups[run.group]
+        # Only letters are of a view that was left: they lack nothing of that any more.
+        lack = clock.lack(run) if run.view == clock.view_number else None
         return self._foreign_lack(run) if lack is None and run.foreign else lack
 
     def _foreign_lack(self, run: Run) -> Lack | None:
@@ -396,13 +265,17 @@ class VectorDomain:
                     return group, *lack
         return None
 
-    def check_stamps(self, run: Run) -> None:
-        """Refuse a run whose stamps name what nobody can have multicast, before it is held."""
-        self._groups[run.group].check_stamp(run.stamp)
-        for group, view, entries in run.foreign:
-            clock = self._groups.get(group)
-            if clock is not None and view == clock.view_number and group != run.group:
-                clock.check_stamp(entries)
+    def check_stamp(self, run: Run) -> None:
+        """Refuse a run whose stamp names what nobody can have multicast.
+
+        Asked of every run before it is held: once it is, its faults would come to light while
+        another, honest peer's run is being received, and that peer would be blamed for them.
+        """
+        mine = self._groups[run.group]
+        if run.view == mine.view_number:
+            fault = mine.fault_of(run.stamp, is_relayed=self.is_relayed)
+            if fault:
+                raise PeerError(fault)
 
     def _learn(self, run: Run, clock: VectorClock) -> None:
         """Take note, for the sake of other groups, of a run that is delivered."""

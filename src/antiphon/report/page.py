@@ -26,6 +26,7 @@ from antiphon.trace.verdict import PropertyVerdict, Status, Verdict, Violation
 _MARKS = {Status.HOLDS: "✓", Status.VIOLATED: "✗", Status.UNKNOWN: "?"}
 _SCRIPTS = ("data", "painters", "picture", "window", "figures", "controls")
 _NAME_MAX = 60
+_GROUP_MAX = 24
 _TEXT_MAX = 600
 _ROWS_MAX = 200
 """Rows of a table: beyond, a page is no place to read them."""
@@ -101,6 +102,7 @@ def diagram_data(
                 "text": cut(witness.violation.text, _TEXT_MAX),
                 "chain": chain,
                 "late": late,
+                "never": _without(witness.violation),
             }
             for witness, chain, late in zip(
                 witnesses, diagram.chains, diagram.lates, strict=True
@@ -209,7 +211,8 @@ def _violation(number: int, violation: Violation) -> str:
     )
     text = escape(cut(violation.text, _TEXT_MAX))
     return (
-        f'<article class="violation"><h3>{violation.property.value}</h3><p>{text}</p>'
+        f'<article class="violation"><h3>{violation.property.value}</h3>{_route(violation)}'
+        f"<p>{text}</p>"
         f'<div class="wide"><table class="chain"><caption>The events that show it, in causal '
         'order</caption><thead><tr><th scope="col">step</th><th scope="col">process</th>'
         '<th scope="col">event</th><th scope="col">evidence</th></tr></thead>'
@@ -217,6 +220,39 @@ def _violation(number: int, violation: Violation) -> str:
         f'<p><button type="button" class="show" data-witness="{number}">Show in the diagram'
         "</button></p></article>"
     )
+
+
+def _route(violation: Violation) -> str:
+    """Return the chain over several groups in one line: who told whom, in which group."""
+    if not violation.route:
+        return ""
+    told = _name(violation.route[0].sender)
+    for hop in violation.route:
+        own = hop.sender == hop.to
+        told += f" {_hop(hop.group, 'then' if own else '→')} {_name(hop.to)}"
+    first = violation.route[0]
+    missed = (
+        f"{_name(first.sender)} {_hop(first.group, '→')} {_name(violation.process)} "
+        f"{escape(violation.missed())}"
+    )
+    return f'<p class="route">{told} <span class="missed">but {missed}</span></p>'
+
+
+def _hop(group: str, mark: str) -> str:
+    named = f"<i>{escape(cut(group, _GROUP_MAX))}</i>" if group else ""
+    return f'<span class="hop">{named}{mark}</span>'
+
+
+def _name(process: str) -> str:
+    return f"<b>{escape(cut(process, _NAME_MAX))}</b>"
+
+
+def _without(violation: Violation) -> str:
+    """Say what a process never delivered, where that is of another group."""
+    if not violation.route or violation.earlier is None or violation.property != "no-orphan":
+        return ""
+    earlier = violation.earlier
+    return cut(f"never {earlier} · {earlier.group}", 2 * _NAME_MAX)
 
 
 def _where(file: str, line: int, index: int) -> str:

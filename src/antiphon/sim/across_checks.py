@@ -36,7 +36,9 @@ class AcrossChecks:
         self._letters: dict[bytes, int] = {}
         self._events: list[tuple[str, _Message | bytes]] = []
         self._handed_over: dict[str, int] = {}
-        self._wrong = ""
+        self._left: set[tuple[str, int]] = set()
+        self._flushes: dict[tuple[str, int], int] = {}
+        self._wrong = self._flushed_early = ""
         self.failed: set[str] = set()
         """Processes that crashed, or were excluded."""
 
@@ -46,7 +48,10 @@ class AcrossChecks:
         """A process installs a view of a group."""
         if me in seen.members:
             self._scopes.setdefault(process, set()).add((group, view))
-        self.failed.update(str(who.bare()) for who in seen.failed)
+            self._left.discard((process, group))
+        else:
+            self._left.add((process, group))
+        self.failed.update(who.name for who in seen.failed)
 
     def crash(self, process: str) -> None:
         """A process crashes."""
@@ -89,12 +94,33 @@ class AcrossChecks:
         self._events.append((process, letter))
         self._knows[process] = self._knows.get(process, 0) | self._letters[letter]
 
+    def begin_flush(self, process: str, number: int) -> None:
+        """A process begins to wait until what it knows is everywhere."""
+        self._flushes[process, number] = self._knows.get(process, 0)
+
+    def end_flush(self, process: str, number: int) -> None:
+        """It need not wait any longer: what it had sent or delivered is where it is to be."""
+        knows = self._flushes.pop((process, number), 0)
+        own = self._scopes.get(process, set())
+        # Of a group that was left nothing is known any more.
+        mine = self._of({scope for scope in own if (process, scope[0]) not in self._left})
+        done = dict.fromkeys(self._scopes, 0)
+        for who, message in self._events:
+            done[who] = done.get(who, 0) | self._bits.get(message, 0)
+        for who, scopes in self._scopes.items():
+            missing = knows & mine & self._of(scopes) & ~done[who]
+            if missing and not self._flushed_early:
+                name = _name(self._names[(missing & -missing).bit_length() - 1])
+                self._flushed_early = f"{process} has flushed, and {who} lacks {name}"
+
     # Judging.
 
     def judge(self, resilience: int) -> str:
         """Say what is wrong, or nothing."""
         if self._wrong:
             return self._wrong
+        if self._flushed_early and not self.failed:  # who was about to be excluded may lack it
+            return self._flushed_early
         relevant = {who: self._of(scopes) for who, scopes in self._scopes.items()}
         done, ever = dict.fromkeys(relevant, 0), dict.fromkeys(relevant, 0)
         for process, message in self._events:

@@ -17,6 +17,7 @@ from antiphon.oracle import judge
 from antiphon.oracle.letter_checks import find_broken_letter
 from antiphon.sim.answer_checks import find_unasked_answer
 from antiphon.sim.coverage import Pair
+from antiphon.sim.domain_world import DomainWorld
 from antiphon.sim.driver import Driver
 from antiphon.sim.order_checks import find_disorder
 from antiphon.sim.promptness import find_slow_word
@@ -69,6 +70,8 @@ class Survey(NamedTuple):
 
 def survey(scenario: Scenario) -> Survey:
     """Run a world, and judge it."""
+    if scenario.groups:
+        return _survey_domain(scenario)
     world = World(scenario)
     try:
         outcome = world.run()
@@ -80,6 +83,20 @@ def survey(scenario: Scenario) -> Survey:
     wrong = _wrong(scenario, outcome, verdict, list(world.drivers.values()))
     finding = Finding(scenario, *wrong, outcome.events) if wrong is not None else None
     return Survey(finding, outcome.events, outcome.pairs)
+
+
+def _survey_domain(scenario: Scenario) -> Survey:
+    """Run a world of several groups, and judge it."""
+    world = DomainWorld(scenario)
+    try:
+        outcome = world.run()
+    except (AntiphonError, AssertionError, IndexError, KeyError, ValueError) as error:
+        text = f"at {world.now_us} us: {type(error).__name__}: {error}"
+        events = world.events()
+        return Survey(Finding(scenario, type(error).__name__, text, events), events, set())
+    wrong = outcome.wrong
+    finding = Finding(scenario, *wrong, outcome.events) if wrong is not None else None
+    return Survey(finding, outcome.events, set())
 
 
 def _wrong(

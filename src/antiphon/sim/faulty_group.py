@@ -78,9 +78,14 @@ def scenario_of(options: Options, faults: FaultCounts) -> Scenario:
     check_faults(options, faults)
     dice = Random(f"{options.seed}/faults")
     names = process_names(options.process_count)
-    talk = _talk(options, names, dice)
-    end_us = talk[-1].time_us
-    steps = [*talk, *_crashes(faults, names, end_us, dice), *_absences(faults, names, end_us, dice)]
+    said = talk(options, names, dice)
+    end_us = said[-1].time_us
+    minority = (len(names) - 1) // 2
+    steps = [
+        *said,
+        *crashes(faults, names, end_us, dice),
+        *absences(faults, names, end_us, dice, minority),
+    ]
     return Scenario(
         seed=options.seed,
         founders=options.process_count,
@@ -95,9 +100,9 @@ def scenario_of(options: Options, faults: FaultCounts) -> Scenario:
     )
 
 
-def play(options: Options, faults: FaultCounts) -> Played:
+def play(scenario: Scenario) -> Played:
     """Run the world to its end."""
-    outcome = World(scenario_of(options, faults)).run()
+    outcome = World(scenario).run()
     counts: dict[str, int] = {}
     for event in outcome.events:
         event.index = counts.get(event.process, 0)
@@ -112,7 +117,7 @@ def play(options: Options, faults: FaultCounts) -> Played:
     )
 
 
-def _talk(options: Options, names: list[str], dice: Random) -> list[Step]:
+def talk(options: Options, names: list[str], dice: Random) -> list[Step]:
     """Return bursts until all messages are said; some of them will be answers instead."""
     verb, workload = _VERBS[options.how.order, options.how.uniform], options.workload
     left, steps = workload.message_count, list[Step]()
@@ -130,13 +135,16 @@ def _moment(end_us: int, dice: Random) -> int:
     return int(end_us * dice.uniform(0.2, 0.8))
 
 
-def _crashes(faults: FaultCounts, names: list[str], end_us: int, dice: Random) -> list[Step]:
+def crashes(faults: FaultCounts, names: list[str], end_us: int, dice: Random) -> list[Step]:
+    """Return who dies, and when."""
     return [
         Step(_moment(end_us, dice), "crash", (name,)) for name in dice.sample(names, faults.crashes)
     ]
 
 
-def _absences(faults: FaultCounts, names: list[str], end_us: int, dice: Random) -> list[Step]:
+def absences(
+    faults: FaultCounts, names: list[str], end_us: int, dice: Random, minority: int
+) -> list[Step]:
     """Return pauses and partitions, one after the other: each is over before the next begins."""
     timeout_us = TIMINGS[_TIMING].timeout_us
     kinds = ["pause"] * faults.pauses + ["partition"] * faults.partitions
@@ -149,7 +157,7 @@ def _absences(faults: FaultCounts, names: list[str], end_us: int, dice: Random) 
             who: tuple[str, ...] = (dice.choice(names),)
             steps += [Step(begin_us, "pause", who), Step(over_us, "resume", who)]
         else:
-            who = tuple(dice.sample(names, dice.randint(1, (len(names) - 1) // 2)))
+            who = tuple(dice.sample(names, dice.randint(1, minority)))
             steps += [Step(begin_us, "partition", who), Step(over_us, "heal")]
         free_us = over_us + 3 * timeout_us
     return steps

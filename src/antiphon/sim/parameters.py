@@ -102,6 +102,8 @@ def replay_command(seed: int, config: Mapping[str, Any], out: Path) -> str:
         option = "--" + name.replace("_", "-")
         if value is True:
             words.append(option)
+        elif isinstance(value, list):
+            words += [word for each in value for word in (option, str(each))]
         elif value is not False and (name not in FAULTS or value):
             words += [option, str(value)]
     return shlex.join([*words, "--out", str(out)])

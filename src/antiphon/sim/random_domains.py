@@ -15,8 +15,11 @@ from random import Random
 from antiphon.core.errors import AntiphonError
 from antiphon.core.ids import GroupNumber
 from antiphon.core.runs import Order
+from antiphon.ordering.structure import Structure
+from antiphon.sim.going_on import find_stuck_in_domain
 from antiphon.sim.random_groups import GroupAuthor
 from antiphon.sim.several_groups import Node, SeveralGroups
+from antiphon.trace.schema import Event
 
 _CRASHES = 0.03
 """How often who has just spoken crashes."""
@@ -27,13 +30,26 @@ _WAYS = (
 )  # fmt: skip
 
 
-def examine_domain(seed: int, resilience: int = 1, flush: str = "view-atomic") -> str:
-    """Live through the world of ``seed``; say what went wrong, if anything did."""
-    author = DomainAuthor(seed, resilience, flush)
+def examine_domain(
+    seed: int, resilience: int = 1, flush: str = "view-atomic", structure: str = "none"
+) -> str:
+    """Live through the world of ``seed``; say what went wrong, if anything did.
+
+    ``structure`` says what the domain declares of its overlaps (``AUTHORS``).
+    """
+    return survey_domain(seed, resilience, flush, structure)[0]
+
+
+def survey_domain(
+    seed: int, resilience: int, flush: str, structure: str = "none"
+) -> tuple[str, list[Event]]:
+    """Live through the world of ``seed``; return what went wrong, and the trace."""
+    author = AUTHORS[structure](seed, resilience, flush)
     try:
-        return author.live()
+        said = author.live()
     except (AntiphonError, AssertionError, KeyError, ValueError, IndexError) as error:
-        return f"at {author.world.now_us} us: {type(error).__name__}: {error}"
+        said = f"at {author.world.now_us} us: {type(error).__name__}: {error}"
+    return said, author.world.finish()
 
 
 class DomainAuthor(GroupAuthor):
@@ -42,7 +58,7 @@ class DomainAuthor(GroupAuthor):
     def __init__(self, seed: int, resilience: int, flush: str) -> None:
         """Found some groups."""
         world = SeveralGroups(seed, causality="d", resilience=resilience, flush=flush)
-        super().__init__(seed, world, structure=_structure)
+        super().__init__(seed, world, structure=self._found)
         random = self.random
         self._answers = random.choice((0.0, 0.1, 0.3, 0.45))
         self._ways = [
@@ -55,6 +71,10 @@ class DomainAuthor(GroupAuthor):
             for other in self.names:
                 if one != other and random.random() < 0.25:
                     world.slow[one, other] = random.choice((2_000, 10_000, 30_000))
+
+    def _found(self, random: Random, names: str) -> dict[int, str]:
+        """Return groups of some of these processes."""
+        return _structure(random, names)
 
     def _answer(self, node: Node, group: GroupNumber) -> None:
         """Multicast something, perhaps in another group, when something is delivered."""
@@ -87,20 +107,109 @@ class DomainAuthor(GroupAuthor):
             own = [group for group, members in self.groups.items() if name in members]
             self._say_in(name, self.random.choice(own) if own else number)
 
-    def _stuck(self, number: int) -> str:
+    def stuck(self) -> str:
         """Say the same; a process that is blocked in one group may hold up another of its."""
-        for node in self.world.nodes.values():
-            if node.is_up and any(
-                node.machine.endpoint(group).is_blocked
-                for group in node.machine.groups
-                if group not in node.ends
-            ):
-                return ""
-        return super()._stuck(number)
+        return find_stuck_in_domain(self.world, self.groups)
 
     def judge(self) -> list[str]:
         """Say what is wrong."""
         return [*super().judge(), self.world.across.judge(self.world.resilience)]
+
+
+class DeclaredAuthor(DomainAuthor):
+    """Does the same where overlaps are declared, and joins groups only where they are.
+
+    In every third world processes flush, too.
+    """
+
+    def __init__(self, seed: int, resilience: int, flush: str) -> None:
+        """Found some groups."""
+        super().__init__(seed, resilience, flush)
+        self._flushing = Random(f"{seed}/flushes") if seed % 3 == 1 else None
+
+    def _act(self) -> None:
+        super()._act()
+        random = self._flushing
+        if random is not None and random.random() < 0.2:
+            self.world.flush_out(random.choice(self.names), random.choice((None, "d")))
+
+    def judge(self) -> list[str]:
+        """Say the same, and who waits for the end of a flush for ever."""
+        return [*super().judge(), self.world.unended_flush()]
+
+    def _found(self, random: Random, names: str) -> dict[int, str]:
+        groups = (_tree if random.random() < 0.5 else _structure)(random, names)
+        overlaps = [
+            (f"g{one}", f"g{other}")
+            for one, other in combinations(groups, 2)
+            if set(groups[one]) & set(groups[other])
+        ]
+        if random.random() < 0.3:
+            overlaps += [
+                (f"g{one}", f"g{other}")
+                for one, other in combinations(groups, 2)
+                if random.random() < 0.2
+            ]
+        self.world.structure = self._declare(random, overlaps)
+        return groups
+
+    def _declare(self, random: Random, overlaps: list[tuple[str, str]]) -> Structure:
+        del random
+        return Structure(overlaps)
+
+    def _may_join(self, node: Node, number: int) -> bool:
+        structure = self.world.structure
+        assert structure is not None, "it is declared"
+        return all(structure.declares(f"g{number}", f"g{other}") for other in node.ids)
+
+
+class ExcludedAuthor(DeclaredAuthor):
+    """Does the same where some groups are excluded (ISIS 6.7).
+
+    Who has left a group may join any that may overlap those it is in.
+    """
+
+    def _declare(self, random: Random, overlaps: list[tuple[str, str]]) -> Structure:
+        names = sorted({name for pair in overlaps for name in pair})
+        count = min(len(names), random.choice((1, 1, 2, 3)))
+        return Structure(overlaps, excluded=random.sample(names, count))
+
+    def _may_join(self, node: Node, number: int) -> bool:
+        structure = self.world.structure
+        assert structure is not None, "it is declared"
+        if not structure.excluded:  # nothing overlaps
+            return super()._may_join(node, number)
+        own = [other for other in node.ids if not self._has_left(node, other)]
+        return all(structure.declares(f"g{number}", f"g{other}") for other in own)
+
+    def _has_left(self, node: Node, group: GroupNumber) -> bool:
+        """Whether a process knows a view of a group without it; who leaves as the last does not."""
+        is_in = group not in node.views or node.ids[group] in node.views[group].members
+        return node.ends.get(group) == "" and not is_in
+
+
+AUTHORS: dict[str, type[DomainAuthor]] = {
+    "none": DomainAuthor, "declared": DeclaredAuthor, "excluded": ExcludedAuthor,
+}  # fmt: skip
+"""Who makes worlds, by what is declared there of overlaps."""
+
+
+def _tree(random: Random, names: str) -> dict[int, str]:
+    """Return groups that make a tree: each process is in one or two."""
+    fresh, shared = list(names), [names[0]]
+    groups: dict[int, str] = {}
+    while fresh:
+        one = shared.pop(random.randrange(len(shared)))
+        fresh = [name for name in fresh if name != one]
+        others = fresh[: random.randint(1, 3)]
+        if not others:
+            break
+        fresh = fresh[len(others) :]
+        groups[len(groups)] = _sorted(one, *others)
+        shared += others
+        if not shared:
+            break
+    return groups
 
 
 def _structure(random: Random, names: str) -> dict[int, str]:

@@ -11,7 +11,8 @@ from random import Random
 from antiphon.core.errors import AntiphonError
 from antiphon.core.ids import GroupNumber
 from antiphon.core.runs import Order
-from antiphon.sim.several_groups import SeveralGroups
+from antiphon.sim.going_on import find_excluded, find_stuck
+from antiphon.sim.several_groups import Node, SeveralGroups
 
 _SETTLE_US = 4_000_000
 
@@ -62,24 +63,12 @@ class GroupAuthor:
             self._act()
         self.world.cut("")
         self.world.run(_SETTLE_US)
-        said = [self._stuck(number) for number in self.groups]
-        said += [self._excluded(), *self.judge()]
+        said = [self.stuck(), find_excluded(self.world, is_calm=self.is_calm), *self.judge()]
         return next((text for text in said if text), "")
 
     def judge(self) -> list[str]:
         """Say what is wrong in the groups."""
         return self.world.judge()
-
-    def _excluded(self) -> str:
-        """Say who was excluded where nothing went wrong, or only from some of its groups."""
-        for node in self.world.nodes.values():
-            failed = [group for group, why in node.ends.items() if why]
-            going = [group for group in node.views if group not in node.ends]
-            if failed and self.is_calm:
-                return f"{node.me} is excluded from group {failed[0]}, and nothing had happened"
-            if failed and going and node.is_up:
-                return f"{node.me} failed in group {failed[0]}, and goes on in group {going[0]}"
-        return ""
 
     def _act(self) -> None:
         random, world = self.random, self.world
@@ -110,29 +99,19 @@ class GroupAuthor:
         is_able = node.is_up and not node.machine.is_over
         group = GroupNumber(number)
         has_left = group in node.ends and not node.ends[group]
+        is_able = is_able and self._may_join(node, number)
         if is_able and (group not in node.rows or has_left):
             contact = self.random.choice(self.groups[number])
             if contact != joiner:
                 self.world.join(joiner, number, contact)
 
-    def _stuck(self, number: int) -> str:
-        """Say whether a group has not gone on where a quorum of its last view lives."""
-        group = GroupNumber(number)
-        living = [
-            node
-            for node in self.world.nodes.values()
-            if node.is_up and group in node.views and group not in node.ends
-        ]
-        if not living:
-            return ""
-        # Of the views agreed on, installed or not: the last one decides who is a quorum.
-        agreed = [node.machine.endpoint(group).latest or node.views[group] for node in living]
-        newest = max(agreed, key=lambda view: view.number)
-        here = [node.ids[group] for node in living]
-        if not newest.has_quorum([who for who in newest.members if who in here]):
-            return ""
-        views = {str(node.me): node.views[group].number for node in living}
-        is_one = set(views.values()) == {newest.number}
-        if is_one and sorted(newest.members) == sorted(here):
-            return ""
-        return f"group {number} has not gone on: the living are in views {views}"
+    def _may_join(self, node: Node, number: int) -> bool:
+        """Whether a process may be in a group, with all others that it is or has been in."""
+        del node, number
+        return True
+
+    def stuck(self) -> str:
+        """Say which group has not gone on where it can."""
+        return next(
+            (said for number in self.groups if (said := find_stuck(self.world, number))), ""
+        )

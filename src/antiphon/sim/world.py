@@ -16,7 +16,6 @@ from typing import Any
 
 from antiphon.core.control import Out
 from antiphon.core.ids import ProcessId, ViewNumber
-from antiphon.core.runs import Order
 from antiphon.core.views import View
 from antiphon.membership.effects import LeaveGroup
 from antiphon.sim.application import Application
@@ -36,28 +35,20 @@ from antiphon.sim.quiescence import (
     leads_in,
     why_not_quiescent,
 )
-from antiphon.sim.scenario import LIMITS, TIMINGS, Scenario, Step, borne_stall_us
+from antiphon.sim.scenario import LIMITS, SAYINGS, TIMINGS, Scenario, Step, borne_stall_us
 from antiphon.sim.scheduler import Scheduler
 from antiphon.sim.surroundings import WAYS, Surroundings
 from antiphon.stack.endpoint import Endpoint
 from antiphon.stack.inputs import LeaveRequested, PeerFilled, PeerLost, ProbeAnswered
 from antiphon.stack.ports import CommitOptions
-from antiphon.stack.send_queue import How, SendQueue
+from antiphon.stack.send_queue import SendQueue
 from antiphon.stack.settings import Settings
 from antiphon.trace.schema import QUIESCENT, Event
 
 TIMING = TIMINGS["quick"]
 BLOCKED = "blocked: too few members are left"
 _COME_BACK_US = 5_000
-_SAYINGS = {
-    "fifo": How(Order.FIFO),
-    "causal": How(Order.CAUSAL),
-    "total": How(Order.TOTAL),
-    "uniform": How(Order.CAUSAL, uniform=True),
-    "uniform-fifo": How(Order.FIFO, uniform=True),
-    "uniform-total": How(Order.TOTAL, uniform=True),
-}
-_TALK = ("multicast", "send", "begin", "call", "answer", *_SAYINGS)
+_TALK = ("multicast", "send", "begin", "call", "answer", *SAYINGS)
 
 _ROOM = 2
 """Messages and letters in flight with which a channel is full, where there is little room."""
@@ -336,8 +327,8 @@ class World:
         match step.verb:
             case "multicast":
                 driver.speaker.say(max(1, step.amount))
-            case _ if step.verb in _SAYINGS:
-                driver.speaker.say(max(1, step.amount), _SAYINGS[step.verb])
+            case _ if step.verb in SAYINGS:
+                driver.speaker.say(max(1, step.amount), SAYINGS[step.verb])
             case "send":
                 driver.speaker.write(step.who[1])
             case "begin" | "call":

@@ -12,15 +12,21 @@ conservative rule of ISIS 6.7: everything has reached everybody, and hardly any 
 group is needed.
 
 Who waits asks (``ReceiptsAsked``): one round trip, not a heartbeat. With k of 2 or more nothing is
-delivered meanwhile, so that the past does not grow faster than it becomes safe (000-20); receipts
-go on, so nobody waits for a delivery of who waits: no circle. A view of the other group that is
-left ends the wait: its flush has seen to what was received.
+delivered meanwhile, so that the past does not grow faster than it becomes safe (000-20), unless a
+group that is waited for is blocked, which may last; receipts go on, so nobody waits for a delivery
+of who waits: no circle. A view of the other group that is left ends the wait: its flush has seen to
+what was received.
 
 Before that, what the process has multicast in other groups must have been delivered to itself:
 total order and uniform delivery are of one group, and could wait for each other
 (``ordering.mixed``).
 
 Letters hold up all groups of a domain until they are acknowledged (000-24).
+
+Where its overlaps are declared (``ordering.structure``), stamps are limited to what is needed. That
+speaks of names and stamps speak of numbers, so who stamps a run says once in each view how the
+groups are called that it names (``GroupsNamed``). The stamp of a group whose name is not known, or
+is said to be one and another, rides along: that is always safe.
 
 FIFO multicasts depend on nothing of another group, and wait for none of this; nor do lists of the
 total order (``ordering.mixed``).
@@ -31,12 +37,23 @@ Cost, with one group: one test for each run. With more: what has changed since t
 from collections.abc import Iterable
 from typing import Protocol
 
-from antiphon.core.control import AnyMessage, Forgettable, ReceiptsAsked
+from antiphon.core.control import (
+    AnyMessage,
+    EpochSaid,
+    Forgettable,
+    ForgettingAsked,
+    GroupsNamed,
+    ReceiptsAsked,
+)
 from antiphon.core.ids import GroupNumber, ProcessId
-from antiphon.core.runs import Foreign
+from antiphon.core.runs import Foreign, Stamp
+from antiphon.ordering.knowledge import VIEW
 from antiphon.ordering.letters import Letters
 from antiphon.ordering.mixed import MixedDomain
 from antiphon.ordering.stability import Stability
+from antiphon.ordering.structure import Structure
+from antiphon.stack.epochs import Epochs
+from antiphon.stack.names import KnownNames
 from antiphon.stack.program_order import ProgramOrder
 
 ALL = 1 << 20
@@ -60,8 +77,15 @@ class Participation(Protocol):
     def view_number(self) -> int:
         """The number of the current view."""
 
-    def tell(self, message: AnyMessage) -> None:
-        """Say something to all other members of the current view."""
+    @property
+    def is_blocked(self) -> bool:
+        """Whether too few members can be reached to go on."""
+
+    def early_count(self, peer: ProcessId, view_number: int) -> int:
+        """Return how many messages of a process have come for a view still to be installed."""
+
+    def tell(self, message: AnyMessage, *, later: bool = False) -> None:
+        """Say something to all other members of the current view, and perhaps of later ones."""
 
     def ask_for_acknowledgement(self) -> None:
         """There is something to send: see to it that no letter holds it up for long."""
@@ -71,19 +95,30 @@ class Domain:
     """What the groups of one causality domain share in one process."""
 
     __slots__ = (
-        "_asked", "_looked_at", "_parts", "_risky", "_writing", "awaits_receipts", "closing",
-        "ordering", "program", "resilience",
+        "_asked", "_hurried", "_is_flushing", "_looked_at", "_parts", "_risky",
+        "_unknown", "_words", "_writing", "awaits_receipts", "closing", "epochs", "is_shared",
+        "names", "ordering", "program", "resilience",
     )  # fmt: skip
 
-    def __init__(self, resilience: int = 1) -> None:
-        """Start without a group."""
+    def __init__(self, resilience: int = 1, structure: Structure | None = None) -> None:
+        """Start without a group; ``structure`` says which may overlap, if that is declared."""
         assert resilience >= 1, "a message that nobody has got is lost with its sender"
         self.resilience = resilience
+        self.names = KnownNames(structure)
+        """How groups are called, where that matters."""
         self.ordering = MixedDomain()
         """One order of delivery."""
+        if structure is not None:
+            self.ordering.may_name = self.names.may_ride
         self.program = ProgramOrder()
         """One order of sending."""
         self._parts: dict[GroupNumber, Participation] = {}
+        self.is_shared = False
+        """Whether there is more than one group: asked for every run."""
+        self.epochs: Epochs | None = None
+        """What goes round by excluded groups, if there are any."""
+        if structure is not None and structure.excluded:
+            self.epochs = Epochs(self._parts, self.ordering, self.names)
         self._risky: dict[GroupNumber, None] = {}
         """Groups with messages here that too few may have received."""
         self._asked: dict[GroupNumber, ReceiptsAsked] = {}
@@ -92,24 +127,34 @@ class Domain:
         self.closing: dict[GroupNumber, None] = {}
         """Groups whose flush has ended, and whose last messages wait for other groups."""
         self._looked_at: dict[GroupNumber, None] = {}
+        self._hurried: dict[
+            tuple[GroupNumber, int], tuple[dict[int, int], dict[GroupNumber, None]]
+        ] = {}
+        """By own group and view: what somebody waits to hear that everybody has, and who."""
+        self._unknown: dict[tuple[int, int, int], dict[ProcessId, None]] = {}
+        """By group that was asked, group and view: who of it cannot say."""
+        self._words: dict[tuple[int, int, int], int] = {}
+        """What may be forgotten, as others said; by group, view and rank."""
         self.awaits_receipts = False
-        """Whether what was looked at last has to wait for receipts, and for nothing else."""
+        """Whether what was looked at last has to wait for receipts, of groups that go on, and for
+        nothing else."""
+        self._is_flushing = False
 
     # Its groups.
-
-    @property
-    def is_shared(self) -> bool:
-        """Whether there is more than one group."""
-        return len(self._parts) > 1
 
     def add(self, group: GroupNumber, part: Participation) -> None:
         """Begin to take part in a group, or to ask for that."""
         assert group not in self._parts, "a group is in a domain once"
         self._parts[group] = part
+        self.is_shared = len(self._parts) > 1
 
     def remove(self, group: GroupNumber) -> None:
         """Take part in a group no longer."""
         self._parts.pop(group, None)
+        if self.epochs is not None:
+            self.epochs.leave(group)
+        self.names.leave(group)
+        self.is_shared = len(self._parts) > 1
         for noted in (self._risky, self._asked, self._writing, self.closing, self._looked_at):
             noted.pop(group, None)
 
@@ -118,12 +163,39 @@ class Domain:
         self._risky.pop(group, None)
         self._asked.pop(group, None)
         self.closing.pop(group, None)
+        self.names.enter_view(group)
+        if self.epochs is not None:
+            self.epochs.enter_view(group)
+
+    def has_members(self, group: GroupNumber, processes: Iterable[ProcessId]) -> bool:
+        """Whether any of some processes is a member of a group of the domain other than this."""
+        others = {
+            who.bare()
+            for other, part in self._parts.items()
+            if other != group
+            for who in part.members
+        }
+        return any(process.bare() in others for process in processes)
 
     # What is to be looked at again.
 
     def look_at(self, group: GroupNumber) -> None:
         """Something has come about in a group by what happened in another."""
         self._looked_at[group] = None
+
+    @property
+    def is_restless(self) -> bool:
+        """Whether anything may be to do in a group by what has happened in another."""
+        ordering = self.ordering
+        return bool(
+            self._looked_at
+            or self.closing
+            or self._hurried
+            or ordering.restless
+            or ordering.is_frozen
+            or self.program.first is not None
+            or self.epochs is not None
+        )
 
     def take_restless(self) -> list[GroupNumber]:
         """Return the groups in which something may be to do, by what has happened in others."""
@@ -151,16 +223,18 @@ class Domain:
         self.awaits_receipts = False
         if self.ordering.has_undelivered(group):
             return False  # deliveries go on: it is one of them that is waited for
-        is_safe = True
+        is_safe, is_blocked = True, False
         for other in [other for other in self._risky if other != group]:
             missing = tuple(sorted(self._missing(other, self._parts[other])))
             if missing:
                 is_safe = False
+                is_blocked = is_blocked or self._parts[other].is_blocked
                 self._ask(other, missing)
             else:
                 del self._risky[other]
-        self.awaits_receipts = not is_safe
-        if not is_safe and self.resilience > 1:
+        # Where a group is blocked it may take long: the others are to be read meanwhile.
+        self.awaits_receipts = not is_safe and not is_blocked
+        if self.awaits_receipts and self.resilience > 1:
             self.ordering.is_frozen = True
         return is_safe
 
@@ -190,10 +264,90 @@ class Domain:
         part = self._parts[group]
         before = self._asked.get(group)
         known = dict(before.wanted) if before is not None else {}
-        if any(known.get(rank, 0) < count for rank, count in missing):
-            self._asked[group] = ReceiptsAsked(part.view_number, missing)
-            part.tell(self._asked[group])
-            self.look_at(group)
+        if all(known.get(rank, 0) >= count for rank, count in missing):
+            return
+        # They answer the last question of each: so it is for all that is still waited for.
+        wanted = known | dict(missing)
+        self._asked[group] = ReceiptsAsked(part.view_number, tuple(sorted(wanted.items())))
+        part.tell(self._asked[group])
+        self.look_at(group)
+
+    # What somebody waits for to be everywhere (``flushes``).
+
+    def note_flush(self, *, is_pending: bool) -> None:
+        """Somebody here waits for words of others; or, if not so, nobody does any more."""
+        self._is_flushing = is_pending
+        if not is_pending:
+            self._words.clear()
+            self._unknown.clear()
+
+    def view_of(self, group: int) -> int:
+        """Return the number of the view of a group that the process is in; 0: it is in none."""
+        part = self._parts.get(GroupNumber(group))
+        return part.view_number if part is not None else 0
+
+    def still_named(self, group: int, view: int, wanted: dict[int, int]) -> dict[int, int]:
+        """Return which entries of a group that the process is not in may not be forgotten yet."""
+        knowledge = self.ordering.knowledge
+        known = knowledge.foreign.get(group) if knowledge is not None else None
+        if known is None or known.view != view:
+            return {}
+        words = self._words
+        return {
+            rank: count
+            for rank, count in wanted.items()
+            if rank in known.counts and words.get((group, view, rank), -1) < count
+        }
+
+    def hurry(self, stamps: Foreign, via: GroupNumber) -> Foreign:
+        """Somebody in group ``via`` waits to hear that everybody has what these entries name.
+
+        Who is in a group asks its members for receipts, and gives the word; what is returned
+        nobody can be told by this process, for it is not in the group.
+        """
+        unknown: list[tuple[int, int, Stamp]] = []
+        for group, view, entries in stamps:
+            number = GroupNumber(group)
+            if not 0 < view <= self.view_of(number):
+                unknown.append((group, view, entries))
+            else:
+                wanted, tell = self._hurried.setdefault((number, view), ({}, {}))
+                wanted.update(entries)
+                tell[via] = None
+        self.look_at_hurried()
+        return tuple(unknown)
+
+    def look_at_hurried(self) -> None:
+        """Give the word that somebody waits for, if it may be given; ask for receipts if not."""
+        for (group, view), (wanted, tell) in list(self._hurried.items()):
+            if self.view_of(group) == view:
+                missing = self._still_needed(group, wanted)
+                if missing:
+                    self._parts[group].stability.note_receipts()
+                    self._ask(group, tuple(item for item in missing.items() if item[0] != VIEW))
+                    continue
+            del self._hurried[group, view]
+            word = (group, view, tuple(sorted(wanted.items())))
+            self._pass_on([(via, (word,)) for via in tell])
+
+    def _still_needed(self, group: GroupNumber, wanted: dict[int, int]) -> dict[int, int]:
+        past = self.ordering.past(group)
+        here = {rank: count for rank, count in wanted.items() if count <= past.get(rank, -1)}
+        not_here = wanted.keys() - here.keys()  # nobody asks for what was never multicast
+        return self.ordering.still_needed(group, here) | {
+            rank: wanted[rank] for rank in not_here if rank < len(self._parts[group].members)
+        }
+
+    def hear_unknown(self, stamps: Foreign, via: GroupNumber, peer: ProcessId) -> None:
+        """A member that was asked is not in the group concerned, and cannot say."""
+        for group, view, _ in stamps:
+            if self._is_flushing:
+                self._unknown.setdefault((via, group, view), {})[peer] = None
+
+    def can_tell(self, via: GroupNumber, group: int, view: int) -> bool:
+        """Whether some other member of group ``via`` has not said that it cannot say."""
+        part, denied = self._parts[via], self._unknown.get((via, group, view), {})
+        return len([who for who in part.members if who not in denied]) > 1
 
     # Letters.
 
@@ -212,6 +366,38 @@ class Domain:
                 return True
         return False
 
+    # Names.
+
+    def name_groups(self, group: GroupNumber, stamps: Foreign) -> None:
+        """Say to a group how others are called, ahead of stamps that name them, if that matters."""
+        if stamps and self.names.structure is not None:
+            unsaid = self.names.unsaid(group, stamps)
+            if unsaid:
+                self._parts[group].tell(GroupsNamed(unsaid))
+
+    # What members of a group say of others.
+
+    def take_word(
+        self,
+        word: Forgettable | ForgettingAsked | GroupsNamed | EpochSaid,
+        via: GroupNumber,
+        peer: ProcessId,
+    ) -> None:
+        """Take what a member of a group says of other groups."""
+        match word:
+            case Forgettable(stamps):
+                self.forget(stamps, via)
+            case ForgettingAsked(stamps, unknown=True):
+                self.hear_unknown(stamps, via, peer)
+            case ForgettingAsked(stamps):
+                if unknown := self.hurry(stamps, via):
+                    self._parts[via].tell(ForgettingAsked(unknown, unknown=True))
+            case GroupsNamed(names):
+                self.names.hear(names)
+            case EpochSaid():
+                if self.epochs is not None:
+                    self.epochs.hear(via, peer, word)
+
     # Old stamps.
 
     def collect(self) -> None:
@@ -220,15 +406,20 @@ class Domain:
         if knowledge is not None:
             self._pass_on(knowledge.collectable())
 
-    def forget(self, words: Foreign, via: GroupNumber) -> None:
-        """A member of a group says what may be forgotten: forget it, and pass that on."""
-        knowledge = self.ordering.knowledge
-        if knowledge is not None:
-            self._pass_on(knowledge.forget(words, via))
-
     def _pass_on(self, told: list[tuple[int, Foreign]]) -> None:
         for number, words in told:
             group = GroupNumber(number)
             if group in self._parts:
                 self._parts[group].tell(Forgettable(words))
                 self.look_at(group)
+
+    def forget(self, words: Foreign, via: GroupNumber) -> None:
+        """A member of a group says what may be forgotten: forget it, and pass that on in time."""
+        knowledge = self.ordering.knowledge
+        if knowledge is None:
+            return
+        if self._is_flushing:
+            for group, view, entries in words:
+                for rank, count in entries:
+                    self._words[group, view, rank] = count
+        knowledge.forget(words, via)

@@ -26,6 +26,8 @@ class EarlyRun(NamedTuple):
     peer: ProcessId
     run: Run
     relayed: bool
+    arrival: int
+    """Its place in the order of receipt, of all groups."""
 
 
 class Early:
@@ -40,15 +42,15 @@ class Early:
         self._bytes: dict[ProcessId, int] = {}
         self._alive: dict[ProcessId, list[Alive]] = {}
 
-    def keep(self, peer: ProcessId, run: Run, *, relayed: bool) -> None:
-        """Keep a run or a letter of a later view."""
+    def keep(self, peer: ProcessId, run: Run, arrival: int, *, relayed: bool) -> None:
+        """Keep a run or a letter of a later view, received as number ``arrival`` of all."""
         kept = self._bytes.get(peer, 0) + run.byte_count + _EARLY_RUN_BYTES
         if kept > EARLY_BYTES_MAX:
             message = f"{peer} sends ever more of a view that is not installed here"
             raise PeerError(message)
         assert kept > 0, "what is kept weighs something"
         self._bytes[peer] = kept
-        self.runs.append(EarlyRun(peer, run, relayed))
+        self.runs.append(EarlyRun(peer, run, relayed, arrival))
 
     def keep_alive(self, peer: ProcessId, alive: Alive) -> None:
         """Keep a sign of life of a later view."""
@@ -57,6 +59,12 @@ class Early:
             message = f"{peer} speaks ever more of a view that is not installed here"
             raise PeerError(message)
         kept.append(alive)
+
+    def count_of(self, peer: ProcessId, view_number: int) -> int:
+        """Return how many messages a process has sent of a later view, as far as they came."""
+        runs = (one.run for one in self.runs if one.peer == peer and not one.relayed)
+        of_view = (run.last for run in runs if run.view == view_number and type(run) is Run)
+        return max(of_view, default=0)
 
     def take_runs(self) -> list[EarlyRun]:
         """Hand over the runs and letters; those still early are kept again."""

@@ -131,6 +131,14 @@ class NameTransaction:
 
 @final
 @dataclass(slots=True)
+class EndFlush:
+    """What a flush (``FlushRequested``) waited for is everywhere."""
+
+    number: int
+
+
+@final
+@dataclass(slots=True)
 class IgnoreMessage:
     """A member has sent to one of the tools what no correct member sends: note it, go on."""
 
@@ -143,7 +151,7 @@ Effect = (
     | BlockGroup | ResumeGroup | LeaveGroup | SuspectProcess | ProbeProcess | RestoreProcess
     | SetTimer | ExpectPeers | AdmitSenders | GiveUpProcess | RejectPeer | ReturnUnsent
     | HandRequest | ConcludeCall | NameTransaction | AskVote | Decided | KnowPast
-    | SaveState | ExpectState | LoadChunk | StateLost | IgnoreMessage
+    | SaveState | ExpectState | LoadChunk | StateLost | IgnoreMessage | EndFlush
 )  # fmt: skip
 
 __all__ = [
@@ -155,6 +163,7 @@ __all__ = [
     "DeliverElsewhere",
     "DeliverRuns",
     "Effect",
+    "EndFlush",
     "ExpectPeers",
     "ExpectState",
     "GiveUpProcess",

@@ -140,7 +140,7 @@ class Endpoint(Crossing):
         self._receiver, self._transition = member.receiver, member.membership.transition
         self.queue = queue if queue is not None else SendQueue(settings.limits.queued_bytes)
         if domain is not None:
-            self.queue.places.enter(domain.program, len(self.queue.waiting))
+            self.queue.places.enter(domain.program, group, len(self.queue.waiting))
         self.flow = FlowControl(me, settings.limits, lambda: member.ordering.held_bytes)
         timing = self._timing = settings.timing
         self._sender = Sender(member, self.queue, self.flow, self._agenda, timing.stall_us)

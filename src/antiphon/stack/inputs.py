@@ -184,6 +184,20 @@ class Stopped:
     why: str
 
 
+@final
+@dataclass(slots=True)
+class FlushRequested:
+    """The application waits until all it sent or delivered has reached everybody (``EndFlush``).
+
+    An input of the process, not of a group.
+    """
+
+    number: int
+    """Chosen by the driver, and never again."""
+    causality: str | None = None
+    """The domain concerned, by name; None: all, also those of one group that have no name."""
+
+
 # The network.
 
 

@@ -17,15 +17,20 @@ A run is taken (``receiver``) from a process that has not failed in a view agree
 """
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from antiphon.core.control import (
     Alive,
     AnyMessage,
     Beat,
     Confirm,
+    EpochSaid,
     Forgettable,
+    ForgettingAsked,
+    GroupsNamed,
     LetterAsked,
     LetterTaken,
+    PastTold,
     Receipts,
     ReceiptsAsked,
 )
@@ -48,14 +53,23 @@ from antiphon.ordering.letters import Letters
 from antiphon.stack.announcer import Announcer
 from antiphon.stack.domain import Domain
 from antiphon.stack.member_questions import MemberQuestions
+from antiphon.stack.newcomers import Newcomers
 from antiphon.stack.reach import GroupReach
 from antiphon.stack.receiver import GROUP, Receiver
 from antiphon.stack.settings import FLUSHES, Settings
 
-Words = Confirm | LetterTaken | LetterAsked | ReceiptsAsked | Receipts | Forgettable
+Words = (
+    Confirm | LetterTaken | LetterAsked | ReceiptsAsked | Receipts | Forgettable | ForgettingAsked
+    | GroupsNamed | PastTold | EpochSaid
+)  # fmt: skip
 """What members say of messages, beside what concerns views."""
 
-_WORDS = (Confirm, LetterTaken, LetterAsked, ReceiptsAsked, Receipts, Forgettable)
+_TOTAL = Order.TOTAL  # looking a member of an enum up is slow
+
+_WORDS = (
+    Confirm, LetterTaken, LetterAsked, ReceiptsAsked, Receipts, Forgettable, ForgettingAsked,
+    GroupsNamed, PastTold, EpochSaid,
+)  # fmt: skip
 
 
 class Member(MemberQuestions):
@@ -95,11 +109,13 @@ class Member(MemberQuestions):
             settings.token,
         )  # fmt: skip
         self.domain.add(group, self)
+        self.newcomers = Newcomers(self._out, self.receiver, self.domain, group)
         self.is_open = False
         """Whether this process is in a view that nobody is leaving, and that is not blocked."""
         self._is_among_groups = domain is not None
         self._unaware: dict[ProcessId, None] = {}
-        """Who joined in the current view and may not know of it; nothing is multicast before."""
+        """Who joined in, or founded, the current view and may not have begun; nothing is multicast
+        before."""
         self._has_said_so = False
         self.membership = Membership(
             self._out, transition, settings.timing, FLUSHES[settings.flush], self.receiver, now_us,
@@ -107,8 +123,12 @@ class Member(MemberQuestions):
         )  # fmt: skip
         self.announcer = Announcer(self.membership, self.receiver, now_us)
         if view is not None:
-            self._begin(view)
+            self._begin(view, is_founding=True)
             self._out.put(InstallView(view))
+            self.newcomers.greet(is_new=True)
+            if self._is_among_groups:  # others multicast when they know that this process has begun
+                begun = Alive(view.number, (), 0, view.number)
+                self._out.send_each(transition.everybody(), begun)
             self.receiver.deliver(self.ordering.drain())
 
     # What the others are told.
@@ -126,10 +146,11 @@ class Member(MemberQuestions):
 
     # What other groups of the domain ask.
 
-    def tell(self, message: AnyMessage) -> None:
-        """Say something to all other members of the current view."""
+    def tell(self, message: AnyMessage, *, later: bool = False) -> None:
+        """Say something to all other members of the current view, and perhaps of later ones."""
         if not self.membership.is_over:
-            self._out.send_each((who for who in self.members if who != self.me), message)
+            known = self.membership.transition.everybody() if later else self.members
+            self._out.send_each((who for who in known if who != self.me), message)
 
     def ask_for_acknowledgement(self) -> None:
         """There is something to send: see to it that no letter holds it up for long."""
@@ -139,6 +160,7 @@ class Member(MemberQuestions):
 
     def look_again(self, now_us: int) -> list[Effect]:
         """Something has happened in another group: install what may be installed by now."""
+        self.receiver.answer()
         return [] if self.membership.is_over else self._settled(now_us)
 
     def close(self) -> list[Effect]:
@@ -163,7 +185,7 @@ class Member(MemberQuestions):
         if not self.may_multicast:
             message = "the group is between two views, or blocked: wait for the next view"
             raise UsageError(message)
-        is_plain = not uniform and order is not Order.TOTAL and self.ordering.is_clear(self.group)
+        is_plain = not uniform and order is not _TOTAL and self.ordering.is_clear(self.group)
         if not is_plain:
             self._settings.check(order, uniform=uniform)
         receiver, announcer = self.receiver, self.announcer
@@ -181,11 +203,25 @@ class Member(MemberQuestions):
             ready = [run]
         assert run.view == self.membership.transition.number, "it belongs to the current view"
         receiver.keep_own(run)
-        self.domain.note_sent(self.group)
+        if self._is_among_groups:
+            self.domain.note_sent(self.group)
         effects: list[Effect] = [SendRun(run, alive)]
+        if run.foreign:
+            self.domain.name_groups(self.group, run.foreign)
+            effects[:0] = self._out.take()
         if ready:
             effects.append(DeliverRuns(ready))
         return effects
+
+    def multicast_news(self) -> list[Effect]:
+        """Multicast what is known of other groups, and nothing else: before a letter, if need be.
+
+        The same conditions as for :meth:`multicast`.
+        """
+        run, ready = self.ordering.multicast_news(self.group)
+        self.domain.name_groups(self.group, run.foreign)
+        self.receiver.send_own(run, ready)
+        return self._out.take()
 
     def send_letter(self, to: ProcessId, payload: bytes, port: int) -> list[Effect]:
         """Send a message to one member; only while ``may_send``."""
@@ -333,8 +369,10 @@ class Member(MemberQuestions):
                 self.receiver.hear_question(peer, word)
             case Receipts():
                 self.receiver.take_receipts(peer, word)
-            case Forgettable(stamps):
-                self.domain.forget(stamps, self.group)
+            case PastTold():
+                self.newcomers.hear(peer, word)
+            case Forgettable() | ForgettingAsked() | GroupsNamed() | EpochSaid():
+                self.domain.take_word(word, self.group, peer)
 
     def take_letter(self, peer: ProcessId, letter: Letter, now_us: int) -> list[Effect]:
         """Take a letter; it is acknowledged when all that came with it has been taken."""
@@ -356,12 +394,15 @@ class Member(MemberQuestions):
         membership = self.membership
         while (view := membership.next_installable()) is not None and self._may_end(view):
             self._install(view, now_us)
-        if self._is_among_groups and membership.transition.current is None:
-            self._look_forward()
+        if self._is_among_groups:
+            if membership.transition.current is None:
+                self._look_forward()
+            self.newcomers.look_forward(membership.transition.pending)
+        self.receiver.answer()
         is_plain = not membership.transition.pending and not membership.is_over
         self.receiver.plain_view = membership.transition.number if is_plain else 0
         assert not is_plain or membership.transition.newest is membership.latest, "none is missed"
-        self.is_open = membership.may_multicast and not self._unaware
+        self.is_open = membership.may_multicast and not self._unaware and self.newcomers.is_told
         return self._out.take()
 
     def _look_forward(self) -> None:
@@ -381,8 +422,9 @@ class Member(MemberQuestions):
 
     def _may_end(self, view: View) -> bool:
         """Whether nothing of the current view waits for another group of the domain (000-26)."""
-        current = self.membership.transition.current
-        if current is None or not self.domain.is_shared or view.lineage > current.lineage:
+        current, domain = self.membership.transition.current, self.domain
+        is_alone = not domain.is_shared and domain.epochs is None
+        if current is None or is_alone or view.lineage > current.lineage:
             return True
         return self.receiver.may_end()
 
@@ -396,8 +438,7 @@ class Member(MemberQuestions):
         self._out.put(InstallView(view))
         if self.me in view.members:
             self._begin(view)
-            # What waited for this view, in any group, came before what is early for it.
-            self.receiver.deliver(self.ordering.drain())
+            self.newcomers.greet(is_new=self.me in view.joined)
             self.receiver.take_early(view, membership.roster.view_of)
             self.receiver.drop_past(membership.roster.view_of)
         else:  # the last word of a leaver: it needs nothing more
@@ -407,7 +448,7 @@ class Member(MemberQuestions):
             self.receiver.leave(view.number)
         membership.settle(now_us)
 
-    def _begin(self, view: View) -> None:
+    def _begin(self, view: View, *, is_founding: bool = False) -> None:
         assert self.me in view.members, "a view begins for its members"
         self.domain.enter_view(self.group)
         self.receiver.begin(view)
@@ -418,12 +459,16 @@ class Member(MemberQuestions):
                 self.receiver.stability,
                 self.membership.transition,
                 self.membership.roster,
+                partial(self.domain.has_members, self.group),
             ),
         )
         self.announcer.forget_strangers()
         if self._is_among_groups:
             agreed = self.announcer.agreed_by
+            new = view.members if is_founding else view.joined
             self._unaware = {
-                who: None for who in view.joined if who != self.me and agreed(who) < view.number
+                who: None for who in new if who != self.me and agreed(who) < view.number
             }
-        self.is_open = self.membership.may_multicast and not self._unaware
+            self.newcomers.enter(view)
+        is_told = self.newcomers.is_told
+        self.is_open = self.membership.may_multicast and not self._unaware and is_told

@@ -55,6 +55,14 @@ class MemberQuestions:
         return not (self.domain.is_shared and self.domain.awaits_letter(self.group))
 
     @property
+    def has_news(self) -> bool:
+        """Whether a letter would tell one member what the others cannot know (``structure``)."""
+        knowledge = self.ordering.knowledge
+        if knowledge is None or self.domain.names.structure is None:
+            return False
+        return knowledge.has_news(self.group)
+
+    @property
     def is_due(self) -> bool:
         """Whether others wait for a sets-order list or a confirmation: :meth:`acknowledge`."""
         return self.ordering.is_due(self.group) and self.membership.may_multicast
@@ -73,6 +81,15 @@ class MemberQuestions:
     def view_number(self) -> int:
         """The number of the current view; 0 before the first."""
         return self.membership.transition.number
+
+    def early_count(self, peer: ProcessId, view_number: int) -> int:
+        """Return how many messages of a process have come for a view still to be installed."""
+        return self.receiver.early.count_of(peer, view_number)
+
+    @property
+    def is_blocked(self) -> bool:
+        """Whether too few members can be reached to go on."""
+        return self.membership.is_blocked
 
     @property
     def members(self) -> tuple[ProcessId, ...]:

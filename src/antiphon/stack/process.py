@@ -35,7 +35,7 @@ the one that was given the input are wrapped (``InGroup``); so a driver that doe
 says need not ask of each effect whose it is.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -46,10 +46,12 @@ from antiphon.core.views import View
 from antiphon.membership.exclusions import Exclusions
 from antiphon.membership.failure_detector import Timing
 from antiphon.membership.pulses import Pulses
+from antiphon.ordering.structure import Structure
 from antiphon.stack.domains import Domains
 from antiphon.stack.effects import (
     DeliverElsewhere,
     Effect,
+    EndFlush,
     ExpectPeers,
     GiveUpProcess,
     InstallView,
@@ -59,8 +61,10 @@ from antiphon.stack.effects import (
     SetTimer,
 )
 from antiphon.stack.endpoint import Endpoint
+from antiphon.stack.flushes import Flushes
 from antiphon.stack.inputs import (
     HEARTBEAT,
+    FlushRequested,
     Input,
     PeerFilled,
     PeerHeard,
@@ -82,15 +86,23 @@ class InGroup(NamedTuple):
     what: Effect
 
 
-OfProcess = PeerHeard | PeerLost | PeerFilled | TimerFired
+OfProcess = PeerHeard | PeerLost | PeerFilled | TimerFired | FlushRequested
 """Inputs that concern all groups, or name theirs; they name processes, not members of a group."""
 
 _BEAT = Beat()
 
 _SEEN_TO = frozenset(
-    {SetTimer, ExpectPeers, GiveUpProcess, RestoreProcess, InstallView, LeaveGroup}
+    {
+        SetTimer,
+        ExpectPeers,
+        GiveUpProcess,
+        RestoreProcess,
+        InstallView,
+        LeaveGroup,
+        DeliverElsewhere,
+    }
 )
-"""Effects of a group that concern the process too."""
+"""Effects of a group that concern the process, or another group, too."""
 
 REST_BEATS, BEATS_PER_TIMEOUT = 3, 5
 """How much rarer heartbeats are at rest, and how many there are in the time to suspicion then."""
@@ -115,9 +127,11 @@ class Process:
         self._domains: dict[GroupNumber, int] = {}
         self._causal = Domains(self._endpoints, self._sort)
         """The causality domains of groups that are not their own."""
+        self._flushes = Flushes(self.me.name, self._endpoints, self._causal, self._sort)
         self._expected: dict[GroupNumber, dict[ProcessId, tuple[ProcessId, ...]]] = {}
-        self._known_as: dict[ProcessId, dict[ProcessId, None]] = {}
-        """Each process, as its groups know it: mostly one and the same id."""
+        self._known_as: dict[ProcessId, dict[ProcessId, dict[GroupNumber, None]]] = {}
+        """Each process, as its groups know it, mostly by one and the same id; and these groups."""
+        self._others: tuple[ProcessId, ...] | None = ()
         self._bare: dict[ProcessId, ProcessId] = {}
         self._done: list[InGroup | Effect] = []
         self._current: GroupNumber | None = None  # whose effects are not wrapped
@@ -174,14 +188,17 @@ class Process:
         with_state: bool = False,
         commit: CommitOptions | None = None,
         domain: int | None = None,
+        name: str = "",
         causality: str | None = None,
         resilience: int = 1,
+        structure: Structure | None = None,
     ) -> list[InGroup | Effect]:
         """Begin in one more group, as ``me``: in ``view``, founded beforehand, or outside.
 
         ``domain`` is what tells the group from others in all incarnations, where there are several:
         the same number at all processes. ``causality`` names the causality domain that it is in
-        together with others, and ``resilience`` is that domain's.
+        together with others, ``resilience`` and ``structure`` are that domain's. A structure speaks
+        of groups by ``name``, and refuses those that may not overlap another of the process.
         The effects are those of the group, as :meth:`step_in` returns them.
         """
         if group in self._endpoints:
@@ -194,7 +211,9 @@ class Process:
         assert now_us >= self._now_us, "time does not run backward"
         self._now_us = now_us
         named = GroupNumber(domain) if domain is not None else GROUP if causality is None else group
-        causal = self._causal.named(causality, resilience, queue)
+        causal = self._causal.named(causality, resilience, queue, structure)
+        if causal is not None:
+            causal.names.open(self.me.name, named, name)
         endpoint = self._endpoints[group] = Endpoint(
             me, view, settings, now_us, queue=queue, with_state=with_state, commit=commit,
             pulses=self._pulses,
@@ -215,7 +234,8 @@ class Process:
         if endpoint is not None:
             causal = self._causal.of(group)
             if causal is not None:
-                self._sort(group, endpoint.close(self._now_us))
+                if not self.is_over:  # else nothing follows: it is out of all groups
+                    self._sort(group, endpoint.close(self._now_us))
                 self._causal.leave(group, endpoint.group)
             del self._endpoints[group]
             self._forget(group, endpoint)
@@ -223,6 +243,7 @@ class Process:
                 self._exclusions.note(domain, endpoint.excluded)
             if causal is not None:
                 self._causal.settle(causal, self._now_us)
+            self._look_at_flushes()
         return self._take()
 
     def _forget(self, group: GroupNumber, endpoint: Endpoint) -> None:
@@ -248,7 +269,8 @@ class Process:
         if self._is_at_rest:
             self._end_rest()
             return self._see_to(group, effects)
-        if self._causal.of(group) is not None:
+        causal = self._causal.domains.get(group)
+        if self._flushes.are_pending or (causal is not None and causal.is_restless):
             return self._see_to(group, effects)
         for effect in effects:
             if type(effect) in _SEEN_TO:
@@ -272,8 +294,16 @@ class Process:
                 self._give_each(peer, PeerLost)
             case PeerFilled(peer, is_full):
                 self._give_each(peer, lambda member: PeerFilled(member, is_full))
+            case FlushRequested(number, causality):
+                self._flushes.request(number, causality)
         self._causal.settle_all(self._now_us)
+        self._look_at_flushes()
         return self._take()
+
+    def _look_at_flushes(self) -> None:
+        if self._flushes.are_pending:
+            self._done += map(EndFlush, self._flushes.look(self._now_us))
+            self._causal.settle_all(self._now_us)
 
     def _give(self, group: GroupNumber, happened: Input) -> None:
         """Give an input to one group, unless that has ended here."""
@@ -297,14 +327,13 @@ class Process:
         return [who for known in self._expected.get(group, {}).values() for who in known]
 
     def _hear(self, peer: ProcessId) -> None:
-        for member in self._known_as.get(peer, ()):
-            self._pulses.hear(member, self._now_us)
-        awake = [group for group, one in self._endpoints.items() if not one.is_resting]
-        if awake and self._is_at_rest:
+        if self._is_at_rest and not all(one.is_resting for one in self._endpoints.values()):
             self._end_rest()
-        for group in awake:
-            for member in self._members(group, peer):
-                if self._endpoints[group].cares_for(member):
+        for member, groups in list(self._known_as.get(peer, {}).items()):
+            self._pulses.hear(member, self._now_us)
+            for group in list(groups):
+                endpoint = self._endpoints[group]
+                if not endpoint.is_resting and endpoint.cares_for(member):
                     self._give(group, PeerHeard(member))
 
     def _beat(self) -> None:
@@ -346,8 +375,11 @@ class Process:
             self._set_heartbeat(soon_us)
 
     def _everybody(self) -> tuple[ProcessId, ...]:
-        known = dict.fromkeys(who for each in self._expected.values() for who in each)
-        return tuple(who for who in known if who != self.me)
+        """Return all other processes that any group knows, in the order of the groups."""
+        if self._others is None:
+            known = dict.fromkeys(who for each in self._expected.values() for who in each)
+            self._others = tuple(who for who in known if who != self.me)
+        return self._others
 
     # Effects.
 
@@ -362,11 +394,13 @@ class Process:
         self._sort(group, effects)
         if (causal := self._causal.of(group)) is not None:
             self._causal.settle(causal, self._now_us)
+        self._look_at_flushes()
         self._current = None
         return self._take()
 
     def _sort(self, group: GroupNumber, effects: list[Effect]) -> None:
         """Wrap what is of another group, and see to what is of the process."""
+        failed: tuple[ProcessId, ...] = ()
         for effect in effects:
             match effect:
                 case SetTimer(timer, time_us):
@@ -377,13 +411,15 @@ class Process:
                     self._done.append(replace(effect, process=self.bare(effect.process)))
                 case InstallView(view):
                     self._add(group, effect)
-                    self._lose_elsewhere(group, view.failed)
+                    failed += view.failed
                 case LeaveGroup():
                     self._end(group, effect)
                 case DeliverElsewhere(named, runs):
                     self._causal.deliver(named, runs, self._now_us)
                 case _:
                     self._add(group, effect)
+        # What follows from that in other groups comes after all of this, as it came about.
+        self._lose_elsewhere(group, failed)
 
     def _add(self, group: GroupNumber, effect: Effect) -> None:
         assert group in self._endpoints, "nothing comes of a closed group"
@@ -391,7 +427,7 @@ class Process:
 
     def _expect(self, group: GroupNumber, members: tuple[ProcessId, ...]) -> None:
         """Note whom one group needs; say whom all groups together do, if that has changed."""
-        before = self._everybody()
+        before = self._expected.get(group, {})
         known: dict[ProcessId, tuple[ProcessId, ...]] = {}
         for member in members:
             process = self.bare(member)
@@ -401,16 +437,35 @@ class Process:
         else:
             self._expected.pop(group, None)
         assert self._expected.keys() <= self._endpoints.keys(), "only open groups need anybody"
-        known_as: dict[ProcessId, dict[ProcessId, None]] = {}
-        for each in self._expected.values():
-            for process, as_members in each.items():
-                known_as.setdefault(process, {}).update(dict.fromkeys(as_members))
-        self._known_as = known_as
-        everybody = self._everybody()
-        if set(everybody) != set(before):
-            self._done.append(ExpectPeers(tuple(sorted((*everybody, self.me)))))
+        self._others = None
+        is_new = [self._know(group, *each) for each in known.items()]
+        is_gone = [
+            self._unknow(group, process, [one for one in each if one not in known.get(process, ())])
+            for process, each in before.items()
+        ]
+        if any(is_new) or any(is_gone):
+            self._done.append(ExpectPeers(tuple(sorted({*self._known_as, self.me}))))
 
-    def _lose_elsewhere(self, group: GroupNumber, failed: tuple[ProcessId, ...]) -> None:
+    def _know(self, group: GroupNumber, process: ProcessId, members: Iterable[ProcessId]) -> bool:
+        """A group knows a process as these members; return whether it is new to the process."""
+        is_new = process not in self._known_as and process != self.me
+        known_as = self._known_as.setdefault(process, {})
+        for member in members:
+            known_as.setdefault(member, {})[group] = None
+        return is_new
+
+    def _unknow(self, group: GroupNumber, process: ProcessId, members: Iterable[ProcessId]) -> bool:
+        """A group knows a process no longer as these; return whether no group knows it at all."""
+        known_as = self._known_as[process]
+        for member in members:
+            del known_as[member][group]
+            if not known_as[member]:
+                del known_as[member]
+        if not known_as:
+            del self._known_as[process]
+        return not known_as and process != self.me
+
+    def _lose_elsewhere(self, group: GroupNumber, failed: Iterable[ProcessId]) -> None:
         """Who failed in one group is dead in all."""
         for process in map(self.bare, failed):
             for other in list(self._endpoints):
@@ -425,7 +480,7 @@ class Process:
         self._add(group, end)
         if not end.why or end.is_refused or end.next_incarnation or self.is_over:
             return  # it has left, or was not taken in
-        self.is_over = True
+        self.is_over = self._causal.is_over = True
         for number, other in list(self._endpoints.items()):
             if number != group and not other.is_over:
                 why = f"it failed in another group: {end.why}"

@@ -8,7 +8,8 @@ Cost: a few dictionary moves for what waits; nothing for what leaves at once.
 """
 
 from collections import deque
-from collections.abc import Hashable
+
+from antiphon.core.ids import GroupNumber
 
 
 class ProgramOrder:
@@ -19,9 +20,9 @@ class ProgramOrder:
     def __init__(self) -> None:
         """Nothing waits."""
         self._next = 1
-        self._waiting: dict[int, Hashable] = {}
+        self._waiting: dict[int, Places] = {}
 
-    def put(self, queue: Hashable) -> int:
+    def put(self, queue: "Places") -> int:
         """Return the place of something that begins to wait in a queue."""
         place = self._next
         self._next += 1
@@ -33,7 +34,7 @@ class ProgramOrder:
         del self._waiting[place]
 
     @property
-    def first(self) -> Hashable | None:
+    def first(self) -> "Places | None":
         """The queue whose first thing is the first of all; None: nothing waits."""
         return next(iter(self._waiting.values()), None)
 
@@ -45,16 +46,19 @@ class ProgramOrder:
 class Places:
     """The places of what waits in one send queue, in order; none as long as it is the only one."""
 
-    __slots__ = ("_places", "order")
+    __slots__ = ("_places", "group", "order")
 
     def __init__(self) -> None:
         """Be in nobody's order."""
         self.order: ProgramOrder | None = None
+        self.group = GroupNumber(0)
+        """The group of the queue, as its domain knows it."""
         self._places: deque[int] = deque()
 
-    def enter(self, order: ProgramOrder, count: int) -> None:
-        """Take part in an order, with so many things that wait already."""
+    def enter(self, order: ProgramOrder, group: GroupNumber, count: int) -> None:
+        """Take part in an order, for a group, with so many things that wait already."""
         self.leave()
+        self.group = group
         self.order = order
         self._places.extend(order.put(self) for _ in range(count))
 
@@ -69,7 +73,8 @@ class Places:
     @property
     def is_first(self) -> bool:
         """Whether nothing of another queue is before what this one has to send."""
-        return self.order is None or self.order.first in {None, self}
+        order = self.order
+        return order is None or order.first in {None, self}
 
     @property
     def may_append(self) -> bool:

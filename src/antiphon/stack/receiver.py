@@ -36,8 +36,8 @@ class Receiver:
     """Takes what comes of one group, and keeps what others may lack."""
 
     __slots__ = (
-        "_asked", "_confirmed_bytes_max", "_domain", "_early", "_letters", "_notes_deliveries",
-        "_ordering", "_out", "_past", "_token", "_transition", "_unstable_bytes_max", "group",
+        "_asked", "_confirmed_bytes_max", "_domain", "_letters", "_notes_deliveries", "_ordering",
+        "_out", "_past", "_token", "_transition", "_unstable_bytes_max", "early", "group",
         "has_news", "members", "plain_view", "ranks", "received_bytes", "stability",
     )  # fmt: skip
 
@@ -60,12 +60,13 @@ class Receiver:
         """The group, as the domain knows it."""
         self._token = token
         self._notes_deliveries = domain.resilience > 1
-        self._asked: dict[ProcessId, ReceiptsAsked] = {}
+        self._asked: dict[tuple[ProcessId, bool], ReceiptsAsked] = {}
         self._letters = letters
         self._confirmed_bytes_max = limits.confirmed_bytes
         self._unstable_bytes_max = limits.unstable_bytes
         self._past = Past()
-        self._early = Early()
+        self.early = Early()
+        """What has come of views that are still to be installed."""
         self.stability = Stability(1, 0)
         """What is known to have reached whom in the current view."""
         self.members: tuple[ProcessId, ...] = ()
@@ -102,7 +103,9 @@ class Receiver:
     def unstable_elsewhere(self, staying: Container[ProcessId]) -> list[Run]:
         """Return the runs kept of other views, of senders that are not ``staying``."""
         later = {view.number: view.members for view in self._transition.pending}
-        early = (run for _, run, _ in self._early.runs if type(run) is Run and run.view in later)
+        early = (
+            one.run for one in self.early.runs if type(one.run) is Run and one.run.view in later
+        )
         return [
             *self._past.runs(staying),
             *(
@@ -171,9 +174,23 @@ class Receiver:
         if not relayed and run.view == number and not self._is_of(peer, run):
             message = f"a run of member {run.sender} comes from another process, {peer}"
             raise PeerError(message)
+        if run.foreign and not relayed:
+            self._check_foreign(run)
         if run.view > number:
-            self._early.keep(peer, run, relayed=relayed)
-        return self.take_fresh(run) if run.view == number else None
+            self.early.keep(peer, run, self._ordering.arrive(), relayed=relayed)
+        if run.view != number:
+            return None
+        self._ordering.is_relayed = relayed
+        try:
+            return self.take_fresh(run)
+        finally:
+            self._ordering.is_relayed = False
+
+    def _check_foreign(self, run: Run) -> None:
+        """Refuse stamps of other groups that can only be its sender's own lies."""
+        fault = self._ordering.foreign_fault_of(run)
+        if fault:
+            raise PeerError(fault)
 
     def _is_of(self, peer: ProcessId, run: Run) -> bool:
         """Whether ``peer`` is the sender that a run of the current view names."""
@@ -189,6 +206,8 @@ class Receiver:
         if run.last <= count or self._ordering.is_closed(self.group):
             return None  # here already; or nobody else who goes on has it
         fresh = run if run.first > count else run.after(count)
+        if fresh.foreign and self._domain.epochs is not None:
+            self._domain.epochs.hear_run(self.group, fresh)
         ready = self._ordering.receive(fresh)
         self.stability.keep(fresh)
         self.received_bytes += fresh.byte_count
@@ -205,24 +224,29 @@ class Receiver:
     def hear_question(self, peer: ProcessId, asked: ReceiptsAsked) -> None:
         """``peer`` wants to know when messages have come here: now, or as soon as they have."""
         if asked.number >= self._transition.number and peer != self._out.me:
-            self._asked[peer] = asked
+            self._asked[peer, asked.delivered] = asked
+            self._answer_receipts()
+
+    def answer(self) -> None:
+        """Say what others wait to hear of, if that is so by now."""
+        if self._asked:
             self._answer_receipts()
 
     def _answer_receipts(self) -> None:
         number = self._transition.number
-        for peer, asked in list(self._asked.items()):
+        for (peer, delivered), asked in list(self._asked.items()):
             if asked.number > number:
                 continue  # its view is still to be installed here
-            del self._asked[peer]
+            del self._asked[peer, delivered]
             if asked.number < number or peer not in self.ranks:
                 continue  # it leaves that view too, and waits no longer
-            counts = self.received()
+            counts = list(self._ordering.delivered(self.group)) if delivered else self.received()
             wanted = [(rank, count) for rank, count in asked.wanted if rank < len(counts)]
             if all(counts[rank] >= count for rank, count in wanted):
                 said = tuple((rank, counts[rank]) for rank, _ in wanted)
-                self._out.send(peer, Receipts(number, said))
+                self._out.send(peer, Receipts(number, said, delivered))
             else:
-                self._asked[peer] = asked
+                self._asked[peer, delivered] = asked
 
     def take_receipts(self, peer: ProcessId, said: Receipts) -> None:
         """A member says what it has received."""
@@ -232,6 +256,8 @@ class Receiver:
         if not self.stability.hear_receipts(rank, said.received, sent):
             message = f"{peer} claims to have received what was never multicast"
             raise PeerError(message)
+        if said.delivered:
+            self.stability.hear_deliveries(rank, said.received)
 
     def take_confirm(self, peer: ProcessId, confirm: Confirm) -> None:
         """Take what a member confirms; while the view is being left, that is not needed.
@@ -248,22 +274,21 @@ class Receiver:
     def take_letter(self, peer: ProcessId, letter: Letter) -> None:
         """Take a letter; one of a later view is kept until that begins."""
         if letter.view > self._transition.number:
-            self._early.keep(peer, letter, relayed=False)
+            self.early.keep(peer, letter, self._ordering.arrive(), relayed=False)
         else:
             self._read_letter(peer, letter)
 
     def _read_letter(self, peer: ProcessId, letter: Letter) -> None:
-        """Deliver a letter, or hold it; one of an earlier view lacks nothing any more."""
-        if not self._letters.is_known(peer, letter):
-            return  # of long ago, or of before this process came
-        is_current = letter.view == self._transition.number
-        self.deliver(self._ordering.receive_letter(letter) if is_current else [letter])
+        """Deliver a letter, or hold it; one of an earlier view lacks nothing of this group."""
+        if self._letters.is_known(peer, letter):  # not of long ago, or of before this process came
+            self._check_foreign(letter)
+            self.deliver(self._ordering.receive_letter(letter))
 
     def take_alive(self, peer: ProcessId, alive: Alive, view_of: ViewOf) -> None:
         """Take what a process says it received: drop the copies that nobody lacks any more."""
         number = self._transition.number
         if alive.number > number:
-            self._early.keep_alive(peer, alive)
+            self.early.keep_alive(peer, alive)
         elif alive.number == number and (rank := self.ranks.get(peer)) is not None:
             is_fair = alive.stable <= self._ordering.received_of(self.group, rank)
             sent = self._ordering.received_of(self.group, self.stability.rank)
@@ -285,8 +310,12 @@ class Receiver:
         ordering, group = self._ordering, self.group
         ordering.close(group)
         ordering.is_frozen = False  # what waits to be multicast must not hold up a view
+        newest = self._transition.newest
+        assert newest is not None, "the view is being left for another"
+        gone = [rank for who, rank in self.ranks.items() if who not in newest.members]
+        is_told = ordering.excuse(group, gone)
         self.deliver(ordering.drain())
-        if ordering.is_held(group):
+        if ordering.is_held(group) or not is_told:
             self._domain.closing[group] = None
             return False
         return True
@@ -322,19 +351,27 @@ class Receiver:
         self._past = Past()
 
     def take_early(self, view: View, view_of: ViewOf) -> None:
-        """Take what came too early for this view, in the order in which it came."""
+        """Take what came too early for this view; deliver what that, or the view, makes ready.
+
+        All in order of receipt: what waited for this view in other groups may have come before
+        what is early for it, or after that.
+        """
         assert view is self._transition.current, "it has been entered"
-        for peer, run, relayed in self._early.take_runs():
+        ordering = self._ordering
+        was_frozen, ordering.is_frozen = ordering.is_frozen, True
+        for peer, run, relayed, arrival in self.early.take_runs():
             if run.view > view.number:
-                self._early.keep(peer, run, relayed=relayed)
+                self.early.keep(peer, run, arrival, relayed=relayed)
             elif run.view == view.number and (relayed or self._is_of(peer, run)):
                 # Whoever sent nonsense earlier must not spoil what others did right.
-                with suppress(PeerError):
+                with suppress(PeerError), ordering.received_as(arrival):
                     if isinstance(run, Letter):
                         self._read_letter(peer, run)
                     else:
                         self.take_fresh(run)
-        for peer, messages in self._early.take_alive():
+        ordering.is_frozen = was_frozen
+        self.deliver(ordering.drain())
+        for peer, messages in self.early.take_alive():
             with suppress(PeerError):
                 for message in messages:
                     self.take_alive(peer, message, view_of)

@@ -46,7 +46,9 @@ class Sender:
     def multicast(self, asked: MulticastRequested, *, is_over: bool = False) -> None:
         """Multicast a run, now or in its turn; if this incarnation is over, in the next one's."""
         queue, item = self.queue, WaitingRun(asked.how, asked.payloads, asked.byte_count)
-        is_next = not (is_over or queue.waiting or queue.is_void) and queue.places.is_first
+        places = queue.places
+        is_next = not (is_over or queue.waiting or queue.is_void)
+        is_next = is_next and (places.order is None or places.is_first)
         if is_next and self._may_multicast(item) and not self._is_void(asked.incarnation):
             self._send_run(item)
         else:
@@ -85,11 +87,7 @@ class Sender:
             queue.take()
             self._send_run(item)
         elif item.to in member.receiver.ranks:
-            if not self._may_send(item):
-                return False
-            queue.take()
-            letter = member.write_letter(item.to, item.payload, item.port)
-            self._agenda.done.append(SendLetter(item.to, letter))
+            return self._may_send(item) and self._send_letter(item)
         elif member.may_multicast:  # in a view, and one without that process
             queue.take()
         else:
@@ -98,7 +96,25 @@ class Sender:
 
     def _may_multicast(self, run: WaitingRun) -> bool:
         member = self._member
+        # Written out, as nearly all groups are alone in their domain.
+        if not member.domain.is_shared:
+            return member.may_multicast
         return member.may_multicast and member.is_safe(run.how.order)
+
+    def _send_letter(self, item: WaitingLetter) -> bool:
+        """Send the letter that is first, or what has to be said to all before it, if that may."""
+        member, agenda = self._member, self._agenda
+        if (epochs := member.domain.epochs) is not None:
+            epochs.cross(member.group)
+        if member.has_news:
+            if member.may_multicast:
+                agenda.work.extend(member.multicast_news())
+                return True
+            return False
+        self.queue.take()
+        letter = member.write_letter(item.to, item.payload, item.port)
+        agenda.done.append(SendLetter(item.to, letter))
+        return True
 
     @property
     def awaits_receipts(self) -> bool:
@@ -125,7 +141,9 @@ class Sender:
 
     def _send_run(self, item: WaitingRun) -> None:
         order, uniform, port = item.how
-        agenda = self._agenda
+        agenda, epochs = self._agenda, self._member.domain.epochs
+        if epochs is not None and order is not Order.FIFO:
+            epochs.cross(self._member.group)
         agenda.work.extend(
             self._member.multicast(
                 item.payloads, order, agenda.now_us, item.byte_count, uniform=uniform, port=port

@@ -22,7 +22,7 @@ from antiphon.pipeline.measures.measuring import measure_events
 from antiphon.pipeline.measures.tables import run_row, statistics_of
 from antiphon.pipeline.tables.local import LocalExecutor
 from antiphon.pipeline.verify import verify
-from antiphon.sim.faulty_group import Played, play
+from antiphon.sim.faulty_group import Played, play, scenario_of
 from antiphon.sim.parameters import faults_of, options_of, replay_command
 from antiphon.sim.steady_group import SteadyGroup, process_names
 from antiphon.trace.measures import MEASURES
@@ -89,7 +89,7 @@ def _simulated(seed: int, parameters: Mapping[str, Any]) -> Played:
     """Return what becomes of the world, with faults or without."""
     options, faults = options_of(seed, parameters), faults_of(parameters)
     if faults:
-        return play(options, faults)
+        return play(scenario_of(options, faults))
     rows: dict[str, list[Event]] = {name: [] for name in process_names(options.process_count)}
     group = SteadyGroup(options, {name: rows[name].append for name in rows})
     for _ in group.run():

@@ -87,6 +87,7 @@ class Programs:
             handle = program.process.join(
                 group, seeds=seeds, found=found, flush=scenario.flush, connect_s=_CONNECT_S,
                 drain_s=scenario.drain_s, state=application.tally if scenario.with_state else None,
+                domain=scenario.domain,
             )  # fmt: skip
         except UsageError as error:
             application.end, application.is_done = error, True
@@ -171,5 +172,11 @@ class Programs:
 
     @property
     def going(self) -> list[str]:
-        """The groups that can be asked to go on."""
-        return [group for group in self.scenario.groups if not self.is_hopeless(group)]
+        """The groups that can be asked to go on.
+
+        In a domain, who is blocked in one group may be held up in all: there it is all or none.
+        """
+        groups = self.scenario.groups
+        going = [group for group in groups if not self.is_hopeless(group)]
+        is_held_up = len(going) < len(groups) or any(map(self.castaways, groups))
+        return [] if self.scenario.domain is not None and is_held_up else going

@@ -47,7 +47,7 @@ class Rest:
 
     def _go_on(self) -> str:
         """Let everybody speak once more in each group, and somebody join."""
-        groups = [group for group in self._scenario.groups if not self._there.is_hopeless(group)]
+        groups = self._there.going
         if not groups:
             return ""
         self._there.start(self._cluster.process(_LATE), (self._there.inside(groups[0])[0][0],))

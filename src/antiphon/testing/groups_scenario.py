@@ -2,13 +2,16 @@
 
 Law: as for one group (``driver_scenario``), a scenario is data and a function of its seed. Groups
 overlap: each is founded by some of the processes, at the beginning or in the midst of things, and
-entered and left by others later. Verbs of a group name it before the process.
+entered and left by others later. In half of the worlds they are one causality domain. Verbs of a
+group name it before the process.
 """
 
 from dataclasses import dataclass, field
 from random import Random
+from typing import Literal
 
 from antiphon.membership.failure_detector import Timing
+from antiphon.net.application.causal_domain import CausalDomain
 from antiphon.testing.driver_scenario import (
     DELAYS_US,
     NAMES,
@@ -42,6 +45,8 @@ class GroupsScenario:
     """From when on nothing breaks any more."""
     drain_s: float
     """How long an application waits to be let go; then its process leaves in the background."""
+    domain: CausalDomain | None = None
+    """The causality domain of all groups, if they share one."""
     steps: list[DriverStep] = field(default_factory=list)
 
     def __str__(self) -> str:
@@ -50,6 +55,7 @@ class GroupsScenario:
         head = (
             f"seed {self.seed}, flush {self.flush}, groups {' '.join(self.groups)}, {known}, "
             f"state {self.with_state}, transactions {self.with_commit}, rejoin {self.rejoin}, "
+            f"domain {self.domain.description if self.domain is not None else 'of each'}, "
             f"one way {self.delay_us} us, leaves within {self.drain_s:g} s, "
             f"{self.timing}, calm from {self.calm_us / 1e6:g} s"
         )
@@ -123,6 +129,15 @@ def _come_and_go(draft: _GroupsDraft) -> None:
         draft.add("end", random.choice(draft.founders))
 
 
+def _domain(seed: int, flush: str) -> CausalDomain | None:
+    """In half of the worlds all groups are one causality domain."""
+    random = Random(f"domain {seed} {flush}")  # its own: other worlds stay as they are
+    if random.random() < 0.5:
+        return None
+    resiliences: tuple[int | Literal["all"], ...] = (1, 1, 2, "all")
+    return CausalDomain("house", random.choice(resiliences))
+
+
 def random_groups_scenario(seed: int, flush: str = "view-atomic") -> GroupsScenario:
     """Draw the scenario of a seed."""
     draft = _GroupsDraft(seed, flush)
@@ -140,6 +155,6 @@ def random_groups_scenario(seed: int, flush: str = "view-atomic") -> GroupsScena
         seed, flush, known, draft.groups, draw_timing(random), random.choice(DELAYS_US),
         with_state=random.random() < 0.5, with_commit=draft.with_commit,
         rejoin=random.random() < 0.6,
-        calm_us=draft.calm_us, drain_s=random.choice((0.05, 0.5, 5.0)),
+        calm_us=draft.calm_us, drain_s=random.choice((0.05, 0.5, 5.0)), domain=_domain(seed, flush),
         steps=sorted(draft.steps, key=lambda step: step.at_us),
     )  # fmt: skip

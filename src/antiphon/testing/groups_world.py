@@ -6,6 +6,8 @@ takes part in a group that its application has left; who was excluded from one o
 gone on in none; a newcomer finds each group through any process that leads there, leaves all but
 one, and comes again. Then all end, and leave neither a task nor a connection behind.
 
+Where the groups are one causality domain, their rows are judged together.
+
 Not asked to recover: a group of whose last view too few live to decide anything, or in which some
 wait for the state of those whose applications have left; the others are.
 """
@@ -69,10 +71,13 @@ class GroupsWorld:
         return self._rows if self._rows is not None else self.cluster.events()
 
     def _rows_at(self, *, is_at_rest: bool) -> list[Event]:
-        hopeless = [group for group in self.scenario.groups if self.programs.is_hopeless(group)]
+        groups, is_shared = self.scenario.groups, self.scenario.domain is not None
+        hopeless = [group for group in groups if self.programs.is_hopeless(group)]
 
-        def is_restless(name: str, group: str) -> bool:
-            return group in hopeless or name in self.programs.castaways(group)
+        def is_restless(name: str, run: str) -> bool:
+            concerned = groups if is_shared else (run,)
+            castaways = [who for group in concerned for who in self.programs.castaways(group)]
+            return name in castaways or not set(hopeless).isdisjoint(concerned)
 
         rest_us = self.cluster.calendar_us if is_at_rest else None
         return self.cluster.journals.events(at_rest_us=rest_us, is_restless=is_restless)

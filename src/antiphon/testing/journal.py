@@ -2,7 +2,8 @@
 
 Law: rows are those that a run folder would hold. A process that was killed has a row that says so;
 one that still runs has none that says that it stopped, unless the cluster is known to be at rest.
-Each group is a run of its own: where there are several, each row says of which it is.
+Each group, or causality domain that groups share, is a run of its own: where there are several,
+each row says of which it is.
 """
 
 from collections.abc import Callable

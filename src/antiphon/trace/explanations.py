@@ -8,12 +8,13 @@ a line of the trace at the end. Where a view is part of the story, so is the row
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Generic, NamedTuple, TypeVar
 
 from antiphon.trace import words
 from antiphon.trace.verdict import (
     ClockProperty,
+    Hop,
     Link,
     MessageId,
     Property,
@@ -88,6 +89,7 @@ class Explanation(Generic[Place]):
     earlier: MessageId | None
     steps: Steps[Place]
     text: str
+    route: tuple[Hop, ...] = ()
 
     def written(self, run: str, link: Callable[[Place, str], Link]) -> Violation:
         """Return the violation, with the lines that record its events."""
@@ -99,6 +101,7 @@ class Explanation(Generic[Place]):
             chain=tuple(link(place, text) for place, text in self.steps),
             text=self.text,
             run=run,
+            route=self.route,
         )
 
 
@@ -162,7 +165,17 @@ def explain_across(
             ]
         )
     text = words.before_other(said, other, how, is_never=is_never)
-    return _of_message(which, wrong, steps, text, earlier.message)
+    found = _of_message(which, wrong, steps, text, earlier.message)
+    return replace(found, route=_route([earlier, *(each for _, each in links)], wrong.process))
+
+
+def _route(multicasts: Sequence[MessageEvent[Place]], last: str) -> tuple[Hop, ...]:
+    """Return who took each message on, up to who delivered the last one wrongly."""
+    takers = [*(each.process for each in multicasts[1:]), last]
+    return tuple(
+        Hop(each.process, each.message.group, taker)
+        for each, taker in zip(multicasts, takers, strict=True)
+    )
 
 
 def explain_two_orders(

@@ -14,6 +14,7 @@ in use is refused, and clearing it removes nothing but what is listed here.
 import os
 import platform
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -21,6 +22,7 @@ import msgspec
 
 from antiphon.core.errors import TraceError, UsageError
 from antiphon.trace.journal import SEGMENT_BYTES, Journal
+from antiphon.trace.schema import Event
 from antiphon.trace.segments import EVENTS_FOLDER
 from antiphon.trace.verdict import Verdict
 
@@ -115,6 +117,16 @@ class RunFolder:
     def journal(self, process: str, *, segment_bytes: int = SEGMENT_BYTES) -> Journal:
         """Return a new journal for ``process``."""
         return Journal(self.events_path, process, segment_bytes=segment_bytes)
+
+    def write(self, events: Sequence[Event]) -> None:
+        """Journal a whole trace: the rows of each process in the order in which they come."""
+        rows: dict[str, list[Event]] = {}
+        for event in events:
+            rows.setdefault(event.process, []).append(event)
+        for process, own in rows.items():
+            with self.journal(process) as journal:
+                for event in own:
+                    journal.append(event)
 
     def save_verdict(self, verdict: Verdict) -> None:
         """Write ``verdict.json``."""

@@ -144,6 +144,16 @@ class Link(msgspec.Struct, frozen=True):
     line: int = 0
 
 
+class Hop(msgspec.Struct, frozen=True):
+    """A message of a chain over several groups: who multicast it where, and who took it on."""
+
+    sender: str
+    group: str
+    to: str
+    """Who delivered it and multicast the next one, or delivered it wrongly; the sender itself, if
+    that multicast the next one, too."""
+
+
 class Violation(msgspec.Struct, frozen=True):
     """One broken promise, explained."""
 
@@ -161,6 +171,12 @@ class Violation(msgspec.Struct, frozen=True):
     text: str
     """One sentence."""
     run: str = ""
+    route: tuple[Hop, ...] = ()
+    """Across groups: the messages of the chain, the earlier one first; within a group, none."""
+
+    def missed(self) -> str:
+        """Say when the earlier message of a route came to who delivered wrongly."""
+        return words.when_missed(is_never=self.property is Property.NO_ORPHAN)
 
 
 class PropertyVerdict(msgspec.Struct, frozen=True):

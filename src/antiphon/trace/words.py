@@ -445,6 +445,27 @@ def went_on(process: str, view: int, message: str) -> str:
     return f"{process} installed view {view} without having delivered {message}"
 
 
+def when_missed(*, is_never: bool) -> str:
+    """Say when something came that had to come first."""
+    return _when(is_never=is_never, is_open=False)
+
+
+def way(hops: Sequence[tuple[str, str, str]], *, is_ascii: bool = False) -> str:
+    """Say who took what on to whom, in which group: ``p1 -A-> p2 -B-> p3``.
+
+    What a process multicast before something else of its own is said as ``p1 in A, then``.
+    """
+    line, head = ("-", "->") if is_ascii else ("─", "→")
+    said = ""
+    for sender, group, to in hops:
+        begun = said or sender
+        if sender == to:
+            said = f"{begun} in {group}, then {sender}" if group else f"{begun}, then {sender}"
+        else:
+            said = f"{begun} {line}{group}{head} {to}"
+    return said
+
+
 def _when(*, is_never: bool, is_open: bool) -> str:
     if not is_never:
         return "only later"

@@ -13,6 +13,7 @@ from antiphon.core.ids import GroupName, ProcessId, ViewNumber, check_name
 from antiphon.core.records import MEMBERS_MAX
 from antiphon.core.views import View
 from antiphon.membership.bootstrap import PLACES_MAX
+from antiphon.net.application.causal_domain import CausalDomain
 from antiphon.net.application.checking import (
     check_flags,
     check_members,
@@ -62,20 +63,12 @@ class Config:
     """Slowness of the links, to give causal order something to do on one machine."""
     environment: Environment = SYSTEM
     """Network, clock, dice and journal."""
-    domain: str | None = None
-    """The causality domain of the group; None: one of its own, of its name."""
-
-    @property
-    def causality_domain(self) -> str:
-        """The name of the group's causality domain."""
-        return self.domain if self.domain is not None else self.group
+    domain: CausalDomain | None = None
+    """The causality domain of the group; None: one of its own."""
 
     def __post_init__(self) -> None:
         """Refuse what is of the wrong kind."""
         check_state(self.state)
-        if self.domain is not None:
-            check_names(domain=self.domain)
-            check_name(self.domain, "domain name")
         check_flags(insecure=self.insecure, rejoin=self.rejoin)
         check_seconds("connect_s", self.connect_s)
         check_seconds("drain_s", self.drain_s, is_zero_fine=True)

@@ -22,11 +22,12 @@ from antiphon.core.control import Situation
 from antiphon.core.ids import ProcessId
 from antiphon.core.runs import Letter, Run
 from antiphon.core.views import View
+from antiphon.net.application.causal_domain import CausalDomain
 from antiphon.net.driver.nobody import Nobody
 from antiphon.net.driver.outlet import Outlet
 from antiphon.net.driver.owners import Application, DriverOwner, ProcessSide
 from antiphon.net.driver.reception import Reception
-from antiphon.net.driver.recorder import Recorder
+from antiphon.net.journal.recorder import Recorded, Recorder
 from antiphon.net.session.identity import Identity
 from antiphon.net.session.peer import Peer
 from antiphon.stack.effects import (
@@ -78,13 +79,14 @@ class Driver:
         *,
         commit: CommitOptions | None = None,
         trace: Path | None = None,
+        domain: CausalDomain | None = None,
     ) -> None:
-        """Prepare; see :meth:`begin`."""
+        """Prepare; see :meth:`begin`. The ``domain`` is one that the group shares with others."""
         self._owner = owner
         self._application = application
         self._queue = queue
         self._commit = commit
-        self._trace = trace
+        self._trace, self._causality = trace, domain
         self.incarnation, self.mesh = incarnation, incarnation.mesh
         self.identity, self.process, self.domain = identity, identity.process, identity.domain
         self.now_us = incarnation.environment.now_us
@@ -180,15 +182,20 @@ class Driver:
 
     def begin(self, view: View | None) -> None:
         """Start the machine: in the first view of the group, or to join it."""
-        identity, environment = self.identity, self.incarnation.environment
-        process, group = str(self.process), identity.group
-        journal = environment.open_journal(self._trace, process, group)
-        if journal is not None:
-            self.recorder = Recorder(journal, process, group, environment)
+        identity, causality = self.identity, self._causality
+        said = Recorded(identity.group)
+        if causality is not None:
+            said = Recorded(identity.group, causality.name, causality.crashes)
+        journals = self.incarnation.journals
+        self.recorder = journals.recorder(self._trace, str(self.process), said)
         machine = self.incarnation.machine
         effects = machine.open(
             self.number, self.process, view, identity.settings, self.now_us(), queue=self._queue,
             with_state=identity.with_state, commit=self._commit, domain=self.domain,
+            causality=causality.name if causality is not None else None,
+            resilience=causality.crashes if causality is not None else 1,
+            structure=causality.structure if causality is not None else None,
+            name=identity.group,
         )  # fmt: skip
         self.endpoint = machine.endpoint(self.number)
         self.incarnation.do_all(self.number, effects)

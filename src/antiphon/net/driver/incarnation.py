@@ -17,15 +17,18 @@ from antiphon.core.control import Decide, Elsewhere, Out, Standing
 from antiphon.core.frames import Ack, Bye, Control, Frame, Hello
 from antiphon.core.handshake import Handshake
 from antiphon.core.ids import GroupNumber, ProcessId
+from antiphon.net.driver.flushing import Flushing
 from antiphon.net.driver.heartbeat import Lateness
 from antiphon.net.driver.owners import GroupDriver, IncarnationOwner
 from antiphon.net.driver.timers import Timers
+from antiphon.net.journal.journals import IncarnationJournals
 from antiphon.net.session.mesh import Mesh
 from antiphon.net.session.peer import Peer
 from antiphon.net.session.session import ACK_BYTES
 from antiphon.net.transport.environment import Environment
 from antiphon.stack.effects import (
     Effect,
+    EndFlush,
     ExpectPeers,
     GiveUpProcess,
     RestoreProcess,
@@ -34,6 +37,7 @@ from antiphon.stack.effects import (
 )
 from antiphon.stack.inputs import (
     HEARTBEAT,
+    FlushRequested,
     Input,
     PeerFilled,
     PeerHeard,
@@ -76,12 +80,16 @@ class Incarnation:
         self.machine = Process(process, owner.timing, self.now_us(), owner.exclusions)
         self.mesh = Mesh(self)
         self.timers = Timers(self.now_us, self._fire)
+        self.flushing = Flushing(lambda asked: self.give(None, asked))
+        """Who waits until what was sent or delivered is everywhere."""
+        self.journals = IncarnationJournals(environment)
+        """Where rows of what happens go, if anywhere."""
         self._lateness = Lateness(self.process.name, owner.timing)
         self._drivers: dict[GroupNumber, GroupDriver] = {}
         self._by_domain: dict[int, GroupDriver] = {}
         self._by_name: dict[str, GroupDriver] = {}
         self._expected: tuple[ProcessId, ...] = ()
-        self._inputs: deque[tuple[GroupNumber | None, Input]] = deque()
+        self._inputs: deque[tuple[GroupNumber | None, Input | OfProcess]] = deque()
         self._is_working = False
         self._count = 0
         self._turn = 0
@@ -127,12 +135,17 @@ class Incarnation:
         return driver.identity.group if driver is not None else None
 
     async def close(self) -> None:
-        """End: close every connection, having sent everything; with a bye if all let us go."""
+        """End: close every connection, having sent everything; with a bye if all let us go.
+
+        Raises what went wrong with the journal of a domain, if anything did.
+        """
         if self.is_closed:
             return
         self.is_closed = True
         self.timers.stop()
+        self.flushing.close()
         await self.mesh.close(has_left=self._has_left)
+        self.journals.close()
 
     # What visitors and peers are told.
 
@@ -178,7 +191,7 @@ class Incarnation:
 
     # Driving the machine.
 
-    def give(self, group: GroupNumber | None, happened: Input) -> None:
+    def give(self, group: GroupNumber | None, happened: Input | OfProcess) -> None:
         """Give an input, of a group or of the process, after those that wait; do what comes."""
         inputs = self._inputs
         if inputs or self._is_working:
@@ -188,8 +201,9 @@ class Incarnation:
         if inputs and not self._is_working:
             self._work()
 
-    def _step(self, group: GroupNumber | None, happened: Input) -> None:
+    def _step(self, group: GroupNumber | None, happened: Input | OfProcess) -> None:
         if group is not None:
+            assert not isinstance(happened, FlushRequested), "it is of the process"
             self._do(group, self.machine.step_in(group, happened, self.now_us()))
         else:
             assert isinstance(happened, OfProcess), "the rest is of a group"
@@ -216,7 +230,7 @@ class Incarnation:
                     other = drivers.get(effect.group)
                     if other is not None:
                         other.do(effect.what)
-                elif driver is not None:
+                elif driver is not None and type(effect) is not EndFlush:
                     driver.do(effect)
                 else:
                     self._do_of_process(effect)
@@ -235,6 +249,10 @@ class Incarnation:
                 self.mesh.give_up(process, why)
             case RestoreProcess(process):
                 self.mesh.restore(process)
+            case EndFlush() if self.machine.is_over:
+                self.flushing.close()  # it ends because nothing can be known any more
+            case EndFlush(number):
+                self.flushing.end(number)
             case _:
                 pass  # of a group that this process is in no longer
 

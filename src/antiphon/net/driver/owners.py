@@ -16,6 +16,7 @@ from antiphon.core.views import View
 from antiphon.membership.exclusions import Exclusions
 from antiphon.membership.failure_detector import Timing
 from antiphon.net.driver.timers import Timers
+from antiphon.net.journal.journals import IncarnationJournals
 from antiphon.net.session.identity import Identity
 from antiphon.net.session.mesh import Mesh
 from antiphon.net.session.peer import Peer
@@ -142,6 +143,7 @@ class ProcessSide(Protocol):
     machine: Process
     mesh: Mesh
     timers: Timers
+    journals: IncarnationJournals
     environment: Environment
 
     def give(self, group: GroupNumber | None, happened: Input) -> None:

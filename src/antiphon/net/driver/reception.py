@@ -20,7 +20,7 @@ from antiphon.core.runs import Run
 from antiphon.core.views import View
 from antiphon.net.driver.nobody import Nobody
 from antiphon.net.driver.owners import Application, DriverOwner, GroupFrame, ProcessSide
-from antiphon.net.driver.recorder import Recorder
+from antiphon.net.journal.recorder import Recorder
 from antiphon.net.session.identity import Identity
 from antiphon.net.session.peer import Peer
 from antiphon.stack.effects import RejectPeer

@@ -91,6 +91,7 @@ class Admission:
     def expect_flush(self) -> None:
         """Something is pending: send it when this turn of the event loop ends."""
         self.check_sendable()
+        self._sending.take_turn()
         self._flush_soon()
 
     def check_sendable(self) -> None:

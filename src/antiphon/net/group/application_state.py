@@ -59,6 +59,11 @@ class ApplicationState:
         self._has_last = False
         self._patience: asyncio.TimerHandle | None = None
 
+    @property
+    def is_awaited(self) -> bool:
+        """Whether another member waits for the reader to come to a view."""
+        return bool(self._to_save)
+
     def enter(self, view: View, *, has_state: bool) -> None:
         """A view has begun: wait for the state, or bear for a while that nobody has it."""
         if has_state or donor_of(view) is not None:

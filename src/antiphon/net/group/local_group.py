@@ -21,7 +21,7 @@ from antiphon.net.group.admission import Admission
 from antiphon.net.group.application_state import STATE_S, ApplicationState
 from antiphon.net.group.awaiting import Awaiting
 from antiphon.net.group.calling import Calling
-from antiphon.net.group.sending import Sending
+from antiphon.net.group.sending import CollectingTurn, Sending
 from antiphon.net.stream.events import Letter as StreamLetter
 from antiphon.net.stream.events import View, as_blocked, as_event, say_blocked
 from antiphon.net.stream.notifier import Notifier
@@ -99,8 +99,13 @@ class CommitTool(Protocol):
 class LocalGroup:
     """One process's part in one group: its stream, its queue, its tools."""
 
-    def __init__(self, config: Config, process: GroupProcess) -> None:
-        """Nothing happens before the process enters the group."""
+    def __init__(
+        self, config: Config, process: GroupProcess, turn: CollectingTurn | None = None
+    ) -> None:
+        """Nothing happens before the process enters the group.
+
+        The ``turn`` is shared by all groups of its causality domain in this process.
+        """
         self.config = config
         self.process = process
         self.group_name = config.group
@@ -119,6 +124,10 @@ class LocalGroup:
         """Where deliveries and views go."""
         self.sending = sending = Sending(self, stream, config.settings.limits.queued_bytes)
         """What leaves, and what waits to."""
+        sending.turn = turn
+        stream.name = config.group
+        stream.domain = config.domain.name if config.domain is not None else None
+        stream.is_awaited = lambda: self._state is not None and self._state.is_awaited
         stream.on_beginning = sending.on_beginning
         stream.on_view_read = self._on_view_read
         stream.check_entered = self._check_entered

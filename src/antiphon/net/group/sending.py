@@ -1,7 +1,9 @@
 """Sending: from the application to the machine of its current incarnation.
 
 Law: what the application multicasts is collected until the turn of the event loop ends, a run is
-full, something arrives, or the application reads: then it is given to the machine as ONE run. What
+full, something arrives, or the application reads: then it is given to the machine as ONE run. In
+several groups of one causality domain one run is collected at a time: whoever begins another one
+gives the first to the machine before (``CollectingTurn``), so program order is kept. What
 belongs to an incarnation that has ended is not sent (``stack.send_queue``): the reader of the
 stream is told, where the next incarnation begins or the stream ends.
 """
@@ -49,6 +51,24 @@ class PendingRun:
         return taken
 
 
+class CollectingTurn:
+    """In which of the groups of a domain a process collects a run."""
+
+    __slots__ = ("holder",)
+
+    def __init__(self) -> None:
+        """In none."""
+        self.holder: Sending | None = None
+
+    def take(self, sending: "Sending") -> None:
+        """Collect in a group from now on."""
+        holder = self.holder
+        if holder is not sending:
+            if holder is not None:
+                holder.flush_own()
+            self.holder = sending
+
+
 class SendingOwner(Protocol):
     """What is said of the member that sends."""
 
@@ -73,6 +93,8 @@ class Sending:
         self.queue = SendQueue(queued_bytes_max)
         self.driver: Driver | None = None
         """The driver of the current incarnation."""
+        self.turn: CollectingTurn | None = None
+        """Shared with the other groups of the domain, if it has any."""
         self._told = self.queue.incarnation
         self._warned = self.queue.incarnation
         self._unsent: list[ReturnUnsent] = []
@@ -82,8 +104,20 @@ class Sending:
         """Whether something has still to go out."""
         return bool(self.queue.waiting or self.pending.payloads)
 
+    def take_turn(self) -> None:
+        """Collect here from now on, in no other group of the domain."""
+        if self.turn is not None:
+            self.turn.take(self)
+
     def flush(self) -> None:
-        """Give what is pending to the machine."""
+        """Give what is pending to the machine: here, and before it in the domain's other groups."""
+        turn = self.turn
+        if turn is not None and turn.holder is not None and turn.holder is not self:
+            turn.holder.flush_own()
+        self.flush_own()
+
+    def flush_own(self) -> None:
+        """Give what is pending in this group to the machine."""
         if self.pending.payloads and self.driver is not None:
             self._look_if_void()
             self.driver.give(self.pending.take())

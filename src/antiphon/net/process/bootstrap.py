@@ -273,6 +273,7 @@ class Bootstrap:
 
     async def _driver_of(self, number: int) -> Driver:
         """Return the driver of this incarnation; begin it if it is a new one."""
+        number = self._node.number_for(number)
         if self._driver is None or self._driver.process.incarnation != number:
             if self._driver is not None:
                 await self._node.end_incarnation("its number is out of date")

@@ -14,6 +14,7 @@ from antiphon.core.ids import ProcessId
 from antiphon.membership.exclusions import Exclusions
 from antiphon.membership.failure_detector import Timing
 from antiphon.net.driver.incarnation import Incarnation
+from antiphon.net.group.sending import CollectingTurn
 from antiphon.net.session.listener import Listener
 from antiphon.net.stream.notifier import Notifier
 from antiphon.net.transport.address import Address
@@ -55,6 +56,10 @@ class LocalProcess:
         self.incarnation: Incarnation | None = None
         """The current one, if any group needs it."""
         self._former: Incarnation | None = None
+        self.turns: dict[str, CollectingTurn] = {}
+        """In which group of each causality domain a run is being collected."""
+        self._numbers: dict[str, tuple[int, int]] = {}
+        """For each causality domain: the last start and number that the process had there."""
         self._asker = environment.draw_start()  # so that nobody takes it for who was there before
         self._changing = asyncio.Lock()
         self._releasing: set[asyncio.Task[None]] = set()
@@ -120,6 +125,22 @@ class LocalProcess:
             self.listener.host = begun
             return begun
 
+    def number_in(self, domain: str, number: int) -> int:
+        """Return under which number, at least the one given, to be in a group of a domain.
+
+        An incarnation has one number in all groups of a domain, if the groups let it: so it has one
+        name there. The next incarnation has another one, whatever the groups.
+        """
+        start, used = self._numbers.get(domain, (0, 0))
+        current = self.incarnation
+        is_same = current is not None and not current.is_over and current.start == start
+        return max(number, used if is_same else used + 1)
+
+    def note_number(self, domain: str, number: int) -> None:
+        """Be in a group of a domain under this number, in the current incarnation."""
+        assert self.incarnation is not None, "it has begun"
+        self._numbers[domain] = self.incarnation.start, number
+
     async def release(self) -> None:
         """End the incarnation if no group needs it any more."""
         async with self._changing:
@@ -136,11 +157,12 @@ class LocalProcess:
 
     async def _end(self, current: Incarnation) -> None:
         self.listener.host = None
+        current.flushing.close()
         for driver in current.drivers:
             with suppress(AntiphonError):  # a journal that cannot be written: said in the log
                 driver.close(driver.ending.why or "the process ends")
-        await current.close()
         self._former, self.incarnation = current, None
+        await current.close()
 
     # What the incarnation calls.
 

@@ -23,6 +23,7 @@ from antiphon.net.driver.driver import Driver
 from antiphon.net.driver.incarnation import Incarnation
 from antiphon.net.group.group import Group
 from antiphon.net.group.local_group import LocalGroup
+from antiphon.net.group.sending import CollectingTurn
 from antiphon.net.process.bootstrap import Bootstrap
 from antiphon.net.process.local_process import LocalProcess
 from antiphon.net.process.override import serve, take_over
@@ -73,7 +74,10 @@ class Node:
         self._coming_back: asyncio.Task[None] | None = None
         self._entering: asyncio.Task[None] | None = None
         self._is_cut_short = False
-        self.local_group = LocalGroup(config, self)
+        turn = None
+        if config.domain is not None:
+            turn = self.process.turns.setdefault(config.domain.name, CollectingTurn())
+        self.local_group = LocalGroup(config, self, turn)
         """This process's part in its group."""
         self.group = Group(self.local_group)
         """The application's handle on it."""
@@ -183,6 +187,7 @@ class Node:
         """Take part as the incarnation of this number; ``founding`` is the list of founders."""
         config, local_group = self.config, self.local_group
         incarnation = await self.process.incarnate(is_listed=founding is not None)
+        number = self.number_for(number)
         identity = self._identity(number, founding)
         if (rival := incarnation.rival(identity.domain)) is not None:
             message = "it is in it already: use the handle that it has"
@@ -193,9 +198,17 @@ class Node:
         self._driver = Driver(
             self, local_group, incarnation, identity, local_group.sending.queue,
             commit=local_group.commit_options(incarnation.start), trace=config.trace,
+            domain=config.domain,
         )  # fmt: skip
+        if config.domain is not None:
+            self.process.note_number(config.domain.name, number)
         local_group.begin_incarnation(self._driver)
         return self._driver
+
+    def number_for(self, number: int) -> int:
+        """Return under which number, at least the one given, to take part in the group."""
+        domain = self.config.domain
+        return self.process.number_in(domain.name, number) if domain is not None else number
 
     def has_failed_elsewhere(self, process: ProcessId) -> bool:
         """Whether another process failed in another group, as earlier incarnations knew."""
@@ -208,11 +221,11 @@ class Node:
     def _identity(self, number: int, founding: AgreedView | None) -> Identity:
         config, process = self.config, self.process
         start = process.incarnation.start if process.incarnation is not None else 0
-        domain = config.causality_domain
+        domain = config.domain
         return Identity(
             config.group, process.id.numbered(number), start, config.settings, founding,
             config.state is not None, with_commit=self.local_group.with_commit,
-            causality_domain=domain if domain != config.group else "",
+            causality_domain=domain.description if domain is not None else "",
         )  # fmt: skip
 
     async def end_incarnation(self, detail: str) -> None:

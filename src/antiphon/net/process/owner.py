@@ -36,6 +36,9 @@ class BootstrapOwner(Protocol):
     def identity(self) -> Identity:
         """Return who this process is before it has a number in the group."""
 
+    def number_for(self, number: int) -> int:
+        """Return under which number, at least the one given, to take part in the group."""
+
     async def begin_incarnation(self, number: int, *, founding: View | None = None) -> Driver:
         """Take part as the incarnation of this number; ``founding`` is the list of founders."""
 

@@ -5,13 +5,13 @@
             await room.cbcast(b"hello")
 
 Law: what a process has once it has once, whatever the number of its groups: its address, its name,
-one connection and one heartbeat with each other process. Groups are independent of each other:
-nothing is promised about the order of what is delivered in two of them. A process that is excluded
-from one of its groups is out of all.
+one connection and one heartbeat with each other process. Groups of one causality domain are read in
+one causal order (``async for event in alice``); groups that name no domain are independent of each
+other. A process that is excluded from one of its groups is out of all.
 """
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Never, Self
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Never, Self
 from antiphon.core.errors import UsageError
 from antiphon.core.ids import check_name
 from antiphon.membership.failure_detector import Timing
+from antiphon.net.application.causal_domain import CausalDomain, as_domain
 from antiphon.net.application.checking import (
     check_flags,
     check_names,
@@ -32,6 +33,9 @@ from antiphon.net.application.state import State
 from antiphon.net.group.group import Group
 from antiphon.net.process.local_process import LocalProcess
 from antiphon.net.process.node import HOW_TO_JOIN_AGAIN, Node
+from antiphon.net.stream.events import Batch, Event, Letter, Message, Unsent, View
+from antiphon.net.stream.process_stream import ProcessStream
+from antiphon.net.stream.request import Request
 from antiphon.net.transport.address import check_insecure, parse_address
 from antiphon.net.transport.environment import current_environment
 from antiphon.net.transport.interface import check_needs
@@ -45,9 +49,14 @@ class Process:
     through which it finds groups; any of them will do, for each knows others. ``advertise`` is
     where the others find it, if not ``at``. ``timing`` says how soon silence is suspicious, in all
     groups. ``trace`` is a folder to journal into: what happens in a group goes to the run folder
-    of the group's name in it. Who is taken for dead by the others in one group is out of all: each
-    stream ends with an ``ExcludedError``, or with ``rejoin=True`` the process comes back to each
-    by itself. Addresses beyond this machine need ``insecure=True``.
+    of the group's name in it, or of its domain's, if it names one. Who is taken for dead by the
+    others in one group is out of all: each stream ends with an ``ExcludedError``, or with
+    ``rejoin=True`` the process comes back to each by itself. Addresses beyond this machine need
+    ``insecure=True``.
+
+    Read all groups together, in the order in which things were delivered (``async for event in
+    process``; ``event.group`` says where), or each by itself (``async for event in group``): only
+    the former keeps causal order across the groups of a domain for the application.
     """
 
     def __init__(
@@ -81,6 +90,7 @@ class Process:
             insecure=insecure,
         )  # fmt: skip
         self._nodes: dict[str, Node] = {}  # by group, from when each is entered
+        self._stream = ProcessStream(me, self._flush, environment.clock_s)
         self._is_open = self._is_closed = False
 
     @property
@@ -117,10 +127,55 @@ class Process:
         try:
             ended = await asyncio.gather(*(node.stop() for node in nodes), return_exceptions=True)
         finally:
-            await self._local.close()
+            try:
+                await self._local.close()
+            finally:
+                self._stream.close()
         for error in ended:
             if isinstance(error, BaseException):
                 raise error
+
+    # Reading all groups together.
+
+    def __aiter__(self) -> AsyncIterator[Event]:
+        """Read what happens in all groups, in the order in which it was delivered.
+
+        Everything has a ``group``. Ends when the process does; raises what ends it before.
+        """
+        return self._stream.events()
+
+    def messages(self) -> AsyncIterator[Message]:
+        """Read the messages of all groups, and pass over everything else."""
+        return self._stream.messages()
+
+    def batches(self) -> AsyncIterator[Batch | View | Letter | Request | Unsent]:
+        """Read all groups batch by batch: much faster for many small messages."""
+        return self._stream.batches()
+
+    async def flush(self, domain: str | None = None) -> None:
+        """Wait until all that this process sent or delivered has reached everybody (ISIS 7.3).
+
+        In the groups of one ``domain``, by name, or in all. For who goes from one domain to another
+        and wants what it does there to come after what it did here; takes about a round trip. Of
+        groups that it has left it waits for nothing, nor while it is blocked for others to go on:
+        give it a time-out. Raises :class:`ExcludedError` if the process drops out meanwhile.
+        """
+        if domain is not None:
+            check_names(domain=domain)
+        incarnation = self._local.incarnation
+        if not self._is_open or incarnation is None or incarnation.is_over:
+            if domain is not None or not self._is_open:
+                where = f" of domain {domain}" if domain else ""
+                message = f"{self.me} is in no group{where}: join one first"
+                raise UsageError(message)
+            return  # there is nothing to wait for
+        self._flush()
+        await incarnation.flushing.flush(domain)
+
+    def _flush(self) -> None:
+        """Give the machine what the application has multicast in any group."""
+        for node in self._nodes.values():
+            node.local_group.flush()
 
     def join(
         self,
@@ -128,7 +183,7 @@ class Process:
         *,
         seeds: Sequence[str] | None = None,
         found: bool = False,
-        domain: str | None = None,
+        domain: str | CausalDomain | None = None,
         state: State | None = None,
         flush: str = "view-atomic",
         token: str = "follow",  # noqa: S107 - no secret
@@ -145,22 +200,26 @@ class Process:
         included, alike everywhere, and more than half must be there. With ``seeds=[]``, or where
         the process has no seeds and knows nobody, it founds a group of one.
 
-        ``domain`` names the causality domain of the group, alike at all members; by default it has
-        one of its own, of its name. A domain has one group so far. The other arguments are those of
-        :func:`antiphon.join`. A process that has left a group can join it again, under the next
-        number: as ``alice~2``.
+        ``domain`` names the causality domain of the group, alike at all members: causal order is
+        kept across all groups of a domain, and what is multicast in several of them leaves in that
+        order (docs/protocols/domains.md). A :class:`CausalDomain` says more, such as how many
+        crashes it is to stand. By default a group is a domain of its own. The other arguments are
+        those of :func:`antiphon.join`. A process that has left a group can join it again, under the
+        next number: as ``alice~2``.
         """
         _refuse_misplaced(misplaced)
         check_words(flush=flush, token=token)
         check_names(group=group)
         check_name(group, "group name")
         check_flags(found=found)
+        causality = as_domain(domain)
+        run = causality.name if causality is not None else group
         settings = Settings(flush=flush, timing=self._timing, token=token)
         config = Config(
             group=group, me=self.me, ways=self._ways(seeds, found=found), settings=settings,
-            state=state, trace=self._trace / group / "events" if self._trace is not None else None,
+            state=state, trace=self._trace / run / "events" if self._trace is not None else None,
             connect_s=connect_s, drain_s=drain_s, insecure=self._insecure, rejoin=self._rejoin,
-            environment=self._environment, domain=domain,
+            environment=self._environment, domain=causality,
         )  # fmt: skip
         self._check_free(config)
         return Node(config, self._local, self._claim).group
@@ -192,13 +251,14 @@ class Process:
         return Ways(self._local.address, seeds=known)
 
     def _claim(self, node: Node) -> None:
-        """Have a group and its domain, from when its handle is entered until it is left."""
+        """Have a group, from when its handle is entered until it is left."""
         self._check_free(node.config)
         self._nodes[node.config.group] = node
+        self._stream.add(node.local_group.stream)
 
     def _check_free(self, config: Config) -> None:
-        """Refuse a group that it has, or whose domain has another group."""
-        group, domain = config.group, config.causality_domain
+        """Refuse a group that it has, or a domain that it knows otherwise."""
+        group, domain = config.group, config.domain
         if self._is_closed:
             message = f"{self.me} has ended: make another antiphon.Process to join group {group}"
             raise UsageError(message)
@@ -210,12 +270,15 @@ class Process:
                     f"{self.me} is out of group {group}, but has not left it: {HOW_TO_JOIN_AGAIN}"
                 )
             raise UsageError(message)
-        domains = {node.config.causality_domain: other for other, node in self._nodes.items()}
-        if domain in domains:
+        for other, node in self._nodes.items():
+            known = node.config.domain
+            if domain is None or known is None or known.name != domain.name:
+                continue
+            if known.description == domain.description:
+                continue
             message = (
-                f"{self.me} cannot join group {group} in domain {domain}, which has group "
-                f"{domains[domain]}: causal order across groups is not there yet, so give each a "
-                "domain of its own"
+                f"{self.me} has group {other} in domain {known.description}, and group {group} is "
+                f"to be in domain {domain.description}: give all groups of a domain the same"
             )
             raise UsageError(message)
 

@@ -29,7 +29,7 @@ class Identity:
     with_commit: bool = False
     """Whether this process takes part in transactions, and so must everybody in the group."""
     causality_domain: str = ""
-    """That of the group, which all must have been given alike; empty: one of the group's name."""
+    """That of the group, described, which all must have been given alike; empty: one of its own."""
 
     @property
     def domain(self) -> int:
@@ -71,11 +71,8 @@ class Identity:
             where = f"in group {other.group}, not" if other.group else "not in group"
             return f"it is {where} {self.group}: join that one, or another seed"
         if other.causality_domain != self.causality_domain:
-            theirs, mine = other.causality_domain, self.causality_domain
-            return (
-                f"its group is in domain {theirs or self.group}, not {mine or self.group}: give "
-                "all the same, or none"
-            )
+            theirs, mine = map(_say_domain, (other.causality_domain, self.causality_domain))
+            return f"its group is {theirs}, not {mine}: give all the same, or none"
         if other.flush != self.settings.flush:
             return (
                 f"its group leaves views by flush={other.flush!r}, not "
@@ -93,6 +90,10 @@ class Identity:
         return "its group speaks another protocol: run the same version everywhere"
 
 
+def _say_domain(described: str) -> str:
+    return f"in domain {described}" if described else "a domain of its own"
+
+
 def domain_digest(
     group: str,
     flush: str,
@@ -103,7 +104,7 @@ def domain_digest(
 ) -> int:
     """Return what tells this group from others, and from itself set up otherwise.
 
-    It is on every frame. A ``causality_domain`` that is empty is one of the group's name.
+    It is on every frame. A ``causality_domain`` that is empty is one of the group's own.
     """
     said = ["antiphon", str(VERSION), "vector", group, flush, "state" if with_state else ""]
     said += ["commit"] if with_commit else []

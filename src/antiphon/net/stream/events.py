@@ -1,7 +1,7 @@
 """What an application reads from a group: messages, views, letters, and what was sent in vain."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple, overload
+from typing import Any, NamedTuple, TypeVar, cast, overload
 
 from msgspec import Struct
 from msgspec.structs import astuple
@@ -12,26 +12,30 @@ from antiphon.core.views import lineage_of
 from antiphon.net.stream.request import Request
 
 
-class Message(Struct, frozen=True, order=True, gc=False):
+class Message(
+    Struct, frozen=True, order=True, gc=False, omit_defaults=True, repr_omit_defaults=True
+):
     """One delivered message.
 
     - ``sender``: the name of the member that multicast it.
     - ``number``: its number among the sender's messages in this view of the group, from 1.
     - ``payload``: what was multicast.
+    - ``group``: the name of its group, where a process's stream is read; empty in a group's own.
 
-    It can be taken apart, compared and sorted like the tuple of these three. It is none itself,
+    It can be taken apart, compared and sorted like the tuple of the first three. It is none itself,
     for a tuple with names costs twice as much to make and to read.
     """
 
     sender: str
     number: int
     payload: bytes
+    group: str = ""
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(astuple(self))
+        return iter(astuple(self)[:_PARTS])
 
     def __len__(self) -> int:
-        return len(self.__struct_fields__)
+        return _PARTS
 
     @overload
     def __getitem__(self, at: int) -> Any: ...  # noqa: ANN401 - each field has its own type
@@ -40,13 +44,19 @@ class Message(Struct, frozen=True, order=True, gc=False):
     def __getitem__(self, at: slice) -> tuple[Any, ...]: ...
 
     def __getitem__(self, at: int | slice) -> Any:
-        return astuple(self)[at]
+        return astuple(self)[:_PARTS][at]
 
     def __eq__(self, other: object) -> bool:
-        return astuple(self) == (astuple(other) if isinstance(other, Message) else other)
+        if isinstance(other, Message):
+            return astuple(self) == astuple(other)
+        return astuple(self)[:_PARTS] == other
 
     def __hash__(self) -> int:
-        return hash(astuple(self))
+        return hash(astuple(self)[:_PARTS])
+
+
+_PARTS = 3
+"""Into how many parts a message can be taken: its group is none of them."""
 
 
 class Batch(NamedTuple):
@@ -61,6 +71,11 @@ class Batch(NamedTuple):
     sender: str
     first: int
     payloads: list[bytes]
+
+    @property
+    def group(self) -> str:
+        """The name of the group, where a process's stream is read; empty in a group's own."""
+        return ""
 
 
 class View(NamedTuple):
@@ -89,6 +104,11 @@ class View(NamedTuple):
     failed: tuple[str, ...] = ()
     primary: bool = True
     missing: tuple[str, ...] = ()
+
+    @property
+    def group(self) -> str:
+        """The name of the group, where a process's stream is read; empty in a group's own."""
+        return ""
 
     @property
     def lineage(self) -> int:
@@ -134,6 +154,11 @@ class Letter(NamedTuple):
     sender: str
     payload: bytes
 
+    @property
+    def group(self) -> str:
+        """The name of the group, where a process's stream is read; empty in a group's own."""
+        return ""
+
 
 class Unsent(NamedTuple):
     """What this process sent in an incarnation that has ended, and never went out.
@@ -148,6 +173,11 @@ class Unsent(NamedTuple):
     payloads: tuple[bytes, ...]
     to: tuple[str, ...]
 
+    @property
+    def group(self) -> str:
+        """The name of the group, where a process's stream is read; empty in a group's own."""
+        return ""
+
 
 class Beginning(NamedTuple):
     """From here on the stream is of another incarnation, or at its end."""
@@ -157,3 +187,48 @@ class Beginning(NamedTuple):
 
 Event = Message | View | Letter | Request | Unsent
 """What a stream consists of."""
+
+
+class _Placed:
+    """An event of a process's stream, which says of which group it is."""
+
+    in_group = ""
+
+    @property
+    def group(self) -> str:
+        return self.in_group
+
+
+class _PlacedBatch(_Placed, Batch):
+    pass
+
+
+class _PlacedView(_Placed, View):
+    pass
+
+
+class _PlacedLetter(_Placed, Letter):
+    pass
+
+
+class _PlacedUnsent(_Placed, Unsent):
+    pass
+
+
+_PLACED: dict[type, Any] = {
+    Batch: _PlacedBatch, View: _PlacedView, Letter: _PlacedLetter, Unsent: _PlacedUnsent,
+}  # fmt: skip
+for _plain, _placed in _PLACED.items():
+    _placed.__name__ = _placed.__qualname__ = _plain.__name__  # as an application is shown it
+
+_Tuple = TypeVar("_Tuple", bound=Batch | View | Letter | Unsent)
+
+
+def placed(event: _Tuple, group: str) -> _Tuple:
+    """Return an event that says of which group it is, and is the same otherwise.
+
+    It is the same tuple, to be taken apart alike: so the group is none of its parts.
+    """
+    made = _PLACED[type(event)]._make(event)
+    made.in_group = group
+    return cast("_Tuple", made)

@@ -15,9 +15,10 @@ class Request:
     - ``sender``: the name of the member that asks.
     - ``payload``: what it asks.
     - ``is_open``: whether it waits for an answer of this process.
+    - ``group``: the name of the group in which it is asked, where a process's stream is read.
     """
 
-    __slots__ = ("_reply", "payload", "sender")
+    __slots__ = ("_reply", "group", "payload", "sender")
 
     def __init__(
         self, sender: str, payload: bytes, reply: Callable[[bytes | None, str], None] | None
@@ -25,6 +26,7 @@ class Request:
         """Call ``reply`` with the answer, or with None and why there is none."""
         self.sender = sender
         self.payload = payload
+        self.group = ""
         self._reply = reply
 
     @property

@@ -53,6 +53,11 @@ let xs = axes[axis];
 
 const groups = [...new Set(data.streams.map((entry) => entry[2]))].filter((name) => name);
 let group = "";
+const laneGroups = data.lanes.map((_, lane) => {
+  const own = new Set();
+  for (let event = begins[lane]; event < begins[lane + 1]; event++) own.add(data.streams[stream[event]][2]);
+  return groups.filter((name) => own.has(name));
+});
 const isShown = (event) => {
   const of = data.streams[stream[event]][2];
   return !group || !of || of === group;

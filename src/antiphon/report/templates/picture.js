@@ -67,7 +67,15 @@ const laneViews = data.lanes.map((_, lane) => {
 const paintViews = (painter) => {
   let taken = -Infinity;
   const shown = [...views.values()].filter((view) => !group || view.group === group || !view.group);
-  shown.sort((a, b) => xs[a.events[0]] - xs[b.events[0]]);
+  for (const view of shown) view.begin = Math.min(...view.events.map((event) => xs[event]));
+  shown.sort((a, b) => a.begin - b.begin);
+  const named = new Map();  // views that begin at the same place are named together
+  for (const view of shown) {
+    const key = Math.round(px(view.begin) / 8) + "\n" + view.name;
+    view.first = !named.has(key);
+    if (view.first) named.set(key, view.together = []); else view.together = named.get(key);
+    view.together.push(view.group);
+  }
   for (const view of shown) {
     const line = [];
     view.events.forEach((event, place) => {
@@ -79,8 +87,10 @@ const paintViews = (painter) => {
       }
     });
     painter.inside(left - 12, top, width - left - right + 12, lanesHeight, () => painter.lines(line, ink.soft, 1.2, 0.75));
-    const x = px(Math.min(...view.events.map((event) => xs[event])));
-    const name = groups.length > 1 && !group ? `${view.name} · ${view.group}` : view.name;
+    const x = px(view.begin);
+    if (!view.first) continue;
+    const of = view.together.length > 4 ? `${view.together.length} groups` : view.together.join(", ");
+    const name = groups.length > 1 && !group ? `${view.name} · ${of}` : view.name;
     const shownAt = Math.max(x, left);
     if (x < width - 60 && shownAt > taken && (x >= left || isCurrent(view, shown))) {
       painter.text(name, shownAt + 3, top - 9, ink.soft, fontSize, "start", 600);
@@ -240,7 +250,7 @@ const paintMark = (painter, event) => {
 // The chain of the chosen violation: its arrows and steps, numbered, in the colour of wrong.
 const paintWitness = (painter) => {
   if (witness < 0) return;
-  const { chain, late } = data.witnesses[witness];
+  const { chain, late, never } = data.witnesses[witness];
   const wide = fontSize / 13 * 3;
   for (let step = 1; step < chain.length; step++) {
     if (chain[step] < 0 || chain[step - 1] < 0) continue;
@@ -252,12 +262,18 @@ const paintWitness = (painter) => {
       // Bent, lest it seem to pass through events of the chain.
       const aside = Math.min(laneGap * 0.7, 50), middle = [(x0 + x1) / 2 + aside * 0.6, (y0 + y1) / 2 - aside];
       painter.bow(x0, y0, ...middle, x1, y1, ink.witness, wide * 0.7, [6, 5]);
+      paintGroup(painter, late, (x0 + 2 * middle[0] + x1) / 4, (y0 + 2 * middle[1] + y1) / 4);
       arrowHead(painter, ...middle, ...stopShort(...middle, x1, y1, 6), ink.witness, 10);
     }
     const [x, y] = at(late);
     painter.circle(x, y, 6, ink.panel, ink.witness, 2.5);
     const isNear = chain.some((event) => event >= 0 && laneOf[event] === laneOf[late] && Math.abs(at(event)[0] - x) < 4 * fontSize);
     painter.text("too late", Math.min(x, width - right - fontSize * 2.6), y + fontSize * (isNear ? 2.1 : 1.7), ink.witness, fontSize, "middle", 600);
+  }
+  const ending = chain[chain.length - 1];
+  if (never && ending >= 0) {
+    const [x, y] = at(ending), half = never.length * fontSize * 0.29;
+    painter.text(never, Math.max(left + half, Math.min(x, width - right - half)), y + fontSize * 2, ink.witness, fontSize, "middle", 600);
   }
   const stacked = new Map();
   chain.forEach((event, step) => {
@@ -277,9 +293,20 @@ const paintStep = (painter, before, after, wide) => {
   } else if (isMessage) {
     painter.lines([x0, y0, x2, y1, x2, y1, x1, y1], ink.witness, wide);
     arrowHead(painter, x0, y0, ...stopShort(x0, y0, x2, y1, x2 === x1 ? fontSize * 0.9 : 2), ink.witness, fontSize);
+    paintGroup(painter, after, (x0 + x2) / 2, (y0 + y1) / 2);
   } else {
     painter.lines([x0, y0, x1, y1], ink.witness, wide * 0.5, 0.7, [1, 6]);
   }
+};
+
+// In which group a message of the chain was multicast, where there are several.
+const paintGroup = (painter, event, x, y) => {
+  const name = data.streams[stream[event]][2];
+  if (groups.length < 2 || !name) return;
+  const shown = name.length > 12 ? name.slice(0, 11) + "…" : name;
+  const half = shown.length * fontSize * 0.31 + 4, tall = fontSize * 0.72;
+  painter.box(x - half, y - tall, 2 * half, 2 * tall, ink.page);
+  painter.text(shown, x, y + fontSize * 0.35, ink.witness, fontSize, "middle", 700);
 };
 
 const paintPointed = (painter) => {
@@ -334,7 +361,9 @@ const paint = (painter) => {
     const y = py(lane);
     if (y < top || y > top + lanesHeight) return;
     const shown = name.length > letters ? name.slice(0, letters - 1) + "…" : name;
-    painter.text(shown, left - 18, y + fontSize * 0.35, laneInk(lane), fontSize, "end", 600);
+    const own = groups.length > 1 && laneGap > 3 * fontSize ? laneGroups[lane].join(" ") : "";
+    painter.text(shown, left - 18, y + fontSize * (own ? 0 : 0.35), laneInk(lane), fontSize, "end", 600);
+    if (own) painter.text(own.length > letters ? own.slice(0, letters - 1) + "…" : own, left - 18, y + fontSize * 1.2, ink.soft, fontSize - 2, "end");
   });
   paintAxis(painter);
   if (laneGap * laneCount > lanesHeight + 1) {

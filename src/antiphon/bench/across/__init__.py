@@ -1,0 +1,1 @@
+"""What causality across groups costs: stamps, switches, checks, many groups, bursts."""

@@ -1,0 +1,104 @@
+"""What causality across groups costs: the measurements, in small."""
+
+from collections import Counter
+from functools import partial
+
+import pytest
+
+from antiphon.bench.across.checks import measure_check
+from antiphon.bench.across.distance import measure_rates
+from antiphon.bench.across.many import measure_many
+from antiphon.bench.across.quick_world import (
+    NO_HEARTBEAT_US,
+    ROUND_TRIP_US,
+    QuickProcess,
+    QuickWorld,
+)
+from antiphon.bench.across.stamps import measure_stamps
+from antiphon.bench.across.switches import measure_switches
+from antiphon.core.ids import GroupNumber
+from antiphon.core.runs import Run
+from antiphon.stack.domain import ALL
+
+
+def when_second_leaves(groups: list[tuple[int, ...]], resilience: int) -> float:
+    """Return after how many round trips a second multicast, in another group, leaves."""
+    world = QuickWorld(groups, resilience=resilience)
+    world.run(100 * ROUND_TRIP_US)
+    began_us, left_us = world.now_us, list[int]()
+
+    def note(_member: QuickProcess, _group: GroupNumber, _run: Run) -> None:
+        left_us.append(world.now_us)
+
+    world.on_send = note
+    for group in world.groups:
+        world.processes[0].multicast(group, [b"said"])
+    world.run(10 * ROUND_TRIP_US)
+    assert len(left_us) == 2
+    return (left_us[1] - began_us) / ROUND_TRIP_US
+
+
+@pytest.mark.parametrize(
+    ("groups", "resilience"),
+    [
+        ([(0, 1, 2), (0, 1, 2)], 1),
+        ([(0, 1, 2), (0, 2)], 1),
+        ([(0, 2), (0, 1, 2)], 1),
+        ([(0, 1, 2), (0, 3)], 1),
+        ([(0, 1, 2), (0, 1, 2)], 2),
+        ([(0, 1, 2), (0, 1, 2)], ALL),
+    ],
+)
+def test_switch_waits_for_a_receipt(groups: list[tuple[int, ...]], resilience: int) -> None:
+    """Also where all members of the second group are in the first: they may take us for dead."""
+    assert when_second_leaves(groups, resilience) == 1
+
+
+def test_switch_takes_one_round_trip_with_any_resilience() -> None:
+    """And half another to be delivered."""
+    for resilience in (2, ALL):
+        times = measure_switches(resilience, 20)
+        assert (times.leaves, times.delivered, times.delivered_max) == (1.0, 1.5, 1.5)
+
+
+def test_stamps_are_a_small_part_of_plain_ones() -> None:
+    """Bursts of 20, small groups."""
+    counted = measure_stamps(group_count=10, process_count=15, bursts=200)
+    assert counted.messages >= 20 * 140
+    assert counted.sent / counted.plain < 0.05
+
+
+def test_stamp_of_a_neighbour_changes_once_a_burst() -> None:
+    """As the paper has it at distance 1; further away, more often than it says."""
+    near, far = measure_rates(10, distance=2, turns=60)
+    assert near == pytest.approx(1 / 10, rel=0.15)
+    assert 1 / 10**2 < far <= near
+
+
+def test_check_looks_at_what_a_run_carries() -> None:
+    """The same stamps, whatever the number of groups."""
+    few, many = measure_check(2, 2, 50, 1), measure_check(40, 2, 50, 1)
+    assert few.entries == many.entries == pytest.approx(1, abs=0.05)
+
+
+@pytest.mark.parametrize("heartbeat_us", [100_000, NO_HEARTBEAT_US])
+def test_many_groups_deliver_everything(heartbeat_us: int) -> None:
+    """All messages at all members."""
+    found = measure_many(40, 20, 60, heartbeat_us)
+    assert (found.messages, found.delivered) == (1_200, 6_000)
+
+
+def test_words_that_stamps_may_be_forgotten_are_few() -> None:
+    """At most one to each other member, group and heartbeat."""
+    world = QuickWorld([(0, 1, 2), (2, 3, 4), (4, 5, 6)])
+    said: Counter[str] = Counter()
+
+    def note(_group: GroupNumber, message: object, count: int) -> None:
+        said[type(message).__name__] += count
+
+    world.on_control = note
+    for number in range(30):
+        member = world.processes[number % 7]
+        world.at(10_000 * number, partial(member.multicast, member.groups[-1], [b"x"]))
+    world.run(1_000_000)
+    assert 0 < said["Forgettable"] <= 3 * 6 * 11
