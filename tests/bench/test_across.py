@@ -15,6 +15,7 @@ from antiphon.bench.across.quick_world import (
     QuickWorld,
 )
 from antiphon.bench.across.stamps import measure_stamps
+from antiphon.bench.across.styles import measure_clients
 from antiphon.bench.across.switches import measure_switches
 from antiphon.core.ids import GroupNumber
 from antiphon.core.runs import Run
@@ -66,6 +67,14 @@ def test_stamps_are_a_small_part_of_plain_ones() -> None:
     counted = measure_stamps(group_count=10, process_count=15, bursts=200)
     assert counted.messages >= 20 * 140
     assert counted.sent / counted.plain < 0.05
+
+
+def test_stamps_of_client_groups_that_rest_are_left_out() -> None:
+    """The more clients ask between two heartbeats, the more groups are named; not for ever."""
+    busy, calm = (measure_clients(3, 12, requests=150, pause_us=us) for us in (2_000, 200_000))
+    assert busy.multicasts == calm.multicasts == 300, "each request is answered once"
+    assert busy.most > 2 * calm.most
+    assert calm.most <= 3 + 12
 
 
 def test_stamp_of_a_neighbour_changes_once_a_burst() -> None:

@@ -47,6 +47,8 @@ STRANGERS = {
     "a control message, ungreeted": (with_length(control(Out(9))), "before its handshake"),
 }
 
+_HUNG_UP = "ended before its handshake: the connection was closed"
+
 
 @pytest.mark.parametrize("what", STRANGERS)
 def test_stranger_is_turned_away_and_nobody_else_notices(
@@ -67,8 +69,10 @@ def test_stranger_is_turned_away_and_nobody_else_notices(
 
     play(loop_factory, scene())
     reasons = [record.getMessage() for record in caplog.records if "refused" in record.msg]
-    assert len(reasons) == 1, reasons
-    assert why in reasons[0]
+    # On a busy machine members hang up on each other, too, where both have dialled.
+    strangers = [reason for reason in reasons if not reason.endswith(_HUNG_UP)]
+    assert len(strangers) == 1, reasons
+    assert why in strangers[0]
     _check_untroubled(tmp_path, caplog)
 
 

@@ -9,7 +9,7 @@ from antiphon.core.errors import AntiphonError, UsageError
 from antiphon.report.series import figure_file
 from antiphon.reproduction import blocks, counts, sockets, uniform
 from antiphon.reproduction.claim import Claim, Effort, Measured
-from antiphon.reproduction.judges import at_least, at_most, between, fit, if_steady
+from antiphon.reproduction.judges import at_least, at_most, between, fit, if_steady, incomparable
 from antiphon.reproduction.overlay import flooding
 from antiphon.reproduction.running import claims_of, reproduce, run_claim
 from antiphon.trace.claims import ClaimVerdict, read_reproduction
@@ -23,6 +23,7 @@ SIMULATED = [
 ]
 FAILING = {
     "join-cost",  # members agree by quorum first
+    "client-server",  # groups of clients are not collapsed into one
     "figure-2", "failures", "control-information",  # errata of the paper
 }  # fmt: skip
 
@@ -47,7 +48,10 @@ def test_names_of_claims_differ() -> None:
 
 def test_claim_that_needs_what_is_not_there_says_so() -> None:
     """It cannot be compared, and was not run."""
-    claim = next(each for each in counts.claims() if each.measure is None)
+    claim = Claim(
+        paper="ISIS", section="9", name="unbuilt", words="It can be built.", paper_value="",
+        measure=None, judge=incomparable("nothing here does it"),
+    )  # fmt: skip
     result = run_claim(claim, QUICK)
     assert result.verdict is ClaimVerdict.INCOMPARABLE
     assert result.why
