@@ -14,7 +14,12 @@ from antiphon.bench.across.quick_world import (
     QuickProcess,
     QuickWorld,
 )
-from antiphon.bench.across.stamps import measure_stamps
+from antiphon.bench.across.stamps import (
+    measure_stamps,
+    overlaps_of,
+    random_groups,
+    tree_of_groups,
+)
 from antiphon.bench.across.styles import measure_clients
 from antiphon.bench.across.switches import measure_switches
 from antiphon.core.ids import GroupNumber
@@ -64,9 +69,36 @@ def test_switch_takes_one_round_trip_with_any_resilience() -> None:
 
 def test_stamps_are_a_small_part_of_plain_ones() -> None:
     """Bursts of 20, small groups."""
-    counted = measure_stamps(group_count=10, process_count=15, bursts=200)
+    counted = measure_stamps(random_groups(10, process_count=15), bursts=200)
     assert counted.messages >= 20 * 140
     assert counted.sent / counted.plain < 0.05
+    assert counted.names == 0
+
+
+def test_declared_tree_carries_stamps_of_own_groups_alone() -> None:
+    """So fewer than if nothing is declared, with the same bursts; names are said besides."""
+    groups = tree_of_groups(12)
+    overlaps = overlaps_of(groups)
+    assert not any(overlaps.are_linked("g0", f"g{other}") for other in range(1, 12))
+    open_, declared = (
+        measure_stamps(groups, structure=structure, bursts=300, pause_us=20_000)
+        for structure in (None, overlaps)
+    )
+    assert (declared.runs, declared.plain) == (open_.runs, open_.plain)
+    assert declared.stamps < open_.stamps / 2
+    assert declared.sent < open_.sent
+    assert declared.names > 0
+
+
+def test_declared_circles_save_nothing() -> None:
+    """Where every two groups are on one, all stamps ride along (ISIS 6.6)."""
+    groups = [[0, 1, 2], [2, 3, 4], [4, 5, 0]]
+    overlaps = overlaps_of(groups)
+    open_, declared = (
+        measure_stamps(groups, structure=structure, bursts=200, pause_us=20_000)
+        for structure in (None, overlaps)
+    )
+    assert declared.stamps == open_.stamps > 0
 
 
 def test_stamps_of_client_groups_that_rest_are_left_out() -> None:

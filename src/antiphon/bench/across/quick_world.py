@@ -17,6 +17,7 @@ from antiphon.core.ids import GroupName, GroupNumber, ProcessId, ViewNumber
 from antiphon.core.runs import Order, Run
 from antiphon.core.views import View
 from antiphon.membership.failure_detector import Timing
+from antiphon.ordering.structure import Structure
 from antiphon.stack import effects as told
 from antiphon.stack import inputs as on
 from antiphon.stack.process import InGroup, OfProcess, Process
@@ -133,8 +134,9 @@ class QuickWorld:
         *,
         resilience: int = 1,
         heartbeat_us: int = 100_000,
+        structure: Structure | None = None,
     ) -> None:
-        """Found groups of these processes, by number."""
+        """Found groups of these processes, by number; a structure calls them g0, g1, ..."""
         self.now_us = 0
         self.on_delivery: OnRun = lambda _member, _group, _run: None
         self.on_send: OnRun = lambda _member, _group, _run: None
@@ -163,7 +165,7 @@ class QuickWorld:
                 member.groups.append(group)
                 effects = member.machine.open(
                     group, me, view, settings, 0, domain=group, causality="all",
-                    resilience=resilience,
+                    resilience=resilience, structure=structure, name=f"g{place}",
                 )  # fmt: skip
                 member.do(effects, group)
         self.groups = list(self.members)

@@ -14,7 +14,12 @@ from antiphon.bench.across.bursts import measure_burst_ratios
 from antiphon.bench.across.checks import measure_check
 from antiphon.bench.across.distance import measure_rates
 from antiphon.bench.across.many import ManyGroups
-from antiphon.bench.across.stamps import measure_stamps
+from antiphon.bench.across.stamps import (
+    measure_stamps,
+    overlaps_of,
+    random_groups,
+    tree_of_groups,
+)
 from antiphon.bench.across.switches import measure_switches
 from antiphon.bench.figures import Figure, make_figure
 from antiphon.stack.domain import ALL
@@ -35,16 +40,31 @@ def measure_across(repeats: int, scale: float) -> list[Figure]:
 
 
 def _stamps() -> list[Figure]:
+    """Count in random groups and in a tree of groups, with nothing declared and all overlaps."""
+    drawn, tree = random_groups(), tree_of_groups()
     figures = []
-    for pause_us, bar in ((100_000, 0.05), (20_000, None), (500_000, None)):
-        found = measure_stamps(burst=_BURST, pause_us=pause_us)
-        what = f"bytes of stamps to plain ISIS, a burst of each process in {pause_us // 1000} ms"
+    for shape, groups, is_declared, pause_us, bar in (
+        ("random groups", drawn, False, 100_000, 0.05),
+        ("random groups", drawn, True, 100_000, 0.05),
+        ("random groups", drawn, False, 20_000, None),
+        ("random groups", drawn, False, 500_000, None),
+        ("a tree of groups", tree, False, 100_000, 0.05),
+        ("a tree of groups", tree, True, 100_000, 0.05),
+    ):
+        structure = overlaps_of(groups) if is_declared else None
+        found = measure_stamps(groups, structure=structure, burst=_BURST, pause_us=pause_us)
+        what = (
+            f"bytes of stamps to plain ISIS, {shape}, {'all' if is_declared else 'no'} overlaps "
+            f"declared, a burst of each process in {pause_us // 1000} ms"
+        )
         detail = {
             "plain_per_message": found.plain / found.messages,
             "sent_per_message": found.sent / found.messages,
+            "plain_per_run": found.plain / found.runs,
             "sent_per_run": found.sent / found.runs,
             "stamps_per_run": found.stamps / found.runs,
             "words_per_run": found.words / found.runs,
+            "names_per_run": found.names / found.runs,
             "with_words": found.ratio,
         }
         sent = found.sent / found.plain
