@@ -87,6 +87,45 @@ def test_leaving_is_of_one_group_and_who_comes_again_has_the_next_number(
     play(loop_factory, scene())
 
 
+def test_who_comes_again_with_found_is_not_in_the_first_view_any_more(
+    loop_factory: LoopFactory,
+) -> None:
+    """Others still say how the group was founded; it joins, as the next in number."""
+
+    async def scene() -> None:
+        async with house({"one": "abc", "two": "abc"}) as built:
+            carol, alice = built.processes["carol"], built.rooms["alice"]["one"]
+            await built.rooms["carol"]["one"].__aexit__()
+            seeds = list(built.addresses.values())
+            async with carol.join("one", seeds=seeds, found=True) as again:
+                assert (again.me, again.view.number) == ("carol~2", 3)
+                await until_members(alice, "alice", "bob", "carol~2")
+                await alice.cbcast(b"welcome")
+                assert await read_payloads(again, 1) == [b"welcome"]
+
+    play(loop_factory, scene())
+
+
+def test_group_that_is_founded_anew_is_not_traced_as_the_old_one(
+    loop_factory: LoopFactory, tmp_path: Path
+) -> None:
+    """A run folder takes one run; without a trace it is founded, by the next in number."""
+
+    async def scene(trace: Path | None) -> None:
+        async with house({"one": "a", "two": "abc"}, trace=trace) as built:
+            await built.rooms["alice"]["one"].__aexit__()
+            again = built.processes["alice"].join("one", seeds=[])
+            if trace is None:
+                async with again:
+                    assert (again.me, again.view.number) == ("alice~2", 1)
+                return
+            with pytest.raises(UsageError, match="alice cannot join group one: it was in it"):
+                await again.__aenter__()
+
+    play(loop_factory, scene(None))
+    play(loop_factory, scene(tmp_path))
+
+
 def test_processes_that_share_no_group_any_more_meet_again(
     loop_factory: LoopFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:

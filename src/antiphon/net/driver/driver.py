@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from antiphon.core.control import Situation
+from antiphon.core.errors import UsageError
 from antiphon.core.ids import ProcessId
 from antiphon.core.runs import Letter, Run
 from antiphon.core.views import View
@@ -97,6 +98,8 @@ class Driver:
         """How it ended, if it has."""
         self.is_over = False
         self._is_closed = self.is_abandoned = False
+        self.has_been_member = False
+        """Whether this process has been in a view of the group."""
         self.contacts: set[ProcessId] = set()
         """Processes that are needed on the way in: to found the group with, or to ask."""
         self.turned_away: str | None = None
@@ -182,13 +185,18 @@ class Driver:
 
     def begin(self, view: View | None) -> None:
         """Start the machine: in the first view of the group, or to join it."""
-        identity, causality = self.identity, self._causality
+        identity, causality, incarnation = self.identity, self._causality, self.incarnation
+        if view is not None and self._trace is not None and identity.group in incarnation.been:
+            message = (
+                "it was in it before, and its run folder has the rows of that: found a group of "
+                "another name, or leave trace out"
+            )
+            raise UsageError(message)
         said = Recorded(identity.group)
         if causality is not None:
             said = Recorded(identity.group, causality.name, causality.crashes)
-        journals = self.incarnation.journals
-        self.recorder = journals.recorder(self._trace, str(self.process), said)
-        machine = self.incarnation.machine
+        self.recorder = incarnation.journals.recorder(self._trace, str(self.process), said)
+        machine = incarnation.machine
         effects = machine.open(
             self.number, self.process, view, identity.settings, self.now_us(), queue=self._queue,
             with_state=identity.with_state, commit=self._commit, domain=self.domain,
@@ -198,7 +206,7 @@ class Driver:
             name=identity.group,
         )  # fmt: skip
         self.endpoint = machine.endpoint(self.number)
-        self.incarnation.do_all(self.number, effects)
+        incarnation.do_all(self.number, effects)
         self.reception.take_early()
 
     def seek(self, contact: ProcessId) -> Peer:
@@ -311,6 +319,7 @@ class Driver:
         if self.recorder is not None:
             self.recorder.view(view)
         if self.process in view.members:
+            self.has_been_member = True
             self.outlet.set_members([who for who in view.members if who != self.process])
             if self.contacts:
                 self.contacts = set()

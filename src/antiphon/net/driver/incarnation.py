@@ -88,6 +88,8 @@ class Incarnation:
         self._drivers: dict[GroupNumber, GroupDriver] = {}
         self._by_domain: dict[int, GroupDriver] = {}
         self._by_name: dict[str, GroupDriver] = {}
+        self.been: dict[str, int] = {}
+        """The number under which it was last a member of each group that it has left."""
         self._expected: tuple[ProcessId, ...] = ()
         self._inputs: deque[tuple[GroupNumber | None, Input | OfProcess]] = deque()
         self._is_working = False
@@ -125,6 +127,8 @@ class Incarnation:
             return
         del self._by_domain[driver.domain]
         del self._by_name[driver.identity.group]
+        if driver.has_been_member:
+            self.been[driver.identity.group] = driver.identity.process.incarnation
         self._has_left = self._has_left and has_left
         self._do(None, self.machine.close(driver.number))
         self.look_at_contacts()

@@ -84,6 +84,7 @@ class GroupDriver(Protocol):
     ending: LeaveGroup
     is_over: bool
     is_abandoned: bool
+    has_been_member: bool
     contacts: set[ProcessId]
     turned_away: str | None
     flush: Callable[[], None]
@@ -145,6 +146,8 @@ class ProcessSide(Protocol):
     timers: Timers
     journals: IncarnationJournals
     environment: Environment
+    been: dict[str, int]
+    """The number under which it was last a member of each group that it has left."""
 
     def give(self, group: GroupNumber | None, happened: Input) -> None:
         """Give an input to the machine, after those that wait, and do what it returns."""

@@ -206,8 +206,13 @@ class Node:
         return self._driver
 
     def number_for(self, number: int) -> int:
-        """Return under which number, at least the one given, to take part in the group."""
-        domain = self.config.domain
+        """Return under which number, at least the one given, to take part in the group.
+
+        Never under one that it had there before: others may still know the view that it was in.
+        """
+        incarnation, domain = self.process.incarnation, self.config.domain
+        if incarnation is not None:
+            number = max(number, incarnation.been.get(self.config.group, 0) + 1)
         return self.process.number_in(domain.name, number) if domain is not None else number
 
     def has_failed_elsewhere(self, process: ProcessId) -> bool:
