@@ -20,7 +20,7 @@ from antiphon.bench.across.stamps import (
     random_groups,
     tree_of_groups,
 )
-from antiphon.bench.across.styles import measure_clients
+from antiphon.bench.across.styles import measure_clients, measure_hierarchy
 from antiphon.bench.across.switches import measure_switches
 from antiphon.core.ids import GroupNumber
 from antiphon.core.runs import Run
@@ -107,6 +107,14 @@ def test_stamps_of_client_groups_that_rest_are_left_out() -> None:
     assert busy.multicasts == calm.multicasts == 300, "each request is answered once"
     assert busy.most > 2 * calm.most
     assert calm.most <= 3 + 12
+
+
+def test_members_of_a_subgroup_name_their_subgroup_alone() -> None:
+    """If overlaps are declared; if not, what representatives learn in the root rides along."""
+    declared, _ = measure_hierarchy(6, 4, multicasts=200)
+    undeclared, _ = measure_hierarchy(6, 4, multicasts=200, is_declared=False)
+    assert declared.most <= 4 < undeclared.most
+    assert declared.multicasts == undeclared.multicasts
 
 
 def test_stamp_of_a_neighbour_changes_once_a_burst() -> None:

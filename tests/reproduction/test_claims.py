@@ -7,7 +7,7 @@ import pytest
 from antiphon.bench import layers
 from antiphon.core.errors import AntiphonError, UsageError
 from antiphon.report.series import figure_file
-from antiphon.reproduction import blocks, counts, sockets, uniform
+from antiphon.reproduction import blocks, counts, sockets, table_1, uniform
 from antiphon.reproduction.claim import Claim, Effort, Measured
 from antiphon.reproduction.judges import at_least, at_most, between, fit, if_steady, incomparable
 from antiphon.reproduction.overlay import flooding
@@ -17,7 +17,13 @@ from antiphon.trace.claims import ClaimVerdict, read_reproduction
 QUICK = Effort(is_quick=True)
 SIMULATED = [
     claim
-    for part in (counts.claims(), uniform.claims(), blocks.claims(), flooding.claims())
+    for part in (
+        counts.claims(),
+        table_1.claims(),
+        uniform.claims(),
+        blocks.claims(),
+        flooding.claims(),
+    )
     for claim in part
     if claim.measure
 ]

@@ -2,7 +2,8 @@
 
 claim     what a claim is, and how much effort to make
 judges    how numbers are compared with what is claimed
-counts    claims of ISIS about messages and bytes, counted in simulation
+counts    claims of ISIS about messages, counted in simulation
+table_1   Table I of ISIS: the overhead of a message, counted in simulation
 sockets   claims of ISIS about time, on real sockets: Tables II to V, figures 6 and 7
 numbers   what ISIS prints in its tables
 uniform   claims of Uniform

@@ -16,7 +16,7 @@ import msgspec
 
 from antiphon.core.errors import AntiphonError, UsageError
 from antiphon.report.series import figure_file
-from antiphon.reproduction import blocks, counts, sockets, uniform
+from antiphon.reproduction import blocks, counts, sockets, table_1, uniform
 from antiphon.reproduction.claim import Claim, Effort, Measured
 from antiphon.reproduction.overlay import crossover, figures, flooding, queues
 from antiphon.trace.claims import (
@@ -29,7 +29,7 @@ from antiphon.trace.claims import (
 from antiphon.trace.run_folder import write_whole
 
 PAPERS: dict[str, tuple[Callable[[], Iterator[Claim]], ...]] = {
-    "isis": (counts.claims, sockets.claims),
+    "isis": (counts.claims, table_1.claims, sockets.claims),
     "uniform": (uniform.claims,),
     "blocks": (blocks.claims,),
     "overlay": (flooding.claims, crossover.claims, figures.claims, queues.claims),

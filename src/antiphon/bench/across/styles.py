@@ -5,6 +5,9 @@ one causality domain of static groups.
 
     client/server   a group for each client, of it and all servers. Clients ask, one server answers:
                     so servers know of all clients' groups, and causality passes between them
+    hierarchical    subgroups, and a root of one representative of each. The overlaps are declared:
+                    they make a tree. Members speak in their subgroup, one in ten times a
+                    representative in the root
 """
 
 from functools import partial
@@ -14,6 +17,7 @@ from typing import NamedTuple
 from antiphon.bench.across.quick_world import QuickProcess, QuickWorld
 from antiphon.core.ids import GroupNumber
 from antiphon.core.runs import PORT_APPLICATION, Run
+from antiphon.ordering.structure import Structure
 
 _PAYLOAD = b"x"
 _ANSWER = b"answer"
@@ -28,20 +32,21 @@ class StampEntries(NamedTuple):
 
 
 class _EntryCounter:
-    """Counts the entries of all timestamps that are sent."""
+    """Counts entries of all timestamps that are sent, by the number of their sender's groups."""
 
     def __init__(self, world: QuickWorld) -> None:
-        self.counts: list[int] = []
+        self.counts: dict[int, list[int]] = {}
         world.on_send = self._note
 
-    def _note(self, _member: QuickProcess, _group: GroupNumber, run: Run) -> None:
+    def _note(self, member: QuickProcess, _group: GroupNumber, run: Run) -> None:
         if run.port == PORT_APPLICATION:
             others = sum(len(entries) for _, _, entries in run.foreign)
-            self.counts.append(len(run.stamp) + others)
+            counts = self.counts.setdefault(len(member.groups), [])
+            counts.append(len(run.stamp) + others)
 
-    def take(self) -> StampEntries:
-        """Return what was counted."""
-        counts = self.counts
+    def take(self, *group_counts: int) -> StampEntries:
+        """Return what was counted of those who are in so many groups."""
+        counts = [entries for number in group_counts for entries in self.counts.get(number, ())]
         return StampEntries(max(counts), sum(counts) / len(counts), len(counts))
 
 
@@ -67,4 +72,32 @@ def measure_clients(
         member = next(one for one in world.processes if one.number == servers + client)
         world.at(int(time_us), partial(member.multicast, world.groups[client], [_PAYLOAD]))
     world.run(int(time_us) + 1_000_000)
-    return counter.take()
+    return counter.take(1, clients)
+
+
+def measure_hierarchy(
+    subgroups: int,
+    size: int,
+    *,
+    multicasts: int,
+    is_declared: bool = True,
+    pause_us: int = 2_000,
+    seed: int = 1,
+) -> tuple[StampEntries, StampEntries]:
+    """Return the entries of those who are in a subgroup alone, and of representatives."""
+    random = Random(seed)
+    leaves = [range(place * size, (place + 1) * size) for place in range(subgroups)]
+    tree = Structure([("g0", f"g{place + 1}") for place in range(subgroups)])
+    world = QuickWorld(
+        [[leaf[0] for leaf in leaves], *leaves], structure=tree if is_declared else None
+    )
+    counter = _EntryCounter(world)
+    root = world.groups[0]
+    time_us = 0.0
+    for _ in range(multicasts):
+        time_us += random.expovariate(1 / pause_us)
+        group = root if random.random() < 0.1 else random.choice(world.groups[1:])
+        member = random.choice(world.members[group])
+        world.at(int(time_us), partial(member.multicast, group, [_PAYLOAD]))
+    world.run(int(time_us) + 1_000_000)
+    return counter.take(1), counter.take(2)
