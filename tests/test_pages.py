@@ -30,6 +30,8 @@ NO_LIMITS = {
     "core.varint": {"VALUE_MAX", "_BYTES_MAX"},
     "core.views": {"NUMBER_MAX", "LINEAGE_MAX"},
     "membership.entrance": {"_NAMED_MAX"},
+    "net.datagrams.packets": {"HEADER_BYTES", "OVERHEAD_BYTES", "_NONCE_BYTES", "_TAG_BYTES"},
+    "net.datagrams.packing": {"_LENGTH_BYTES", "_PIECES_MAX"},
     "net.driver.reception": {"_EARLY_FRAME_BYTES"},
     "net.session.lobby": {"_HELD_FRAME_BYTES"},
     "net.session.peer": {"_IDS_MAX"},

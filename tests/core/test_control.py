@@ -29,6 +29,7 @@ from antiphon.core.control import (
     Install,
     JoinRefused,
     JoinRequest,
+    KeyTold,
     LetterAsked,
     LetterTaken,
     Out,
@@ -91,6 +92,7 @@ ONE_OF_EACH: list[AnyMessage] = [
     Begun(((A, 2**60), (B, 0))),
     StateChunk(3, 0, is_last=True, data=b"\x00\xff"),
     StateTaken(3, 1),
+    KeyTold(2**62, bytes(range(32))),
 ]
 
 

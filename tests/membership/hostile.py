@@ -30,6 +30,7 @@ from antiphon.core.control import (
     Install,
     JoinRefused,
     JoinRequest,
+    KeyTold,
     LetterAsked,
     LetterTaken,
     Out,
@@ -59,7 +60,7 @@ KINDS = (
     Prepare, Promise, Propose, Accept, Reject, Decide, Want, JoinRequest, JoinRefused, Ask, Out,
     Situation, Standing, Flush, Report, Install, Alive, Beat, Confirm, LetterTaken, LetterAsked,
     StateChunk, StateTaken, FoundingQuestion, FoundingAnswer, Elsewhere, Begun, ReceiptsAsked,
-    Receipts, Forgettable, ForgettingAsked, GroupsNamed, PastTold, EpochSaid,
+    Receipts, Forgettable, ForgettingAsked, GroupsNamed, PastTold, EpochSaid, KeyTold,
 )  # fmt: skip
 
 
@@ -156,6 +157,7 @@ class Liar:
             LetterAsked: LetterAsked,
             StateChunk: lambda: StateChunk(number(), number(), coin(), b"?"),
             StateTaken: lambda: StateTaken(number(), number()),
+            KeyTold: lambda: KeyTold(number(), self.random.randbytes(32)),
         }
 
     def _counts(self) -> tuple[tuple[int, int], ...]:

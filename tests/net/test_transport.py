@@ -12,8 +12,15 @@ from tests.net.harness import LoopFactory, play
 from antiphon import UsageError, join
 from antiphon.net.transport.address import Address
 from antiphon.net.transport.environment import SYSTEM, set_environment
-from antiphon.net.transport.interface import NEEDS, P, TransportPromise, check_needs
+from antiphon.net.transport.interface import (
+    DATAGRAM_NEEDS,
+    NEEDS,
+    P,
+    TransportPromise,
+    check_needs,
+)
 from antiphon.net.transport.tcp import TcpServer, TcpTransport
+from antiphon.net.transport.udp import UdpTransport
 
 
 class Datagrams:
@@ -69,11 +76,22 @@ def test_protocol_that_needs_little_is_served_by_a_poor_transport() -> None:
 @pytest.mark.parametrize("promise", TransportPromise)
 def test_every_promise_is_needed_by_something(promise: TransportPromise) -> None:
     """A transport that lacks one of them is refused."""
-    assert any(promise in needed for needed in NEEDS.values())
+    needs = {**NEEDS, **DATAGRAM_NEEDS}
+    assert any(promise in needed for needed in needs.values())
     poorer = Datagrams()
     poorer.promises = frozenset(TransportPromise) - {promise}
     with pytest.raises(UsageError, match=promise.value):
-        check_needs(poorer)
+        check_needs(poorer, needs)
+
+
+def test_datagrams_do_for_causal_blocks_and_for_nothing_else_of_today() -> None:
+    """What TCP promises UDP does not, and the other way round: each refuses what needs more."""
+    check_needs(UdpTransport(), DATAGRAM_NEEDS)
+    for protocol, needed in NEEDS.items():
+        with pytest.raises(UsageError, match="UDP does not promise that"):
+            check_needs(UdpTransport(), {protocol: needed})
+    with pytest.raises(UsageError, match=r"causal blocks need .* and TCP does not promise that"):
+        check_needs(TcpTransport(), DATAGRAM_NEEDS)
 
 
 @pytest.mark.net

@@ -16,6 +16,7 @@ and heartbeat, so the codec is chosen for safety and not for the last byte.
     domains      ReceiptsAsked, Receipts, Forgettable, ForgettingAsked, GroupsNamed, PastTold,
                  EpochSaid
     state        StateChunk, StateTaken
+    datagrams    KeyTold
 """
 
 from typing import Annotated
@@ -323,6 +324,17 @@ class StateTaken(Struct, frozen=True, array_like=True, tag=True):
     place: Number
 
 
+class KeyTold(Struct, frozen=True, array_like=True, tag=True):
+    """Seal datagrams of view ``number`` with this (``membership.group_keys``)."""
+
+    number: Number
+    secret: Annotated[bytes, Meta(min_length=32, max_length=32)]
+
+    def __repr__(self) -> str:
+        """Without the secret: messages are logged and shown."""
+        return f"KeyTold(number={self.number})"
+
+
 AnyMessage = (
     Prepare | Promise | Propose | Accept | Reject | Decide | Want
     | JoinRequest | JoinRefused | Ask | Out | Standing | Elsewhere | Situation
@@ -331,6 +343,7 @@ AnyMessage = (
     | ReceiptsAsked | Receipts | Forgettable | ForgettingAsked | GroupsNamed | PastTold
     | EpochSaid
     | StateChunk | StateTaken
+    | KeyTold
 )  # fmt: skip
 
 _encoder = msgspec.msgpack.Encoder()

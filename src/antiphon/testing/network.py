@@ -20,7 +20,7 @@ from random import Random
 from typing import NamedTuple
 
 from antiphon.net.transport.address import Address
-from antiphon.net.transport.interface import P, TransportPromise
+from antiphon.net.transport.interface import CONNECTED, P
 from antiphon.testing.connection import End, Sign
 from antiphon.testing.event_loop import CallbackOwner, VirtualEventLoop
 
@@ -294,7 +294,7 @@ class MemoryTransport:
     """The network, as one simulated process sees it."""
 
     name = "the network in memory"
-    promises = frozenset(TransportPromise)
+    promises = CONNECTED
 
     def __init__(self, network: Network, owner: CallbackOwner, context: Context) -> None:
         """Dial and listen for ``owner``; what happens to its connections runs in ``context``."""

@@ -9,12 +9,13 @@ import os
 import time
 from collections.abc import Callable
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from antiphon.net.transport.interface import Transport
+from antiphon.net.transport.interface import DatagramTransport, Transport
 from antiphon.net.transport.tcp import TcpTransport
+from antiphon.net.transport.udp import UdpTransport
 from antiphon.trace.schema import Event
 
 _START_BYTES = 8
@@ -72,6 +73,8 @@ class Environment:
     draw: Callable[[int], bytes]
     """Random bytes, so many."""
     open_journal: OpenJournal = _open_journal
+    datagrams: DatagramTransport = field(default_factory=UdpTransport)
+    """For protocols that do without connections."""
 
     def draw_start(self) -> int:
         """Draw the number of a start of this program, which no other start ever has."""

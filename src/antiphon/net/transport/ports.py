@@ -2,8 +2,8 @@
 
 Law: none of the ports that systems give to outgoing connections, where there is a choice: between
 the look and the use such a port may be given to somebody, even to one who dials it. And none that
-another program found here a while ago: a port is claimed by a UDP socket of the same number, which
-is in nobody's way, and goes with the program.
+another program found here a while ago: a port is claimed by a UDP socket ``_COUNT`` below, which is
+in nobody's way, and goes with the program. Free are both of a number, for TCP and for UDP.
 """
 
 import socket
@@ -38,8 +38,10 @@ def _free_port() -> int:
 def _claim(port: int) -> bool:
     claim = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     try:
-        claim.bind(("127.0.0.1", port))
+        claim.bind(("127.0.0.1", port - _COUNT))
         socket.create_server(("127.0.0.1", port)).close()
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as datagrams:
+            datagrams.bind(("127.0.0.1", port))
     except OSError:
         claim.close()
         return False

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from antiphon.net.transport.address import Address
-from antiphon.net.transport.interface import P, TransportPromise
+from antiphon.net.transport.interface import CONNECTED, P
 
 _BACKLOG = 128
 """Connections that wait to be accepted, and those accepted in one turn of the event loop."""
@@ -115,7 +115,7 @@ class TcpTransport:
     """Connections of the running event loop."""
 
     name = "TCP"
-    promises = frozenset(TransportPromise)
+    promises = CONNECTED
 
     async def listen(self, address: Address, factory: Callable[[], P]) -> TcpServer:
         """Accept connections at ``address``."""
