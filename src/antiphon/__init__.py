@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from antiphon.net.process.process import Process
     from antiphon.net.stream.events import Batch, Letter, Message, Unsent, View
     from antiphon.net.stream.request import Request
+    from antiphon.stack.overlay import Overlay
     from antiphon.toolkit.calls import Answered, Failed, Refused, Replies, TimedOut
 
 __version__ = "0.1.0"
@@ -60,6 +61,7 @@ __all__ = [
     "Letter",
     "Message",
     "Order",
+    "Overlay",
     "PeerError",
     "Process",
     "Refused",
@@ -89,6 +91,7 @@ _PLACES = {
     "Letter": "antiphon.net.stream.events",
     "Message": "antiphon.net.stream.events",
     "Order": "antiphon.core.runs",
+    "Overlay": "antiphon.stack.overlay",
     "Process": "antiphon.net.process.process",
     "Refused": "antiphon.toolkit.calls",
     "Replies": "antiphon.toolkit.calls",

@@ -86,6 +86,10 @@ class Shelf:
         """Return the runs that the test put there."""
         return list(self.by_rank.get(rank, []))
 
+    def unstable_in_order(self) -> list[Run]:
+        """Return all of them."""
+        return [run for runs in self.by_rank.values() for run in runs]
+
     def unstable_elsewhere(self, staying: Container[ProcessId]) -> list[Run]:
         """Return the runs of other views that the test put there."""
         return list(self.elsewhere)

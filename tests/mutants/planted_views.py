@@ -102,7 +102,7 @@ def joiners_wait_for_a_dead_view(self: ViewAtomicFlush) -> None:
     """Joiners need a permission even if all members of the view before are dead."""
 
 
-@plant(ViewAtomicFlush, "_relay_failed", "000-17, kin")
+@plant(ViewAtomicFlush, "_relay", "000-17, kin")
 def unstable_messages_are_not_forwarded(self: ViewAtomicFlush) -> None:
     """What a failed sender told only some, the others never get."""
 
@@ -155,7 +155,7 @@ def one_report_is_not_waited_for(self: ViewAtomicFlush) -> None:
 def report_comes_before_a_late_relay_counts(self: ViewAtomicFlush) -> None:
     """The first report is never repeated: what a relay brings later stays unknown."""
     self._permit_orphans()
-    self._relay_failed()
+    self._relay()
     self._repeat_permission()
     if self._me not in self._reports:
         self._report()

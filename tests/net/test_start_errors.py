@@ -21,7 +21,7 @@ from tests.net.harness import (
 )
 from tests.net.raw_peer import RawPeer, RawSenior, carol, handshake
 
-from antiphon import Process, UsageError, join
+from antiphon import Overlay, Process, UsageError, join
 from antiphon.core.frames import VERSION
 from antiphon.net.process.joining import make_node
 from antiphon.net.process.node import Node
@@ -258,6 +258,11 @@ def test_dead_seed_beside_a_live_one_does_no_harm(loop_factory: LoopFactory) -> 
 MISFITS: dict[str, tuple[dict[str, Any], str, str]] = {
     "another group": ({}, "quartet", "it is in group choir, not quartet"),
     "another flush": ({"flush": "coordinator"}, "choir", "flush='view-atomic', not 'coordinator'"),
+    "another protocol": (
+        {"protocol": Overlay("ring")},
+        "choir",
+        "has protocol vector, not overlay ring: give all",
+    ),
     "a name that is taken": ({"name": "bob"}, "choir", "the name bob is taken by a member at"),
 }
 

@@ -52,7 +52,7 @@ def test_machine_that_raises_is_found_with_its_rows(monkeypatch: pytest.MonkeyPa
 def test_broken_promise_is_found_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     """A violated property is a finding that names the property."""
     monkeypatch.setattr(
-        "antiphon.membership.view_atomic_flush.ViewAtomicFlush._relay_failed", lambda _self: None
+        "antiphon.membership.view_atomic_flush.ViewAtomicFlush._relay", lambda _self: None
     )
     found = [what for _, what, _ in failing(range(40), "view-atomic")]
     assert found != []

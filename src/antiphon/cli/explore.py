@@ -22,7 +22,8 @@ from antiphon.cli.search import SeedSearch
 from antiphon.core.errors import UsageError
 from antiphon.sim.coverage import Pair, kinds_of, pair_named, pairs_of
 from antiphon.sim.exploration import Finding, survey
-from antiphon.sim.scenario import read_scenario
+from antiphon.sim.other_protocols import KINDS
+from antiphon.sim.scenario import Scenario, read_scenario
 from antiphon.sim.shrinking import shrink
 from antiphon.stack.settings import FLUSHES
 from antiphon.trace.run_folder import RunFolder
@@ -47,18 +48,13 @@ def explore(
     drivers: Annotated[
         bool, typer.Option("--drivers", help="The real network driver; connections break.")
     ] = False,
-    groups: Annotated[
-        bool, typer.Option("--groups", help="Worlds of processes in several groups each.")
-    ] = False,
-    domains: Annotated[
-        bool, typer.Option("--domains", help="The same, with causal order across the groups.")
-    ] = False,
+    groups: Annotated[bool, typer.Option("--groups", help="Several groups each.")] = False,
+    domains: Annotated[bool, typer.Option("--domains", help="Causal across groups.")] = False,
     blocks: Annotated[
         bool, typer.Option("--blocks", help="Causal blocks, on channels that lose datagrams.")
     ] = False,
-    resilience: Annotated[
-        str, typer.Option(help="With --domains, crashes that lose nothing: 1, 2 or all.")
-    ] = "1",
+    protocol: Annotated[str, typer.Option(help="vector or overlay.")] = "vector",
+    resilience: Annotated[str, typer.Option(help="--domains: 1, 2 or all crashes.")] = "1",
     structure: Annotated[str, typer.Option(help="--domains: none, declared, excluded.")] = "none",
     replay: Annotated[
         Path | None, typer.Option(help="Run this scenario instead of random ones.")
@@ -73,10 +69,10 @@ def explore(
     back together; applications that multicast at awkward moments. Messages in all orders, letters
     and, with the view-atomic flush, uniform messages and transactions are mixed in.
 
-    A world fails if a judge finds a broken promise, if it does not come to rest, or go on where it
-    must, in time, or if a protocol raises an error. It is shrunk (not so with the options below),
-    kept with its trace, and replayed by one command. A table tells which pairs of events met in one
-    view change; after 1,000 worlds, some are added that aim at the pairs never reached.
+    A world fails if a judge finds a broken promise, if it does not come to rest, or go on, in time,
+    or if a protocol raises an error. It is shrunk (not so with most options below), kept with its
+    trace, and replayed by one command. A table tells which pairs of events met in a view change;
+    after 1,000 worlds, some are added that aim at the pairs never reached.
 
     With --drivers, what runs is the network driver itself, on virtual time and a network in memory:
     connections are cut, stall, are half open or refused, processes are paused, killed and started
@@ -84,11 +80,13 @@ def explore(
     With --groups, processes are in several groups at once, which overlap: each group is judged by
     itself, and a process that fails is out of all of them. With --domains, such groups are one
     causality domain (which may declare its --structure), and causal order across them is judged.
+    With --protocol overlay, messages flood overlays of all topologies, of up to nine members.
     With --blocks, a group orders by causal blocks on channels that lose, repeat and reorder
     datagrams; processes crash at bad moments, messages expire, buffers are full.
     """
-    _check(flush, jobs, failures)
-    _check_alone([groups, domains, drivers, blocks], [bool(aim), replay is not None])
+    _check(flush, protocol, jobs, failures)
+    is_single = [bool(aim), replay is not None, protocol != "vector"]
+    _check_alone([groups, domains, drivers, blocks], is_single)
     if blocks:
         explore_blocks(_parse_seeds(seeds), failures, keep=keep, as_json=as_json)
     elif groups:
@@ -102,28 +100,30 @@ def explore(
     elif replay is not None:
         _replay(replay, keep, as_json=as_json)
     else:
-        _explore(seeds, flush, aim, jobs, failures, keep=keep, as_json=as_json)
+        search = SeedSearch(flush, jobs or os.cpu_count() or 1, failures, protocol)
+        _explore(search, seeds, aim, keep=keep, as_json=as_json)
 
 
 def _check_alone(kinds: list[bool], others: list[bool]) -> None:
     if any(kinds) and sum(kinds + others) > 1:
         message = (
             "--groups, --domains, --blocks and --drivers go with --seeds, not with each other, "
-            "nor with --aim or --replay"
+            "nor with --aim, --protocol or --replay"
         )
         raise UsageError(message)
 
 
-def _explore(
-    seeds: str, flush: str, aim: str, jobs: int, failures: int, *, keep: Path, as_json: bool
-) -> None:
+def _explore(search: SeedSearch, seeds: str, aim: str, *, keep: Path, as_json: bool) -> None:
     """Live through the worlds of one group each."""
+    flush = search.flush
     chosen = _parse_seeds(seeds)
-    search = SeedSearch(flush, jobs or os.cpu_count() or 1, failures)
     search.run(chosen, _parse_aim(aim, flush))
     if not aim and len(chosen) >= _AIM_SEEDS_MIN:
         _aim_at_the_rest(search, chosen)
-    reports = [_report(finding, keep, is_quiet=as_json) for finding in search.findings]
+    reports = [
+        _report(finding, search.protocol, keep, is_quiet=as_json) for finding in search.findings
+    ]
+    what = f"flush {flush}" if search.protocol == "vector" else f"protocol {search.protocol}"
     if as_json:
         pairs = {"+".join(pair): search.reached[pair] for pair in pairs_of(flush)}
         print_json(
@@ -134,14 +134,20 @@ def _explore(
     else:
         if not reports:
             output.print(
-                f"{say_worlds(search.world_count)} with flush {flush}, and every promise was kept"
+                f"{say_worlds(search.world_count)} with {what}, and every promise was kept"
             )
         print_pairs(flush, search.reached)
     if reports:
         raise typer.Exit(1)
 
 
-def _check(flush: str, jobs: int, failures: int) -> None:
+def _check(flush: str, protocol: str, jobs: int, failures: int) -> None:
+    if protocol not in KINDS:
+        message = f"there is no protocol {protocol!r}: choose one of {', '.join(KINDS)}"
+        raise UsageError(message)
+    if protocol != "vector" and flush != "view-atomic":
+        message = f"--protocol {protocol} goes with the view-atomic flush, not {flush}"
+        raise UsageError(message)
     if flush not in FLUSHES:
         message = f"there is no flush {flush!r}: choose one of {', '.join(FLUSHES)}"
         raise UsageError(message)
@@ -180,10 +186,10 @@ def _parse_seeds(text: str) -> range:
     return seeds
 
 
-def _report(finding: Finding, keep: Path, *, is_quiet: bool) -> dict[str, str | int]:
+def _report(finding: Finding, protocol: str, keep: Path, *, is_quiet: bool) -> dict[str, str | int]:
     """Shrink and keep a failing world; say how to see it again."""
     scenario = finding.scenario
-    name = f"explored-{scenario.flush}-{scenario.seed}"
+    name = f"explored-{_kind_of(scenario)}-{scenario.seed}"
     aimed = ""
     if finding.aim:
         name, aimed = f"{name}-{finding.aim}", f" --aim {finding.aim}"
@@ -197,6 +203,7 @@ def _report(finding: Finding, keep: Path, *, is_quiet: bool) -> dict[str, str | 
     folder = _keep(small, keep / name)
     again = (
         f"antiphon explore --seeds {scenario.seed}..{scenario.seed} --flush {scenario.flush}{aimed}"
+        + (f" --protocol {protocol}" if protocol != "vector" else "")
     )
     shrunk = f"antiphon explore --replay {shlex.quote(str(folder / 'scenario.txt'))}"
     if not is_quiet:
@@ -210,6 +217,10 @@ def _report(finding: Finding, keep: Path, *, is_quiet: bool) -> dict[str, str | 
         "seed": scenario.seed, "what": finding.what, "text": finding.text,
         "replay": again, "shrunk": shrunk, "steps": len(small.scenario.steps),
     }  # fmt: skip
+
+
+def _kind_of(scenario: Scenario) -> str:
+    return scenario.flush if scenario.protocol == "vector" else scenario.protocol
 
 
 def _keep(finding: Finding, path: Path) -> Path:
@@ -228,7 +239,7 @@ def _keep(finding: Finding, path: Path) -> Path:
 def _replay(path: Path, keep: Path, *, as_json: bool) -> None:
     scenario = read_scenario(path)
     finding, events, _ = survey(scenario)
-    folder = keep / f"explored-{scenario.flush}-{scenario.seed}"
+    folder = keep / f"explored-{_kind_of(scenario)}-{scenario.seed}"
     _keep(finding or Finding(scenario, "nothing", "", events), folder)
     if as_json:
         found = {"what": finding.what, "text": finding.text} if finding else None

@@ -9,7 +9,7 @@ from antiphon.cli.interrupt import deaf_children, kill_workers
 from antiphon.cli.screen import progress_bar
 from antiphon.sim.coverage import Pair
 from antiphon.sim.exploration import Finding, survey
-from antiphon.sim.random_scenario import random_scenario
+from antiphon.sim.other_protocols import protocol_scenario
 
 _CHUNK = 50
 
@@ -19,9 +19,9 @@ _Chunk = tuple[list[Finding], Counter[Pair]]
 class SeedSearch:
     """Worlds run so far, and what was found in them."""
 
-    def __init__(self, flush: str, jobs: int, failures: int) -> None:
+    def __init__(self, flush: str, jobs: int, failures: int, protocol: str = "vector") -> None:
         """Stop after so many failing worlds."""
-        self.flush = flush
+        self.flush, self.protocol = flush, protocol
         self._jobs = jobs
         self._failures = failures
         self.findings: list[Finding] = []
@@ -50,11 +50,11 @@ class SeedSearch:
         chunks = [seeds[at : at + _CHUNK] for at in range(0, len(seeds), _CHUNK)]
         if self._jobs == 1 or len(chunks) == 1:
             for chunk in chunks:
-                yield chunk, _examine(chunk, self.flush, aim)
+                yield chunk, _examine(chunk, self.flush, self.protocol, aim)
             return
         with ProcessPoolExecutor(self._jobs) as pool:
             try:
-                asked = ([what] * len(chunks) for what in (self.flush, aim))
+                asked = ([what] * len(chunks) for what in (self.flush, self.protocol, aim))
                 with deaf_children():
                     examined = pool.map(_examine, chunks, *asked)
                 yield from zip(chunks, examined, strict=True)
@@ -65,11 +65,11 @@ class SeedSearch:
                 pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _examine(seeds: range, flush: str, aim: Pair | None) -> _Chunk:
+def _examine(seeds: range, flush: str, protocol: str, aim: Pair | None) -> _Chunk:
     findings: list[Finding] = []
     reached: Counter[Pair] = Counter()
     for seed in seeds:
-        finding, _, pairs = survey(random_scenario(seed, flush, aim))
+        finding, _, pairs = survey(protocol_scenario(seed, flush, protocol, aim))
         reached.update(pairs)
         if finding is not None:
             findings.append(replace(finding, aim="+".join(aim or ())))

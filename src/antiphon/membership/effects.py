@@ -27,11 +27,13 @@ class SendControl:
 @final
 @dataclass(slots=True)
 class SendRun:
-    """Transmit ``run`` to every other member of the current view."""
+    """Transmit ``run`` to every other member of the current view, or to some of them."""
 
     run: Run
     alive: Alive | None
     """Rides along, if it is due."""
+    to: tuple[ProcessId, ...] | None = None
+    """To whom, if not to all."""
 
 
 @final

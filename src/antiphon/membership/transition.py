@@ -122,6 +122,9 @@ class Copies(Protocol):
     def unstable(self, rank: int) -> list[Run]:
         """Return the unstable runs of one member in the current view, in order."""
 
+    def unstable_in_order(self) -> list[Run]:
+        """Return all unstable runs of the current view, in the order in which they came."""
+
     def unstable_elsewhere(self, staying: Container[ProcessId]) -> list[Run]:
         """Return the runs kept of other views, earlier or later, by who is not ``staying``."""
 

@@ -74,7 +74,7 @@ class ViewAtomicFlush:
         """A newer view has been agreed on: relay, report."""
         assert self._transition.pending, "a newer view is known"
         self._permit_orphans()
-        self._relay_failed()
+        self._relay()
         self._repeat_permission()
         self._report()
 
@@ -157,7 +157,7 @@ class ViewAtomicFlush:
         staying = (process for process in participants if process in newest.members)
         return next(staying, participants[0])
 
-    def _relay_failed(self) -> None:
+    def _relay(self) -> None:
         participants = self._transition.participants()
         for rank in self._transition.excluded_ranks():
             if rank not in self._relayed:

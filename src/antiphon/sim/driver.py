@@ -284,7 +284,8 @@ class Driver:
         others = tuple(member for member in self.view.members if member != self.me)
         if effect.alive is not None:
             self._send_control(others, effect.alive)
-        self._send(others, RunsReceived(self.me, [effect.run]))
+        to = others if effect.to is None else effect.to
+        self._send(to, RunsReceived(self.me, [effect.run]))
 
     def _deliver(self, runs: list[Run]) -> None:
         for run in runs:

@@ -40,6 +40,8 @@ from antiphon.core.runs import Order
 from antiphon.membership.failure_detector import Timing
 from antiphon.ordering.total import POLICIES
 from antiphon.sim.expectations import Expectation, parse_expectation
+from antiphon.stack.dissemination import GroupProtocol
+from antiphon.stack.overlay import Overlay
 from antiphon.stack.send_queue import How
 from antiphon.stack.settings import Limits
 
@@ -126,6 +128,8 @@ class Scenario:
     """1: some answers are calls."""
     limits: str = "ample"
     """How much fits into buffers: all that a world has to say, or a few bytes."""
+    protocol: str = "vector"
+    """How messages reach the members: with vector time, or over an overlay of some topology."""
     start: str = "founded"
     """Whether the world begins with the group founded, or its founders start apart and found it."""
     groups: tuple[tuple[str, tuple[str, ...]], ...] = ()
@@ -145,6 +149,8 @@ class Scenario:
         ]  # fmt: skip
         if self.start != "founded":
             head.append("start")
+        if self.protocol != "vector":
+            head.append("protocol")
         if self.groups:
             head = [*OF_GROUPS]
         lines = [f"{name} {getattr(self, name)}" for name in head]
@@ -193,6 +199,12 @@ IN_GROUPS = ("multicast", *SAYINGS, "send", "join", "leave")
 
 OF_PROCESSES = ("crash", "pause", "resume", "partition", "heal", "slow", "far", "down", "up")
 """What is done to processes, in all their groups."""
+
+PROTOCOLS: dict[str, GroupProtocol | None] = {
+    "vector": None,
+    **{f"overlay-{name}": Overlay(name) for name in ("incomplete-hypercube", "ring", "tree")},
+}
+"""How messages reach the members, by name."""
 
 CLOCKS = ("same", "apart")
 STATES = ("kept", "none")
@@ -287,6 +299,7 @@ def _head_of(lines: _Lines) -> Scenario:
         awkward=int(values.pop("awkward", "0")),
         calls=int(values.pop("calls", "0")),
         limits=values.pop("limits", "ample"),
+        protocol=values.pop("protocol", "vector"),
         start=values.pop("start", "founded"),
         groups=tuple(lines.groups.items()),
         resilience=values.pop("resilience", "1") if lines.groups else "1",
@@ -391,6 +404,7 @@ def _checked(scenario: Scenario, left_over: dict[str, str]) -> Scenario:
         f"clocks is one of {', '.join(CLOCKS)}": scenario.clocks in CLOCKS,
         f"state is one of {', '.join(STATES)}": scenario.state in STATES,
         f"limits is one of {', '.join(LIMITS)}": scenario.limits in LIMITS,
+        f"protocol is one of {', '.join(PROTOCOLS)}": scenario.protocol in PROTOCOLS,
         f"start is one of {', '.join(STARTS)}": scenario.start in STARTS,
     }
     for said, is_right in checks.items():

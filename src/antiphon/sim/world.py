@@ -35,7 +35,15 @@ from antiphon.sim.quiescence import (
     leads_in,
     why_not_quiescent,
 )
-from antiphon.sim.scenario import LIMITS, SAYINGS, TIMINGS, Scenario, Step, borne_stall_us
+from antiphon.sim.scenario import (
+    LIMITS,
+    PROTOCOLS,
+    SAYINGS,
+    TIMINGS,
+    Scenario,
+    Step,
+    borne_stall_us,
+)
 from antiphon.sim.scheduler import Scheduler
 from antiphon.sim.surroundings import WAYS, Surroundings
 from antiphon.stack.endpoint import Endpoint
@@ -89,8 +97,8 @@ class World:
         if scenario.limits == "tight":
             timing = replace(timing, stall_us=borne_stall_us(scenario))
         self._settings = Settings(
-            flush=scenario.flush, timing=timing, token=scenario.token,
-            limits=LIMITS[scenario.limits],
+            flush=scenario.flush, protocol=PROTOCOLS[scenario.protocol], timing=timing,
+            token=scenario.token, limits=LIMITS[scenario.limits],
         )  # fmt: skip
         self.scheduler = Scheduler()
         self.channels = Channels(

@@ -56,7 +56,7 @@ from antiphon.stack.member_questions import MemberQuestions
 from antiphon.stack.newcomers import Newcomers
 from antiphon.stack.reach import GroupReach
 from antiphon.stack.receiver import GROUP, Receiver
-from antiphon.stack.settings import FLUSHES, Settings
+from antiphon.stack.settings import Settings
 
 Words = (
     Confirm | LetterTaken | LetterAsked | ReceiptsAsked | Receipts | Forgettable | ForgettingAsked
@@ -104,9 +104,12 @@ class Member(MemberQuestions):
         self.letters = Letters()
         """Whose acknowledgement is awaited, and whose letters are to be: :meth:`acknowledge`."""
         transition = Transition(view)
+        protocol = settings.protocol
+        self.dissemination = protocol.begin(self._out, transition) if protocol is not None else None
+        """How runs reach the members, if the group has chosen a way."""
         self.receiver = Receiver(
             self._out, transition, self.domain, group, self.letters, settings.limits,
-            settings.token,
+            settings.token, dissemination=self.dissemination,
         )  # fmt: skip
         self.domain.add(group, self)
         self.newcomers = Newcomers(self._out, self.receiver, self.domain, group)
@@ -118,7 +121,7 @@ class Member(MemberQuestions):
         before."""
         self._has_said_so = False
         self.membership = Membership(
-            self._out, transition, settings.timing, FLUSHES[settings.flush], self.receiver, now_us,
+            self._out, transition, settings.timing, settings.flush_maker, self.receiver, now_us,
             pulses, former=former,
         )  # fmt: skip
         self.announcer = Announcer(self.membership, self.receiver, now_us)
@@ -203,12 +206,13 @@ class Member(MemberQuestions):
             ready = [run]
         assert run.view == self.membership.transition.number, "it belongs to the current view"
         receiver.keep_own(run)
+        effects: list[Effect] = [SendRun(run, alive)]
         if self._is_among_groups:
             self.domain.note_sent(self.group)
-        effects: list[Effect] = [SendRun(run, alive)]
-        if run.foreign:
             self.domain.name_groups(self.group, run.foreign)
             effects[:0] = self._out.take()
+        if self.dissemination is not None:
+            effects = self.dissemination.send(run, alive)
         if ready:
             effects.append(DeliverRuns(ready))
         return effects
@@ -400,7 +404,8 @@ class Member(MemberQuestions):
             self.newcomers.look_forward(membership.transition.pending)
         self.receiver.answer()
         is_plain = not membership.transition.pending and not membership.is_over
-        self.receiver.plain_view = membership.transition.number if is_plain else 0
+        takes_short_way = is_plain and self.dissemination is None
+        self.receiver.plain_view = membership.transition.number if takes_short_way else 0
         assert not is_plain or membership.transition.newest is membership.latest, "none is missed"
         self.is_open = membership.may_multicast and not self._unaware and self.newcomers.is_told
         return self._out.take()

@@ -19,7 +19,10 @@ from antiphon.core.views import View
 from antiphon.membership.effects import DeliverRuns, Outbox, SendRun
 from antiphon.membership.transition import Transition
 from antiphon.ordering.letters import Letters
+from antiphon.ordering.mixed import MixedDomain
 from antiphon.ordering.stability import Stability
+from antiphon.stack.arrivals import Arrivals
+from antiphon.stack.dissemination import Dissemination
 from antiphon.stack.domain import Domain
 from antiphon.stack.early import Early
 from antiphon.stack.past import Past
@@ -36,9 +39,10 @@ class Receiver:
     """Takes what comes of one group, and keeps what others may lack."""
 
     __slots__ = (
-        "_asked", "_confirmed_bytes_max", "_domain", "_letters", "_notes_deliveries", "_ordering",
-        "_out", "_past", "_token", "_transition", "_unstable_bytes_max", "early", "group",
-        "has_news", "members", "plain_view", "ranks", "received_bytes", "stability",
+        "_arrivals", "_asked", "_confirmed_bytes_max", "_dissemination", "_domain", "_letters",
+        "_notes_deliveries", "_ordering", "_out", "_past", "_token", "_transition",
+        "_unstable_bytes_max", "early", "group", "has_news", "members", "plain_view", "ranks",
+        "received_bytes", "stability",
     )  # fmt: skip
 
     def __init__(
@@ -50,8 +54,15 @@ class Receiver:
         letters: Letters,
         limits: Limits,
         token: str | None = None,
+        *,
+        dissemination: Dissemination | None = None,
     ) -> None:
-        """Be outside; deliver to ``out`` what may be delivered."""
+        """Be outside; deliver to ``out`` what may be delivered.
+
+        With a ``dissemination``, it is that which says what is new.
+        """
+        self._dissemination = dissemination
+        self._arrivals: Arrivals | None = None
         self._out = out
         self._transition = transition
         self._domain = domain
@@ -100,6 +111,11 @@ class Receiver:
         """Return the unstable runs of one member in the current view, in order."""
         return list(self.stability.copies.get(rank, ()))
 
+    def unstable_in_order(self) -> list[Run]:
+        """Return all unstable runs of the current view, in the order in which they came."""
+        assert self._dissemination is not None, "it is asked where all are relayed"
+        return self._arrivals.unstable() if self._arrivals is not None else []
+
     def unstable_elsewhere(self, staying: Container[ProcessId]) -> list[Run]:
         """Return the runs kept of other views, of senders that are not ``staying``."""
         later = {view.number: view.members for view in self._transition.pending}
@@ -133,6 +149,8 @@ class Receiver:
         self.has_news = True
         if len(self.members) == 1:
             self.stability.release_alone()
+        elif self._arrivals is not None:
+            self._arrivals.note(run)
 
     def deliver(self, ready: list[Run]) -> None:
         """Hand over what may be delivered, if anything: of all groups of the domain, in order."""
@@ -171,33 +189,42 @@ class Receiver:
     def take_run(self, peer: ProcessId, run: Run, *, relayed: bool) -> Run | None:
         """Take a run of the current view or a later one; return what is new of the current one."""
         number = self._transition.number
-        if not relayed and run.view == number and not self._is_of(peer, run):
+        if not relayed and run.view == number and not _is_of(self.members, peer, run):
             message = f"a run of member {run.sender} comes from another process, {peer}"
             raise PeerError(message)
         if run.foreign and not relayed:
-            self._check_foreign(run)
+            _check_foreign(self._ordering, run)
         if run.view > number:
             self.early.keep(peer, run, self._ordering.arrive(), relayed=relayed)
         if run.view != number:
             return None
         self._ordering.is_relayed = relayed
         try:
-            return self.take_fresh(run)
+            return self.take_fresh(peer, run)
         finally:
             self._ordering.is_relayed = False
 
-    def _check_foreign(self, run: Run) -> None:
-        """Refuse stamps of other groups that can only be its sender's own lies."""
-        fault = self._ordering.foreign_fault_of(run)
-        if fault:
-            raise PeerError(fault)
-
-    def _is_of(self, peer: ProcessId, run: Run) -> bool:
-        """Whether ``peer`` is the sender that a run of the current view names."""
-        return run.sender < len(self.members) and self.members[run.sender] == peer
-
-    def take_fresh(self, run: Run) -> Run | None:
+    def take_fresh(self, peer: ProcessId, run: Run) -> Run | None:
         """Take what is new in a run; return it."""
+        way = self._dissemination
+        fresh = self._fresh_of(run) if way is None else way.take(peer, run)
+        if fresh is None:
+            return None
+        ready = self._ordering.receive(fresh)
+        self.stability.keep(fresh)
+        self.received_bytes += fresh.byte_count
+        self.has_news = True
+        if self._arrivals is not None:
+            self._arrivals.note(fresh)
+        count = self._ordering.received_of(self.group, fresh.sender)
+        assert count == fresh.last, "what is taken is counted once"
+        self.deliver(ready)
+        if self._asked:
+            self._answer_receipts()
+        return fresh
+
+    def _fresh_of(self, run: Run) -> Run | None:
+        """Return what is new in a run that its sender, or a relay, brings."""
         size = len(self.members)
         if run.sender >= size:
             message = f"a run claims sender number {run.sender} in a view of {size}"
@@ -208,15 +235,6 @@ class Receiver:
         fresh = run if run.first > count else run.after(count)
         if fresh.foreign and self._domain.epochs is not None:
             self._domain.epochs.hear_run(self.group, fresh)
-        ready = self._ordering.receive(fresh)
-        self.stability.keep(fresh)
-        self.received_bytes += fresh.byte_count
-        self.has_news = True
-        count = self._ordering.received_of(self.group, fresh.sender)
-        assert count == fresh.last, "what is taken is counted once"
-        self.deliver(ready)
-        if self._asked:
-            self._answer_receipts()
         return fresh
 
     # What another process waits for, to multicast in another group.
@@ -281,7 +299,7 @@ class Receiver:
     def _read_letter(self, peer: ProcessId, letter: Letter) -> None:
         """Deliver a letter, or hold it; one of an earlier view lacks nothing of this group."""
         if self._letters.is_known(peer, letter):  # not of long ago, or of before this process came
-            self._check_foreign(letter)
+            _check_foreign(self._ordering, letter)
             self.deliver(self._ordering.receive_letter(letter))
 
     def take_alive(self, peer: ProcessId, alive: Alive, view_of: ViewOf) -> None:
@@ -344,7 +362,10 @@ class Receiver:
             self.stability.note_receipts()
         self.members = view.members
         self.ranks = {member: place for place, member in enumerate(view.members)}
-        self.plain_view = view.number if is_last else 0
+        if self._dissemination is not None:
+            self._dissemination.enter(view, rank)
+            self._arrivals = Arrivals(self.stability.stable)
+        self.plain_view = view.number if is_last and self._dissemination is None else 0
 
     def forget_past(self) -> None:
         """Keep nothing of earlier views: nobody else is left who may have to leave them."""
@@ -362,13 +383,13 @@ class Receiver:
         for peer, run, relayed, arrival in self.early.take_runs():
             if run.view > view.number:
                 self.early.keep(peer, run, arrival, relayed=relayed)
-            elif run.view == view.number and (relayed or self._is_of(peer, run)):
+            elif run.view == view.number and (relayed or _is_of(self.members, peer, run)):
                 # Whoever sent nonsense earlier must not spoil what others did right.
                 with suppress(PeerError), ordering.received_as(arrival):
                     if isinstance(run, Letter):
                         self._read_letter(peer, run)
                     else:
-                        self.take_fresh(run)
+                        self.take_fresh(peer, run)
         ordering.is_frozen = was_frozen
         self.deliver(ordering.drain())
         for peer, messages in self.early.take_alive():
@@ -376,3 +397,15 @@ class Receiver:
                 for message in messages:
                     self.take_alive(peer, message, view_of)
         self._answer_receipts()
+
+
+def _check_foreign(ordering: MixedDomain, run: Run) -> None:
+    """Refuse stamps of other groups that can only be their sender's own lies."""
+    fault = ordering.foreign_fault_of(run)
+    if fault:
+        raise PeerError(fault)
+
+
+def _is_of(members: tuple[ProcessId, ...], peer: ProcessId, run: Run) -> bool:
+    """Whether ``peer`` is the sender that a run of the current view names."""
+    return run.sender < len(members) and members[run.sender] == peer

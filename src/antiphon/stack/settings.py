@@ -11,8 +11,10 @@ from antiphon.membership.all_to_all_flush import AllToAllFlush
 from antiphon.membership.coordinator_flush import CoordinatorFlush
 from antiphon.membership.failure_detector import Timing
 from antiphon.membership.membership import FlushMaker
+from antiphon.membership.relaying_flush import RelayingFlush
 from antiphon.membership.view_atomic_flush import ViewAtomicFlush
 from antiphon.ordering.total import POLICIES
+from antiphon.stack.dissemination import VECTOR, GroupProtocol
 
 FLUSHES: dict[str, FlushMaker] = {
     "view-atomic": ViewAtomicFlush,
@@ -38,9 +40,11 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """How a member takes part; ``flush`` must be the same at all members, and is compared."""
+    """How a member takes part; ``flush`` and ``protocol`` must be alike everywhere: compared."""
 
     flush: str = "view-atomic"
+    protocol: GroupProtocol | None = None
+    """How runs reach the members; None: straight from their sender, with vector time."""
     timing: Timing = field(default_factory=Timing)
     token: str = "follow"  # noqa: S105 - no secret
     """Where the token of the total order goes while this member holds it: its own affair."""
@@ -54,12 +58,39 @@ class Settings:
         if self.token not in POLICIES:
             message = f"there is no token policy {self.token!r}: choose {' or '.join(POLICIES)}"
             raise UsageError(message)
+        if self.protocol is None:
+            return
+        if not isinstance(self.protocol, GroupProtocol):
+            message = f"there is no protocol {self.protocol!r:.100}: leave it out for vector time"
+            raise UsageError(message)
+        if self.flush != "view-atomic":
+            message = (
+                f"a group with protocol {self.protocol.description} leaves views by the "
+                f"view-atomic flush, and this is {self.flush}: join with flush='view-atomic'"
+            )
+            raise UsageError(message)
+
+    @property
+    def flush_maker(self) -> FlushMaker:
+        """What makes the flush: all is relayed where runs do not come from their senders."""
+        return FLUSHES[self.flush] if self.protocol is None else RelayingFlush
+
+    @property
+    def protocol_name(self) -> str:
+        """What members compare of the protocol."""
+        return self.protocol.description if self.protocol is not None else VECTOR
 
     def check(self, order: Order, *, uniform: bool) -> None:
         """Refuse what these settings cannot give."""
         if type(order) is not Order:
             names = ", ".join(f"Order.{order.name}" for order in Order)
             message = f"there is no order {order!r}: choose one of {names}"
+            raise UsageError(message)
+        if self.protocol is not None and (uniform or order is Order.TOTAL):
+            message = (
+                f"a group with protocol {self.protocol.description} gives neither total order nor "
+                "uniform delivery, nor what needs them: join without protocol"
+            )
             raise UsageError(message)
         if uniform and self.flush != "view-atomic":
             message = (

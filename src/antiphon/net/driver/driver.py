@@ -290,7 +290,7 @@ class Driver:
     # What the network does.
 
     def _send_run(self, sent: SendRun) -> None:
-        overhead_bytes = self.outlet.send_run(sent.run, sent.alive)
+        overhead_bytes = self.outlet.send_run(sent.run, sent.alive, sent.to)
         if self.recorder is not None:
             self.recorder.run("multicast", sent.run, self._queue_depth(), overhead_bytes)
 

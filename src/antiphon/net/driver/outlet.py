@@ -5,6 +5,7 @@ handed over. The same bytes go to every receiver of a run. An acknowledgement ri
 small thing is sent anyway.
 """
 
+from collections.abc import Iterable
 from functools import partial
 
 from antiphon.core.control import Alive, AnyMessage
@@ -43,8 +44,7 @@ class Outlet:
     def set_members(self, members: list[ProcessId]) -> None:
         """Send runs to these from now on."""
         self._bare.clear()
-        peers = map(self._peer, members)
-        self.members = [peer for peer in peers if peer is not None]
+        self.members = self._peers(members)
 
     def _peer(self, member: ProcessId) -> Peer | None:
         process = self._bare.get(member)
@@ -52,18 +52,24 @@ class Outlet:
             process = self._bare[member] = member.bare()
         return self._mesh.peers.get(process)
 
-    def send_run(self, run: Run, alive: Alive | None) -> int:
-        """Send a run to every other member; return how many of its bytes are not payload."""
+    def send_run(
+        self, run: Run, alive: Alive | None, to: tuple[ProcessId, ...] | None = None
+    ) -> int:
+        """Send a run to every other member, or to these; return how many bytes are no payload."""
         said = self._encode(alive) if alive is not None else b""
         parts, overhead_bytes = runs_parts(self._domain, self._number, [run])
         stream_bytes = join_with_length(parts, overhead_bytes + run.byte_count, said)
         again = partial(_encode_again, self._domain, self._number, run, said)
         frame_count = 2 if said else 1
-        for peer in self.members:
+        for peer in self.members if to is None else self._peers(to):
             peer.send_runs(stream_bytes, again, frame_count)
             if peer.session.kept_bytes > KEPT_BYTES_MAX and not peer.is_said_full:
                 self._mesh.note_room(peer)
         return overhead_bytes
+
+    def _peers(self, members: Iterable[ProcessId]) -> list[Peer]:
+        peers = map(self._peer, members)
+        return [peer for peer in peers if peer is not None]
 
     def send(self, to: tuple[ProcessId, ...], message: AnyMessage) -> None:
         """Send a control message to some members."""

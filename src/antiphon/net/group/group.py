@@ -203,6 +203,7 @@ class Group:
         if not until_delivered:
             await self.multicast(payload, Order.TOTAL)
             return None
+        self._how(Order.TOTAL, uniform=False)
         ([said], byte_count) = checked([payload])
         self._admission.expect_flush()
         reading = self._sending.reading
@@ -248,7 +249,7 @@ class Group:
 
     def _how(self, order: Order, *, uniform: bool) -> How:
         """Return how to multicast; refuse what this group cannot give."""
-        if uniform or type(order) is not Order:
+        if uniform or order is Order.TOTAL or type(order) is not Order:
             self._local.config.settings.check(order, uniform=uniform)
         return HOW[order, bool(uniform)]
 
@@ -297,7 +298,7 @@ class Group:
         :class:`BackPressureError` if too many calls are open, or nobody reads a full stream.
         """
         ([request], _) = checked([payload])
-        if type(order) is not Order:
+        if order is Order.TOTAL or type(order) is not Order:
             self._local.config.settings.check(order, uniform=False)
         return await self._local.calling.call(request, _wanted(replies), timeout_s, order)
 

@@ -15,6 +15,7 @@ from antiphon.net.group.group import Group
 from antiphon.net.process.node import Node
 from antiphon.net.transport.environment import current_environment
 from antiphon.net.transport.interface import check_needs
+from antiphon.stack.dissemination import GroupProtocol
 from antiphon.stack.settings import Limits, Settings
 
 T = TypeVar("T")
@@ -35,6 +36,7 @@ def join(
     state: State | None = None,
     trace: str | PathLike[str] | None = None,
     flush: str = "view-atomic",
+    protocol: GroupProtocol | None = None,
     token: str = "follow",  # noqa: S107 - no secret
     timing: Timing | None = None,
     rejoin: bool = False,
@@ -74,17 +76,19 @@ def join(
     with a ``StateError``. All members must have a state, or none.
 
     ``flush`` (how a view is left: view-atomic, coordinator or all-to-all) must be the same at all
-    members. ``token`` says where the token of the total order goes while this process holds it: to
-    who sends most (follow), or nowhere (fixed). ``timing`` says how soon silence is suspicious.
-    ``trace`` is a run folder to journal into (``antiphon verify`` judges it); without it nothing is
-    recorded. Addresses beyond this machine need ``insecure=True``: connections are not
-    authenticated yet.
+    members. So must ``protocol`` be: how messages reach the members, if not straight from their
+    sender with vector time. It excludes total order, uniform delivery and committers, and needs the
+    view-atomic flush. ``token`` says where the token of the total order goes while this process
+    holds it: to who sends most (follow), or nowhere (fixed). ``timing`` says how soon silence is
+    suspicious. ``trace`` is a run folder to journal into (``antiphon verify`` judges it); without
+    it nothing is recorded. Addresses beyond this machine need ``insecure=True``: connections are
+    not authenticated yet.
     """
     return make_node(
         group, me, members=members, at=at, seeds=seeds, found=found, advertise=advertise,
         state=state, trace=trace, flush=flush,
-        token=token, timing=timing, rejoin=rejoin, connect_s=connect_s, drain_s=drain_s,
-        insecure=insecure,
+        protocol=protocol, token=token, timing=timing, rejoin=rejoin, connect_s=connect_s,
+        drain_s=drain_s, insecure=insecure,
     ).group  # fmt: skip
 
 
@@ -99,6 +103,7 @@ def make_node(
     advertise: str | None = None,
     trace: str | PathLike[str] | None = None,
     flush: str = "view-atomic",
+    protocol: GroupProtocol | None = None,
     token: str = "follow",  # noqa: S107 - no secret
     timing: Timing | None = None,
     limits: Limits | None = None,
@@ -113,7 +118,8 @@ def make_node(
         group, me, members, at, seeds, insecure=insecure, advertise=advertise, found=found
     )
     settings = Settings(
-        flush=flush, timing=timing if timing is not None else Timing(), token=token,
+        flush=flush, protocol=protocol, token=token,
+        timing=timing if timing is not None else Timing(),
         limits=limits if limits is not None else Limits(),
     )  # fmt: skip
     environment = current_environment()

@@ -39,6 +39,7 @@ from antiphon.net.stream.request import Request
 from antiphon.net.transport.address import check_insecure, parse_address
 from antiphon.net.transport.environment import current_environment
 from antiphon.net.transport.interface import check_needs
+from antiphon.stack.dissemination import GroupProtocol
 from antiphon.stack.settings import Settings
 
 
@@ -186,6 +187,7 @@ class Process:
         domain: str | CausalDomain | None = None,
         state: State | None = None,
         flush: str = "view-atomic",
+        protocol: GroupProtocol | None = None,
         token: str = "follow",  # noqa: S107 - no secret
         connect_s: float = 10.0,
         drain_s: float = 5.0,
@@ -203,9 +205,9 @@ class Process:
         ``domain`` names the causality domain of the group, alike at all members: causal order is
         kept across all groups of a domain, and what is multicast in several of them leaves in that
         order (docs/protocols/domains.md). A :class:`CausalDomain` says more, such as how many
-        crashes it is to stand. By default a group is a domain of its own. The other arguments are
-        those of :func:`antiphon.join`. A process that has left a group can join it again, under the
-        next number: as ``alice~2``.
+        crashes it is to stand. By default a group is a domain of its own; with a ``protocol`` it
+        must be. The other arguments are those of :func:`antiphon.join`. A process that has left a
+        group can join it again, under the next number: as ``alice~2``.
         """
         _refuse_misplaced(misplaced)
         check_words(flush=flush, token=token)
@@ -214,7 +216,13 @@ class Process:
         check_flags(found=found)
         causality = as_domain(domain)
         run = causality.name if causality is not None else group
-        settings = Settings(flush=flush, timing=self._timing, token=token)
+        if protocol is not None and causality is not None:
+            message = (
+                f"group {group} has a protocol of its own, and so is alone in its causality "
+                "domain: give domain or protocol, not both"
+            )
+            raise UsageError(message)
+        settings = Settings(flush=flush, protocol=protocol, timing=self._timing, token=token)
         config = Config(
             group=group, me=self.me, ways=self._ways(seeds, found=found), settings=settings,
             state=state, trace=self._trace / run / "events" if self._trace is not None else None,

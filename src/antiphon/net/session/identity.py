@@ -10,6 +10,7 @@ from antiphon.core.frames import VERSION
 from antiphon.core.handshake import Handshake
 from antiphon.core.ids import ProcessId
 from antiphon.core.views import View
+from antiphon.stack.dissemination import VECTOR
 from antiphon.stack.settings import Settings
 
 
@@ -37,6 +38,7 @@ class Identity:
         return domain_digest(
             self.group, self.settings.flush, with_state=self.with_state,
             with_commit=self.with_commit, causality_domain=self.causality_domain,
+            protocol=self.settings.protocol_name,
         )  # fmt: skip
 
     @property
@@ -62,8 +64,13 @@ class Identity:
             self.founding if is_founding else 0, to, received,
             latest.next_incarnation_of(other) if latest is not None else 0,
             is_asking, self.with_state, self.with_commit,
-            causality_domain=self.causality_domain,
+            causality_domain=self.causality_domain, protocol=self._protocol_said,
         )  # fmt: skip
+
+    @property
+    def _protocol_said(self) -> str:
+        """The group's protocol, as a handshake says it: nothing for vector time."""
+        return self.settings.protocol_name if self.settings.protocol is not None else ""
 
     def difference(self, other: Handshake) -> str:
         """Say what the other's group does not have in common with this one."""
@@ -73,11 +80,8 @@ class Identity:
         if other.causality_domain != self.causality_domain:
             theirs, mine = map(_say_domain, (other.causality_domain, self.causality_domain))
             return f"its group is {theirs}, not {mine}: give all the same, or none"
-        if other.flush != self.settings.flush:
-            return (
-                f"its group leaves views by flush={other.flush!r}, not "
-                f"{self.settings.flush!r}: give all the same"
-            )
+        if how := self._other_ways(other):
+            return f"its group {how}: give all the same"
         if other.with_state != self.with_state:
             gives = "gives its state to those that join" if other.with_state else "gives no state"
             return f"its group {gives}: give a state to all members, or to none"
@@ -88,6 +92,14 @@ class Identity:
                 "entering, or at none"
             )
         return "its group speaks another protocol: run the same version everywhere"
+
+    def _other_ways(self, other: Handshake) -> str:
+        if other.protocol != self._protocol_said:
+            theirs = other.protocol or VECTOR
+            return f"has protocol {theirs}, not {self.settings.protocol_name}"
+        if other.flush != self.settings.flush:
+            return f"leaves views by flush={other.flush!r}, not {self.settings.flush!r}"
+        return ""
 
 
 def _say_domain(described: str) -> str:
@@ -101,12 +113,13 @@ def domain_digest(
     with_state: bool,
     with_commit: bool = False,
     causality_domain: str = "",
+    protocol: str = VECTOR,
 ) -> int:
     """Return what tells this group from others, and from itself set up otherwise.
 
     It is on every frame. A ``causality_domain`` that is empty is one of the group's own.
     """
-    said = ["antiphon", str(VERSION), "vector", group, flush, "state" if with_state else ""]
+    said = ["antiphon", str(VERSION), protocol, group, flush, "state" if with_state else ""]
     said += ["commit"] if with_commit else []
     said += [f"in {causality_domain}"] if causality_domain else []
     return zlib.crc32("\n".join(said).encode())

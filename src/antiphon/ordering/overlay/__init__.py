@@ -3,6 +3,6 @@
 topologies  who is whose neighbour, as a function of the number of members: cubes, ring, tree
 flooding    the machine of one member: mark, forward, then deliver; gates on new links
 
-Law: pure, as all of ``ordering``. Not yet composed into the stack: views, stability and flush of a
-group that floods are to come; here membership is fixed.
+Law: pure, as all of ``ordering``. In this machine membership is fixed, and links come and go;
+groups flood with ``stack.overlay``, where a view says who the neighbours are.
 """
