@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 from tests.cli.command import antiphon
+from tests.cli.test_report import MAPPED, THEIRS
 from tests.cli.test_verify import CHAT
 
 
@@ -40,3 +41,15 @@ def test_measures_are_told_although_tables_cannot_be_written(tmp_path: Path) -> 
     assert json.loads(done.stdout)["runs"][0]["messages"] == 2
     assert "taken: cannot be written" in done.stderr
     assert "--out" in done.stderr
+
+
+def test_other_peoples_columns_and_standard_input_are_measured(tmp_path: Path) -> None:
+    """Whatever can be judged can be measured: the tables of standard input are beside nothing."""
+    (tmp_path / "theirs.ndjson").write_text(THEIRS)
+    mapped = antiphon("measure", "theirs.ndjson", *MAPPED, folder=tmp_path)
+    assert mapped.returncode == 0, mapped.stderr
+    piped = antiphon("measure", "-", folder=tmp_path, text=CHAT)
+    assert piped.returncode == 0, piped.stderr
+    for name, run in (("theirs", "theirs"), ("stdin", "stdin")):
+        [row] = pq.read_table(tmp_path / f"{name}.metrics" / "runs.parquet").to_pylist()
+        assert (row["run"], row["messages"], row["deliveries"]) == (run, 2, 4)

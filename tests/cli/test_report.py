@@ -122,3 +122,81 @@ def test_unreadable_trace_is_one_sentence(
     assert done.returncode == 2
     assert sentence in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1, done.stderr
+
+
+THEIRS = """\
+{"node": 1, "op": "SEND", "msg": "9f3a"}
+{"node": 2, "op": "RECV", "msg": "9f3a"}
+{"node": 2, "op": "SEND", "msg": "77c0"}
+{"node": 3, "op": "RECV", "msg": "77c0"}
+{"node": 3, "op": "RECV", "msg": "9f3a"}
+{"node": 1, "op": "RECV", "msg": "77c0"}
+"""
+MAPPED = (
+    "--map", "process=node,kind=op,id=msg,kind:multicast=SEND,kind:deliver=RECV",
+)  # fmt: skip
+
+
+def test_page_of_other_peoples_columns_names_their_lines(tmp_path: Path) -> None:
+    """With their ids in what is explained."""
+    (tmp_path / "theirs.ndjson").write_text(THEIRS)
+    done = antiphon("report", "theirs.ndjson", *MAPPED, folder=tmp_path)
+    assert done.returncode == 1, done.stderr
+    page = (tmp_path / "theirs.report.html").read_text(encoding="utf-8")
+    assert "77c0" in page
+    assert "theirs.ndjson:4" in page
+
+
+def test_page_of_standard_input_is_in_the_current_folder(tmp_path: Path) -> None:
+    """Evidence names standard input."""
+    done = antiphon("report", "-", folder=tmp_path, text=CHAT)
+    assert done.returncode == 1, done.stderr
+    assert "stdin:4" in (tmp_path / "stdin.report.html").read_text(encoding="utf-8")
+
+
+def test_page_of_several_files_is_beside_the_first(tmp_path: Path) -> None:
+    """One log, one page."""
+    rows = CHAT.splitlines(keepends=True)
+    for process in "ABC":
+        own = [row for row in rows if json.loads(row)["process"] == process]
+        (tmp_path / f"{process}.ndjson").write_text("".join(own))
+    done = antiphon("report", "B.ndjson", "A.ndjson", "C.ndjson", folder=tmp_path)
+    assert done.returncode == 1, done.stderr
+    assert "B + A + C" in (tmp_path / "B.report.html").read_text(encoding="utf-8")
+
+
+def test_page_of_a_slice_is_judged_on_its_terms_and_says_them(tmp_path: Path) -> None:
+    """What was judged before on other terms is not taken."""
+    run = tmp_path / "run"
+    antiphon("simulate", "--messages", "50", "--out", str(run))
+    antiphon("verify", str(run))
+    done = antiphon("report", str(run), "--begins-late", "all", "--only", "causal,fifo")
+    assert done.returncode == 0, done.stderr
+    page = (run / "report.html").read_text(encoding="utf-8")
+    assert "Judged on terms: only fifo, causal; the records of all begin late." in page
+    assert "2 of 2 properties hold" in page
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("report", "{}"), ("measure", "{}"), ("export", "{}", "--to", "shiviz", "-o", "out.log")],
+)
+def test_log_of_clocks_is_told_what_it_lacks(tmp_path: Path, words: tuple[str, ...]) -> None:
+    """It is judged, and nothing else can be made of it."""
+    (tmp_path / "gov.log").write_text('alice {"alice":1}\nbegins\n')
+    done = antiphon(*(word.format("gov.log") for word in words), folder=tmp_path)
+    assert done.returncode == 2
+    assert "gov.log: a log of clocks names no messages" in done.stderr
+
+
+def test_page_is_written_although_the_verdict_cannot_be_kept(tmp_path: Path) -> None:
+    """Status 2, for the verdict in the folder may be an old one."""
+    run = tmp_path / "run"
+    antiphon("simulate", "--messages", "50", "--out", str(run))
+    (run / "verdict.json").mkdir()
+    done = antiphon("report", "run", "--out", "page.html", folder=tmp_path)
+    assert done.returncode == 2
+    assert done.stdout.startswith("page.html: ")
+    assert "run/verdict.json: cannot be written" in done.stderr
+    assert "nothing is violated" in done.stdout
+    assert (tmp_path / "page.html").is_file()

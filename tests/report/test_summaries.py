@@ -170,3 +170,28 @@ def test_pages_fit_a_browser(tmp_path: Path, width: int) -> None:
             assert browser.asked == [file.as_uri()]
             assert browser.ask("document.documentElement.scrollWidth") == width
             assert browser.ask("document.querySelector('.save').hidden") is False
+
+
+@pytest.mark.skipif(BROWSER is None, reason="there is no Chromium here")
+def test_values_of_the_grid_are_not_broken_within_a_word(tmp_path: Path) -> None:
+    """However many columns of numbers there are beside them; heads are above their numbers."""
+    record, results = sweep()
+    for each in results:
+        quantiles = {"p50": 1000.0, "p99": 5000.0}
+        names = ("delivery_delay", "hold_time", "stability_lag", "queue_length", "view_change")
+        each.measures = dict.fromkeys(names, quantiles)
+    file = tmp_path / "sweep.html"
+    file.write_text(sweep_page(record, results), encoding="utf-8")
+    with Chromium(tmp_path / "sweep", 900) as browser:
+        browser.open(file)
+        heights = browser.ask(
+            "[...document.querySelectorAll('.numbers tbody tr')].map((row) => row.clientHeight)"
+        )
+        assert len(set(heights)) == 1
+        assert heights[0] < 40
+        sides = browser.ask(
+            "[...document.querySelectorAll('.numbers th')].map((head, place) => [head, "
+            "document.querySelectorAll('.numbers tbody tr:first-child td')[place]].map("
+            "(cell) => getComputedStyle(cell).textAlign))"
+        )
+        assert all(head == cell for head, cell in sides)

@@ -8,6 +8,7 @@ import typer
 from antiphon.cli.log_options import ColumnsOption
 from antiphon.cli.screen import output
 from antiphon.core.errors import UsageError
+from antiphon.logs.clocks.parsing import require_messages
 from antiphon.logs.mapping import column_map
 from antiphon.logs.opening import opened_log
 from antiphon.logs.reading import read_log
@@ -41,6 +42,7 @@ def export_log(
         message = f"{out}: cannot be written ({why}): choose another file with -o"
         raise UsageError(message)
     with opened_log(paths, column_map(columns or [])) as log:
+        require_messages(log, "cannot be exported")
         if any(out.exists() and out.samefile(segment.path) for segment in segments(log)):
             message = f"{out}: is part of the trace: choose another file with -o"
             raise UsageError(message)

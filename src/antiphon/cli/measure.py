@@ -8,10 +8,15 @@ import typer
 from rich.table import Table
 
 from antiphon.cli.engines import BYTES_PER_WORKER, Engine, bytes_at, chosen
-from antiphon.cli.places import ConfOption, MasterOption, cluster_of
+from antiphon.cli.log_options import ColumnsOption, beside
+from antiphon.cli.places import ConfOption, MasterOption, SparkPlace, cluster_of
 from antiphon.cli.screen import output, print_json, progress_bar
 from antiphon.cli.tasks import TaskEngine, executor_for, on_cluster
+from antiphon.logs.clocks.parsing import require_messages
+from antiphon.logs.mapping import column_map
+from antiphon.logs.opening import opened_log
 from antiphon.report.plots import duration, si
+from antiphon.trace.log import Log
 from antiphon.trace.measures import MEASURES
 
 if TYPE_CHECKING:
@@ -19,16 +24,21 @@ if TYPE_CHECKING:
 
 
 def measure(
-    path: Annotated[
-        Path, typer.Argument(help="A run folder, or newline-delimited JSON: a file or a folder.")
+    paths: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="LOG...",
+            help="As for `antiphon verify`: a run folder, files, folders, - for standard input.",
+        ),
     ],
     out: Annotated[
         Path | None,
         typer.Option(
             help="Folder for the Parquet tables; if left out, metrics in the run folder, or "
-            "NAME.metrics beside a file."
+            "NAME.metrics beside a file (the first of several)."
         ),
     ] = None,
+    columns: ColumnsOption = None,
     engine: Annotated[
         TaskEngine,
         typer.Option(
@@ -52,21 +62,14 @@ def measure(
 
     Exit status: 0 measured, 2 the trace cannot be read, or the tables not be written.
     """
-    target, cluster = _target(path, out), cluster_of(master, conf or [])
+    target, cluster = out or beside(paths, "metrics", ".metrics"), cluster_of(master, conf or [])
     engine = on_cluster(engine, cluster)
-    if engine is TaskEngine.AUTO:
-        is_large = chosen(path) is Engine.SPARK
-        engine = TaskEngine.SPARK if is_large else TaskEngine.LOCAL
-    worker_count = 1 + bytes_at(path) // BYTES_PER_WORKER
-    with (
-        progress_bar("measuring"),
-        executor_for(engine, "antiphon measure", cores, worker_count, cluster) as executor,
-    ):
-        from antiphon.pipeline.measures.measuring import measure as measured
-        from antiphon.pipeline.measures.tables import save, tables_of
+    with opened_log(paths, column_map(columns or [])) as log:
+        require_messages(log, "has no measures")
+        runs = _measured(log, engine, cores, cluster)
+    from antiphon.pipeline.measures.tables import save, tables_of
 
-        runs = measured(executor, path)
-        tables = tables_of(runs.values())
+    tables = tables_of(runs.values())
     if as_json:
         document = {name: table.to_pylist() for name, table in tables.items()}
         print_json(msgspec.json.encode(document))
@@ -78,10 +81,20 @@ def measure(
         output.print(f"tables: {target}", soft_wrap=True, markup=False)
 
 
-def _target(path: Path, out: Path | None) -> Path:
-    if out is not None:
-        return out
-    return path / "metrics" if path.is_dir() else path.with_name(f"{path.stem}.metrics")
+def _measured(
+    log: Log, engine: TaskEngine, cores: int | None, cluster: SparkPlace | None
+) -> "dict[str, RunMeasures]":
+    if engine is TaskEngine.AUTO:
+        is_large = chosen(log) is Engine.SPARK
+        engine = TaskEngine.SPARK if is_large else TaskEngine.LOCAL
+    worker_count = 1 + bytes_at(log) // BYTES_PER_WORKER
+    with (
+        progress_bar("measuring"),
+        executor_for(engine, "antiphon measure", cores, worker_count, cluster) as executor,
+    ):
+        from antiphon.pipeline.measures.measuring import measure as measured
+
+        return measured(executor, log)
 
 
 def _show(run: "RunMeasures") -> None:

@@ -1,34 +1,50 @@
 """``antiphon report``: a run as one page, to look at and to show."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated, NamedTuple, NoReturn
 
 import msgspec
 import typer
 
 from antiphon.cli.engines import Engine, judge
+from antiphon.cli.log_options import ColumnsOption, beside
 from antiphon.cli.report_summaries import SummaryPage, summary_page
 from antiphon.cli.screen import output, print_json, progress_bar, verdict_screen
+from antiphon.cli.terms import BeginsLate, Domains, EndsEarly, Only, Subscriptions, read_terms
 from antiphon.cli.verify import save_verdict
 from antiphon.core.errors import UsageError
+from antiphon.logs.clocks.parsing import require_messages
+from antiphon.logs.mapping import column_map
+from antiphon.logs.opening import opened_log
+from antiphon.trace.log import Log
 from antiphon.trace.run_folder import RunFolder, RunRecord, write_whole
 from antiphon.trace.segments import EVENTS_FOLDER, segments
-from antiphon.trace.verdict import Verdict
+from antiphon.trace.verdict import ALL, Terms, Verdict
+
+
+class _Asked(NamedTuple):
+    """How a run is to be judged."""
+
+    engine: Engine | None = None
+    columns: Sequence[str] = []
+    terms: Terms = ALL
 
 
 def report(
-    path: Annotated[
-        Path,
+    paths: Annotated[
+        list[Path],
         typer.Argument(
-            help="A run folder, or newline-delimited JSON: a file or a folder; or the folder of a "
-            "sweep or of a reproduction."
+            metavar="LOG...",
+            help="As for `antiphon verify`: a run folder, files, folders, - for standard input; or "
+            "the folder of a sweep or of a reproduction.",
         ),
     ],
     out: Annotated[
         Path | None,
         typer.Option(
-            help="The page to write; if left out, report.html in the run folder, or a "
-            "file beside the trace."
+            help="The page to write; if left out, report.html in the run folder, or "
+            "NAME.report.html beside a file (the first of several)."
         ),
     ] = None,
     engine: Annotated[
@@ -38,6 +54,12 @@ def report(
             "than the events is taken, or else it is judged as by --engine auto."
         ),
     ] = None,
+    columns: ColumnsOption = None,
+    only: Only = "",
+    begins_late: BeginsLate = "",
+    ends_early: EndsEarly = "",
+    subscriptions: Subscriptions = None,
+    domains: Domains = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Write a run, a sweep or a reproduction as one HTML page.
@@ -53,19 +75,39 @@ def report(
     Exit status: 0 nothing is violated, 1 something is (the page is written all the same), 2 the
     trace cannot be read, or the page not be written.
     """
-    if (short := summary_page(path)) is not None:
-        _write_summary(short, _writable(out or path / "report.html"), as_json=as_json)
-    target = _target(path, out)
-    verdict = _verdict(path, engine)
-    document = _page(path, verdict)
-    refused = _refused(target, document)
+    if len(paths) == 1 and (short := summary_page(paths[0])) is not None:
+        _write_summary(short, _writable(out or paths[0] / "report.html"), as_json=as_json)
+    terms = read_terms(
+        only=only,
+        begins_late=begins_late,
+        ends_early=ends_early,
+        subscriptions=subscriptions,
+        domains=domains,
+    )
+    asked = _Asked(engine, columns or [], terms)
+    _write_run(paths, out or beside(paths, "report.html", ".report.html"), asked, as_json=as_json)
+
+
+def _write_run(paths: list[Path], target: Path, asked: _Asked, *, as_json: bool) -> NoReturn:
+    """Write the page of a run, and end."""
+    with opened_log(paths, column_map(asked.columns)) as log:
+        require_messages(log, "has no page")
+        _check_target(target, log)
+        run = paths[0] if len(paths) == 1 else None
+        verdict = _known_verdict(run, asked) if run else None
+        unkept = None
+        if verdict is None:
+            verdict = judge(log, asked.engine or Engine.AUTO, terms=asked.terms)
+            unkept = _unkept(run, verdict)
+        document = _page(log, run, verdict)
+    refused = _refused(target, document) or unkept
     if as_json:
         summary = {
             "report": str(target), "bytes": len(document), "events": verdict.event_count,
             "is_violated": verdict.is_violated,
         }  # fmt: skip
         print_json(msgspec.json.encode(summary))
-    elif refused:
+    elif refused and refused is not unkept:
         output.print(verdict_screen(verdict))  # which may have taken an hour to find
     else:
         words = "violated" if verdict.is_violated else verdict.summary
@@ -109,16 +151,13 @@ def _write_summary(summary: SummaryPage, target: Path, *, as_json: bool) -> NoRe
     raise typer.Exit(1 if summary.is_bad else 0)
 
 
-def _target(path: Path, out: Path | None) -> Path:
-    """Return where the page goes; complain now, not after long work, if it cannot."""
-    files = [segment.path for segment in segments(path)]
-    if out is None:
-        out = path / "report.html" if path.is_dir() else path.with_name(f"{path.stem}.report.html")
+def _check_target(out: Path, log: Log) -> None:
+    """Complain now, not after long work, if the page cannot go there."""
+    files = [segment.path for segment in segments(log)]
     _writable(out)
     if any(out.exists() and out.samefile(file) for file in files):
         message = f"{out}: is part of the trace: choose another file with --out"
         raise UsageError(message)
-    return out
 
 
 def _writable(out: Path) -> Path:
@@ -130,16 +169,20 @@ def _writable(out: Path) -> Path:
     return out
 
 
-def _verdict(path: Path, engine: Engine | None) -> Verdict:
-    """Return what was found before, if that is newer than the events, or else judge."""
-    if engine is None and (known := _known_verdict(path)) is not None:
-        return known
-    verdict = judge(path, engine or Engine.AUTO)
-    save_verdict(path, verdict)
-    return verdict
+def _unkept(run: Path | None, verdict: Verdict) -> UsageError | None:
+    """Keep a verdict with its run; return why it could not be: the page is written all the same."""
+    try:
+        if run is not None:
+            save_verdict(run, verdict)
+    except UsageError as refusal:
+        return refusal
+    return None
 
 
-def _known_verdict(path: Path) -> Verdict | None:
+def _known_verdict(path: Path, asked: _Asked) -> Verdict | None:
+    """Return what was found before, if nothing else is asked for and no event is newer."""
+    if asked != _Asked():
+        return None
     try:
         if not (path / "run.json").is_file() or not (path / EVENTS_FOLDER).is_dir():
             return None
@@ -153,17 +196,17 @@ def _known_verdict(path: Path) -> Verdict | None:
     return None if verdict.terms.only else verdict
 
 
-def _page(path: Path, verdict: Verdict) -> bytes:
+def _page(log: Log, run: Path | None, verdict: Verdict) -> bytes:
     from antiphon.report.making import make_page
 
-    record = _record(path)
+    record = None if run is None else _record(run)
     with progress_bar("reading", verdict.event_count) as (bar, task):
         task_id = bar.task_ids[task]
 
         def on_step(name: str, rows: int) -> None:
             bar.update(task_id, description=name, completed=rows)
 
-        return make_page(path, verdict, record, on_step).encode("utf-8", "replace")
+        return make_page(log, verdict, record, on_step).encode("utf-8", "replace")
 
 
 def _record(path: Path) -> RunRecord | None:

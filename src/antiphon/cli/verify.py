@@ -171,6 +171,6 @@ def _sorted_out(logs: list[str]) -> tuple[list[str], list[Path]]:
 
 
 def save_verdict(path: Path, verdict: Verdict) -> None:
-    """Write ``verdict.json`` where the trace is a run folder."""
-    if (path / "run.json").is_file():
-        RunFolder.open(path).save_verdict(verdict)
+    """Write ``verdict.json`` where the trace is a run folder; say where that is read-only."""
+    if (path / "run.json").is_file() and not RunFolder.open(path).save_verdict(verdict):
+        typer.echo(f"antiphon: {path}: is read-only: the verdict is not kept there", err=True)

@@ -17,7 +17,9 @@ from antiphon.logs.ids import numbered
 from antiphon.trace.log import STANDARD_INPUT, ColumnMap, Log
 from antiphon.trace.reader import line_blocks
 
-_DASH = Path("-")
+STANDARD_INPUT_PATH = Path("-")
+"""As users name it."""
+
 _PARQUET_MARK = b"PAR1"
 _SEPARATORS = (b",", b";", b"\t", b"|")
 
@@ -25,15 +27,15 @@ _SEPARATORS = (b",", b";", b"\t", b"|")
 @contextmanager
 def log_at(paths: Sequence[Path]) -> Iterator[Log]:
     """Give the log that these paths make up; `-` is standard input."""
-    if _DASH not in paths:
+    if STANDARD_INPUT_PATH not in paths:
         yield Log(tuple(paths))
         return
-    if paths.count(_DASH) > 1:
+    if paths.count(STANDARD_INPUT_PATH) > 1:
         message = "-: standard input is given twice: leave one of the two out"
         raise UsageError(message)
     with tempfile.TemporaryDirectory(prefix="antiphon-") as folder:
         kept = _keep(Path(folder) / STANDARD_INPUT)
-        taken = tuple(kept if path == _DASH else path for path in paths)
+        taken = tuple(kept if path == STANDARD_INPUT_PATH else path for path in paths)
         yield Log(taken, {kept: STANDARD_INPUT})
 
 

@@ -114,7 +114,10 @@ def _claim(claim: ClaimResult) -> str:
 
 
 def _table(data: TableData) -> str:
-    heads = "".join(f'<th scope="col">{_text(head)}</th>' for head in data.columns)
+    heads = "".join(
+        f'<th scope="col"{"" if any(map(_is_number, cells)) else " class=text"}>{_text(head)}</th>'
+        for head, *cells in zip(data.columns, *data.rows, strict=True)
+    )
     rows = "".join(
         "<tr>"
         + "".join(

@@ -15,6 +15,7 @@ from antiphon.report.moments import moments_of, witnesses_of
 from antiphon.report.page import PageContent, page_of
 from antiphon.report.record import read_record
 from antiphon.report.selection import EVENTS_MAX
+from antiphon.trace.log import Log
 from antiphon.trace.run_folder import RunRecord
 from antiphon.trace.verdict import Verdict
 
@@ -23,14 +24,14 @@ OnStep = Callable[[str, int], None]
 
 
 def make_page(
-    path: Path,
+    where: Path | Log,
     verdict: Verdict,
     record: RunRecord | None,
     on_step: OnStep = lambda _name, _rows: None,
     events_max: int = EVENTS_MAX,
 ) -> str:
-    """Return the page of the trace at ``path``, on which ``verdict`` was given."""
-    rows = read_record(read_log(path), verdict.run, lambda count: on_step("reading", count))
+    """Return the page of a trace, on which ``verdict`` was given."""
+    rows = read_record(read_log(where), verdict.run, lambda count: on_step("reading", count))
     on_step("measuring", rows.row_count)
     origins = Origins(rows)
     measures = measures_of(rows, origins)

@@ -21,7 +21,7 @@ from antiphon.report.moments import Witness
 from antiphon.report.packing import embedded, packed
 from antiphon.report.record import KINDS
 from antiphon.trace.run_folder import RunRecord
-from antiphon.trace.verdict import PropertyVerdict, Status, Verdict, Violation
+from antiphon.trace.verdict import PropertyVerdict, Status, Terms, Verdict, Violation
 
 _MARKS = {Status.HOLDS: "✓", Status.VIOLATED: "✗", Status.UNKNOWN: "?"}
 _SCRIPTS = ("data", "painters", "picture", "window", "figures", "controls")
@@ -181,8 +181,21 @@ def _verdicts(verdict: Verdict) -> str:
         '<th scope="col">verdict</th><th scope="col">remarks</th></tr></thead>'
         f"<tbody>{rows}</tbody></table>"
         f'<p class="quiet">Judged by {escape(cut(verdict.engine, _NAME_MAX))}, from who sent and '
-        "delivered what, in which local order; clocks are not trusted.</p>"
+        f"delivered what, in which local order; clocks are not trusted.{_terms(verdict.terms)}</p>"
     )
+
+
+def _terms(terms: Terms) -> str:
+    """Say on which terms a trace was judged, if on any."""
+    said = [f"only {', '.join(terms.only)}"] if terms.only else []
+    for names, what in ((terms.begins_late, "begin late"), (terms.ends_early, "end early")):
+        if names:
+            said.append(f"the records of {', '.join(names)} {what}")
+    if terms.subscriptions:
+        said.append(f"subscriptions to {', '.join(terms.subscriptions)} were given")
+    if terms.domains:
+        said.append(f"groups that name no domain: {terms.domains}")
+    return f" Judged on terms: {escape(cut('; '.join(said), _TEXT_MAX))}." if said else ""
 
 
 def _remark(item: PropertyVerdict) -> str:
@@ -337,11 +350,11 @@ def _table(measures: Measures) -> str:
         for item in measures.processes[:_ROWS_MAX]
     )
     heads = "".join(
-        f'<th scope="col">{head}</th>'
-        for head in (
+        f'<th scope="col"{"" if place else " class=text"}>{head}</th>'
+        for place, head in enumerate((
             "process", "runs multicast", "messages", "runs delivered", "messages", "held back",
             "deepest queue",
-        )
+        ))
     )  # fmt: skip
     return (
         '<details><summary>Numbers by process</summary><div class="wide"><table class="numbers">'

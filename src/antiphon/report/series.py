@@ -1,8 +1,8 @@
 """Figures of several lines, ours beside a paper's, as SVG.
 
 Law: what was measured is a full line with dots, what a paper says is dashed, in the colour of what
-it is to be compared with; lines are named above the plot. As a file of its own a figure brings its
-colours along, for light and dark screens.
+it is to be compared with, and broader, so that it is seen where both are the same; lines are named
+above the plot. As a file of its own a figure brings its colours along, for light and dark screens.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,7 +22,7 @@ text { fill: #1a1f26; } .name, .legend, .tiny { fill: #56606d; font-size: 13px; 
 .l2 { stroke: #16754a; } .l3 { stroke: #a8348a; } .l4 { stroke: #6d4fc0; }
 .d0 { fill: #2563a8; } .d1 { fill: #b97a00; } .d2 { fill: #16754a; } .d3 { fill: #a8348a; }
 .d4 { fill: #6d4fc0; } .line { stroke-width: 2.5; fill: none; stroke-linejoin: round; }
-.paper { stroke-width: 2; stroke-dasharray: 5 4; }
+.paper { stroke-width: 6; stroke-opacity: 0.55; stroke-dasharray: 5 4; }
 @media (prefers-color-scheme: dark) {
 .plot { background: #12161c; } text { fill: #e8ecf1; } .name, .legend, .tiny { fill: #a3aebb; }
 .grid { stroke: #323b47; } .l0 { stroke: #7db4f0; } .l1 { stroke: #d9a02f; }

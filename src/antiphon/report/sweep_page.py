@@ -196,7 +196,11 @@ def _table(record: SweepRecord, results: Sequence[CellResult]) -> str:
         points.setdefault(key, []).append(each)
     heads = [*record.grid, "seeds", *(f"{each.column}, {each.unit}" for each in _QUANTITIES), "bad"]
     rows = "".join(_row(key, cells) for key, cells in list(points.items())[:_ROWS_MAX])
-    shown = "".join(f'<th scope="col">{escape(cut(head, _NAME_MAX))}</th>' for head in heads)
+    shown = "".join(
+        f'<th scope="col"{" class=text" if head in record.grid else ""}>'
+        f"{escape(cut(head, _NAME_MAX))}</th>"
+        for head in heads
+    )
     return (
         '<section aria-labelledby="numbers"><h2 id="numbers">Numbers</h2>'
         '<p class="quiet">Medians over seeds; every cell is in results.parquet.</p>'

@@ -11,6 +11,7 @@ in use is refused, and clearing it removes nothing but what is listed here.
     metrics/  figures/: not written yet, but cleared with the rest
 """
 
+import errno
 import os
 import platform
 import shutil
@@ -27,6 +28,7 @@ from antiphon.trace.segments import EVENTS_FOLDER
 from antiphon.trace.verdict import Verdict
 
 _RUN_FILE = "run.json"
+_READ_ONLY = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
 _OURS = (EVENTS_FOLDER, "verdict.json", "metrics", "figures", "report.html")
 
 
@@ -128,13 +130,16 @@ class RunFolder:
                 for event in own:
                     journal.append(event)
 
-    def save_verdict(self, verdict: Verdict) -> None:
-        """Write ``verdict.json``."""
+    def save_verdict(self, verdict: Verdict) -> bool:
+        """Write ``verdict.json``; return whether that is allowed here: archives are read-only."""
         try:
             write_whole(self.verdict_path, _json(verdict))
         except OSError as error:
+            if error.errno in _READ_ONLY:
+                return False
             message = f"{self.verdict_path}: cannot be written ({error.strerror}): make room for it"
             raise UsageError(message) from error
+        return True
 
 
 def write_whole(path: Path, data: bytes) -> None:

@@ -75,6 +75,13 @@ def holds_clocks(log: Log) -> bool:
     return not is_json and bool(_declared(text) or _best(text))
 
 
+def require_messages(log: Log, what: str) -> None:
+    """Complain if a log is one of clocks, of which nothing but the verdict can be had."""
+    if holds_clocks(log):
+        message = f"{log}: a log of clocks names no messages and {what}: judge it, antiphon verify"
+        raise UsageError(message)
+
+
 def read_clocks(log: Log, pattern: str | None) -> ClockLog:
     """Return the events of a log."""
     found = ClockLog()

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from antiphon.pipeline.ingest.sources import deal, find_sources
+from antiphon.pipeline.ingest.sources import deal, sources_of
 from antiphon.pipeline.measures.gathering import RunMeasures, check, gather, members_of
 from antiphon.pipeline.measures.rows import (
     NUMBERS,
@@ -24,14 +24,15 @@ from antiphon.pipeline.measures.rows import (
 from antiphon.pipeline.measures.streams import PART_TYPES, measure_streams, sums_of
 from antiphon.pipeline.tables.local import LocalTable
 from antiphon.pipeline.tables.table import Executor, Table
+from antiphon.trace.log import Log
 from antiphon.trace.schema import Event
 
 _ROWS_PER_PART = 2_000_000
 
 
-def measure(executor: Executor, path: Path) -> dict[str, RunMeasures]:
-    """Return the measures of each run in the trace at ``path``."""
-    sources = find_sources([path])
+def measure(executor: Executor, where: Path | Log) -> dict[str, RunMeasures]:
+    """Return the measures of each run in a trace: at a path, or in a log of several."""
+    sources = sources_of(where)
     hands = deal(sources, executor.core_count)
     tasks = executor.numbered(len(hands))
     with tasks.map(partial(read_files, hands=hands), ROW_TYPES).kept() as kept:
@@ -40,7 +41,7 @@ def measure(executor: Executor, path: Path) -> dict[str, RunMeasures]:
             for batch in kept.having("summary").batches()
             for blob in batch.column("summary")
         ]
-        summaries = check(found, str(sources[0].segment.path))
+        summaries = check(found, sources[0].segment.file)
         row_count = sum(
             count.rows
             for summary in summaries
