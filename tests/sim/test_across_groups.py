@@ -229,6 +229,18 @@ def test_a_switch_of_groups_takes_about_a_round_trip(resilience: int) -> None:
     let_settle(world)
 
 
+def test_000_20_two_that_wait_for_each_others_receipts_go_on() -> None:
+    """A={p,q} B={p,x} C={q,y}: p speaks in A and B, q in A and C; neither delivers meanwhile."""
+    world = domain_of({A: "pq", B: "px", C: "qy"}, resilience=ALL)
+    world.run(100_000)
+    for name, other in (("p", B), ("q", C)):
+        world.say(name, A)
+        world.say(name, other)
+    let_settle(world)
+    assert delivered(world, "x") == ["p1@B"]
+    assert delivered(world, "y") == ["q1@C"]
+
+
 def test_without_the_wait_of_6_5_one_crash_leaves_a_hole(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the wait is good for: p speaks in A, in B, and dies; only B's message gets out."""
     monkeypatch.setattr(Domain, "is_safe_for", nothing_is_waited_for)

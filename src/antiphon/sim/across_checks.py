@@ -8,6 +8,9 @@ member, sooner or later (001-10). What it delivers later breaks causality; what 
 a hole, which is excused if more processes failed than the domain is resilient to, and then only
 between views or groups: within a view of a group nothing is excused.
 
+Letters are of one process's past, its addressee's, which must take them before whatever depends on
+them; one that it never takes is lost with the view, and nobody's fault.
+
 What an application hands over is numbered, and leaves in that order, whatever its groups.
 
 Sets of messages are integers, a bit for each message.
@@ -27,13 +30,14 @@ class AcrossChecks:
     def __init__(self) -> None:
         """Nothing happened yet."""
         self._bits: dict[_Message | bytes, int] = {}
-        self._names: list[_Message] = []
+        self._names: list[_Message | bytes] = []
         self._past: dict[_Message, int] = {}
         self._is_fifo: set[_Message] = set()
         self._knows: dict[str, int] = {}
         self._scopes: dict[str, set[_Scope]] = {}
         self._ends: dict[tuple[str, _Scope], bool] = {}
         self._letters: dict[bytes, int] = {}
+        self._letters_to: dict[str, int] = {}
         self._events: list[tuple[str, _Message | bytes]] = []
         self._handed_over: dict[str, int] = {}
         self._left: set[tuple[str, int]] = set()
@@ -85,14 +89,19 @@ class AcrossChecks:
                 gained |= self._past[message]
             self._knows[process] = self._knows.get(process, 0) | gained
 
-    def send(self, process: str, letter: bytes) -> None:
+    def send(self, process: str, letter: bytes, to: str) -> None:
         """A process sends a letter."""
-        self._letters[letter] = self._knows.get(process, 0)
+        knows = self._letters[letter] = self._knows.get(process, 0)
+        bit = self._bits[letter] = 1 << len(self._names)
+        self._names.append(letter)
+        self._letters_to[to] = self._letters_to.get(to, 0) | bit
+        self._knows[process] = knows | bit
 
     def take(self, process: str, letter: bytes) -> None:
         """A process takes a letter."""
         self._events.append((process, letter))
-        self._knows[process] = self._knows.get(process, 0) | self._letters[letter]
+        gained = self._letters[letter] | self._bits[letter]
+        self._knows[process] = self._knows.get(process, 0) | gained
 
     def begin_flush(self, process: str, number: int) -> None:
         """A process begins to wait until what it knows is everywhere."""
@@ -121,7 +130,10 @@ class AcrossChecks:
             return self._wrong
         if self._flushed_early and not self.failed:  # who was about to be excluded may lack it
             return self._flushed_early
-        relevant = {who: self._of(scopes) for who, scopes in self._scopes.items()}
+        relevant = {
+            who: self._of(scopes) | self._letters_to.get(who, 0)
+            for who, scopes in self._scopes.items()
+        }
         done, ever = dict.fromkeys(relevant, 0), dict.fromkeys(relevant, 0)
         for process, message in self._events:
             ever[process] |= self._bits.get(message, 0)
@@ -159,6 +171,8 @@ class AcrossChecks:
             bit = missing & -missing
             missing ^= bit
             lost = self._names[bit.bit_length() - 1]
+            if isinstance(lost, bytes):
+                continue
             if not is_excused or lost[:2] == own:
                 return f"across groups: {process} delivers {what} and never {_name(lost)}, its past"
         return ""

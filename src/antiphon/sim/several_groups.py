@@ -225,7 +225,7 @@ class Node:
             case told.SendLetter(to, letter):
                 number = self._number("to", group, str(to))
                 self.rows[group].send_letter(self.world.now_us, str(to), number)
-                self.world.across.send(self.me.name, letter.payloads[0])
+                self.world.across.send(self.me.name, letter.payloads[0], to.name)
                 self.send(group, (to,), on.LetterReceived(me, letter))
             case told.RelayRuns(to, runs):
                 self.send(group, to, on.RunsReceived(me, runs, is_relayed=True))
