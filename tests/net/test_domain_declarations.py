@@ -3,6 +3,7 @@
 import asyncio
 from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.net.building import build, causality, read, shut_out
@@ -86,10 +87,29 @@ def test_declarations_that_make_no_sense_are_refused() -> None:
         CausalDomain("d", excluded=["a"])
     with pytest.raises(UsageError, match="excluded is a list"):
         CausalDomain("d", overlaps=ring, excluded="a")
+    pairs: list[Any] = [(1, 2), ("a", None), None, ("a", "b", "c"), ("a", [])]
+    for wrong in pairs:
+        with pytest.raises(UsageError, match="an overlap is a pair of names of groups, and"):
+            CausalDomain("d", overlaps=[wrong])
+    with pytest.raises(UsageError, match="excluded groups are given by name, and 7 is none"):
+        CausalDomain("d", overlaps=ring, excluded=[7])  # type: ignore[list-item]
     left_out = CausalDomain("d", overlaps=ring, excluded=["c"])
     assert left_out.description != CausalDomain("d", overlaps=ring).description
     one, other = CausalDomain("d", overlaps=ring), CausalDomain("d", overlaps=ring[:2])
     assert one.description != other.description != CausalDomain("d").description
+
+
+def test_groups_are_excluded_one_by_one() -> None:
+    """As ISIS has it (7.3): a domain without a circle, from one that has some."""
+    ring = [("a", "b"), ("b", "c"), ("c", "a")]
+    domain = CausalDomain("d", 2, overlaps=ring)
+    assert domain.exclude("c") == CausalDomain("d", 2, overlaps=ring, excluded=["c"])
+    assert domain.exclude("b", "c") == domain.exclude("b").exclude("c").exclude("b")
+    assert domain.excluded == (), "it is as it was"
+    with pytest.raises(UsageError, match="group z is excluded and not declared to overlap"):
+        domain.exclude("z")
+    with pytest.raises(UsageError, match="give the overlaps, too"):
+        CausalDomain("d").exclude("a")
 
 
 def delivered(group: Group, sender: str) -> int:

@@ -105,7 +105,11 @@ class Structure:
         if isinstance(excluded, str):
             message = f"excluded groups are several: write [{excluded!r}]"
             raise UsageError(message)
-        for name in map(_check, excluded):
+        for given in excluded:
+            if not isinstance(given, str):
+                message = f"excluded groups are given by name, and {given!r} is none"
+                raise UsageError(message)
+            name = _check(given)
             if not any(_matches(one, name) for one in self._names):
                 message = (
                     f"group {name} is excluded and not declared to overlap any other: declare "
@@ -154,7 +158,8 @@ def _graph_library() -> Any:  # noqa: ANN401 - it ships no types
 
 
 def _pair(pair: tuple[str, str]) -> tuple[str, str]:
-    if isinstance(pair, str) or len(pair) != 2:
+    is_pair = isinstance(pair, tuple) and len(pair) == 2
+    if not (is_pair and all(isinstance(name, str) for name in pair)):
         message = f"an overlap is a pair of names of groups, and {pair!r} is none"
         raise UsageError(message)
     one, other = sorted(map(_check, pair))
