@@ -71,7 +71,6 @@ _STAMP, _STAMP_ONE, _NOTE = Knowledge.stamp, Knowledge._stamp_one, Knowledge.not
 _FOREIGN_LACK, _LEARN = VectorDomain._foreign_lack, VectorDomain._learn
 _NOTE_VIEW, _PUT_READY = Knowledge.note_view, DelayQueue.put_ready
 _BEGIN, _MAY_END = Member._begin, Receiver.may_end
-_MULTICAST_ANY = MixedDomain.multicast_any
 
 
 # Stamps.
@@ -209,13 +208,7 @@ def what_is_lost_is_waited_for(self: VectorDomain, run: Run) -> Lack | None:
     return lack
 
 
-@plant(MixedDomain, "multicast_any", "rule 5 of overlapping flushes", seeds=1500)
-def lists_wait_for_other_groups(self: MixedDomain, *args: Any, **options: Any) -> Any:
-    """A list of turns carries stamps of other groups, like any message."""
-    return _MULTICAST_ANY(self, *args, **options | {"is_list": False})
-
-
-@plant(Receiver, "may_end", "rule 5 of overlapping flushes, and rule 4", resilience=2)
+@plant(Receiver, "may_end", "rule 5 of overlapping flushes", resilience=2)
 def last_lists_wait_for_receipts(self: Receiver) -> bool:
     """A view is left only when its last list, like any message, might leave for its group."""
     return self._domain.is_safe_for(self.group) and _MAY_END(self)
