@@ -32,6 +32,7 @@ from antiphon.net.process.joining import join
 from antiphon.net.stream.events import Event as StreamEvent
 from antiphon.net.transport.environment import Environment, set_environment
 from antiphon.oracle import judge
+from antiphon.testing.datagrams import MemoryDatagrams
 from antiphon.testing.event_loop import OWNER, CallbackOwner, VirtualEventLoop
 from antiphon.testing.journal import Journals
 from antiphon.testing.network import Network
@@ -83,6 +84,7 @@ class Process:
             wall_us=lambda: cluster.calendar_us,
             draw=random.randbytes,
             open_journal=partial(cluster.journals.open, name),
+            datagrams=cluster.datagrams.transport_of(self.owner, self.context),
         )
         self.context.run(set_environment, environment)
 
@@ -166,6 +168,8 @@ class Cluster:
         """The event loop: virtual time, and what runs when."""
         self.network = Network(self.loop, str(seed), (round(low_s * 1e6), round(high_s * 1e6)))
         """The network: delays, paths and connections, for faults that have no verb here."""
+        self.datagrams = MemoryDatagrams(self.network, str(seed))
+        """What is sent by datagram: which are lost, repeated or late (``faults``)."""
         self.journals = Journals()
         """What every process recorded."""
         self._processes: dict[str, Process] = {}

@@ -40,3 +40,17 @@ def test_packets_a_thousand_places_late_are_taken_once() -> None:
     for counter in late:
         window.take(counter)
     assert not any(window.is_new(counter) for counter in late)
+
+
+def test_counters_that_are_passed_over_are_new_whatever_was_there_before() -> None:
+    """What is remembered of a full window does not keep out those that come a window later."""
+    for jump in (2, WINDOW // 2, WINDOW - 1, WINDOW, 3 * WINDOW):
+        for highest in (WINDOW, WINDOW + 7, 2 * WINDOW - 1):
+            window = ReplayWindow()
+            for counter in range(1, highest + 1):
+                window.take(counter)
+            window.take(highest + jump)
+            passed = range(max(highest + 1, highest + jump - WINDOW + 1), highest + jump)
+            assert all(window.is_new(counter) for counter in passed)
+            kept = range(max(1, highest + jump - WINDOW + 1), highest + 1)
+            assert not any(window.is_new(counter) for counter in kept)

@@ -12,7 +12,7 @@ class DatagramCounts:
     """Of one port, or of one group."""
 
     received: int = 0
-    """Packets that were opened, of members, for the first time."""
+    """Packets that were opened, of members, for the first time, and could be read."""
     received_bytes: int = 0
     items: int = 0
     """Items handed over."""

@@ -165,14 +165,14 @@ class DatagramChannel:
         body = self._ring.open(header, packet)
         if body is None:
             return
-        counts.received += 1
-        counts.received_bytes += len(packet)
         try:
             said = unpack(body)
             items = self._assemble(header, said) if isinstance(said, Piece) else said
         except PeerError:
             counts.malformed += 1
             return
+        counts.received += 1
+        counts.received_bytes += len(packet)
         if items and not self.is_closed:
             counts.items += len(items)
             self.has_new = True

@@ -154,24 +154,30 @@ def _join(sending: socket.socket, multicast: MulticastPlace) -> socket.socket:
         group = ipaddress.ip_address(multicast.address.host)
     except ValueError as error:
         raise OSError(str(error)) from None
-    receiving = _bind(sending.family, (str(group), multicast.address.port), shared=True)
+    place: tuple[Any, ...] = (str(group), multicast.address.port)
+    if group.version == 4:
+        own = socket.inet_aton(multicast.interface or "0.0.0.0")  # noqa: S104 - the system's choice
+        level, joining, joined = socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, group.packed + own
+        options: dict[int, int | bytes] = {
+            socket.IP_MULTICAST_IF: own,
+            socket.IP_MULTICAST_TTL: multicast.hops,
+            socket.IP_MULTICAST_LOOP: 1,
+        }
+    else:
+        index = socket.if_nametoindex(multicast.interface) if multicast.interface else 0
+        place = (*place, 0, index)
+        level, joining = socket.IPPROTO_IPV6, socket.IPV6_JOIN_GROUP
+        joined = group.packed + index.to_bytes(4, sys.byteorder)
+        options = {
+            socket.IPV6_MULTICAST_IF: index,
+            socket.IPV6_MULTICAST_HOPS: multicast.hops,
+            socket.IPV6_MULTICAST_LOOP: 1,
+        }
+    receiving = _bind(sending.family, place, shared=True)
     try:
-        if group.version == 4:
-            interface = socket.inet_aton(multicast.interface or "0.0.0.0")  # noqa: S104 - any
-            receiving.setsockopt(
-                socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, group.packed + interface
-            )
-            if multicast.interface:
-                sending.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, interface)
-            sending.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_TTL, multicast.hops)
-            sending.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_LOOP, 1)
-        else:
-            index = socket.if_nametoindex(multicast.interface) if multicast.interface else 0
-            number = index.to_bytes(4, sys.byteorder)
-            receiving.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_JOIN_GROUP, group.packed + number)
-            sending.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_IF, index)
-            sending.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_HOPS, multicast.hops)
-            sending.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_LOOP, 1)
+        receiving.setsockopt(level, joining, joined)
+        for option, value in options.items():
+            sending.setsockopt(level, option, value)
     except OSError:
         receiving.close()
         raise
