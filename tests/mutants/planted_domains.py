@@ -7,9 +7,10 @@ in worlds of one causality domain (``sim.random_domains``), by a judge that know
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from antiphon.core.ids import GroupNumber
+from antiphon.core.ids import GroupNumber, ProcessId
 from antiphon.core.runs import Foreign, Letter, Run, Stamp
 from antiphon.core.views import View
+from antiphon.membership.failures import Failures
 from antiphon.ordering.delay_queue import DelayQueue, Lack
 from antiphon.ordering.knowledge import VIEW, ForeignClock, GroupClock, Knowledge
 from antiphon.ordering.mixed import MixedDomain
@@ -233,6 +234,23 @@ def nobody_waits_for_who_joins(self: Member, view: View, *, is_founding: bool = 
 def nothing_is_waited_for(self: Domain, group: GroupNumber) -> bool:
     """A run leaves for another group whatever may be lost."""
     return not self.ordering.has_undelivered(group)
+
+
+@plant(
+    Domain, "_comes_first", "ISIS 6.5",
+    schedule="test_who_is_not_in_the_group_before_is_written_to_when_the_past_is_safe",
+)  # fmt: skip
+def everybody_is_in_the_group_before(self: Domain, other: GroupNumber, group: GroupNumber) -> bool:
+    """A run leaves at once also for who does not get what it depends on."""
+    del other, group
+    return self.resilience == 1
+
+
+@plant(Failures, "has", "failure is of a process")
+def who_failed_in_one_group_is_heard_in_others(self: Failures, member: ProcessId) -> bool:
+    """What comes late is dropped in one group, and what depends on it is taken in another."""
+    del self, member
+    return False
 
 
 @plant(

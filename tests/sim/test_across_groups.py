@@ -241,9 +241,39 @@ def test_000_20_two_that_wait_for_each_others_receipts_go_on() -> None:
     assert delivered(world, "y") == ["q1@C"]
 
 
-def test_without_the_wait_of_6_5_one_crash_leaves_a_hole(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the wait is good for: p speaks in A, in B, and dies; only B's message gets out."""
-    monkeypatch.setattr(Domain, "is_safe_for", nothing_is_waited_for)
+def test_a_switch_to_a_group_of_members_of_the_one_before_waits_for_nothing() -> None:
+    """Channels are FIFO, whatever the group: who gets the second message has got the first."""
+    world = domain_of({A: "pqrs", B: "pqr"})
+    slow(world, "p", "qrs")
+    world.run(100_000)
+    world.say("p", A)
+    world.say("p", B)
+    assert delivered(world, "p") == ["p1@A", "p1@B"], "it has left in the same moment"
+    let_settle(world)
+
+
+def test_who_holds_the_second_message_brings_the_first_to_all_if_the_sender_dies() -> None:
+    """P speaks in A, in B, and dies; only q got anything, and that is both, in order."""
+    world = domain_of({A: "pqrs", B: "pqr", C: "qrs"})
+    world.run(100_000)
+    slow(world, "p", "rs")
+    world.say("p", A)
+    world.say("p", B)
+    world.run(3_000)
+    assert delivered(world, "q") == ["p1@A", "p1@B"]
+    world.say("q", C)
+    world.crash("p")
+    for (source, to), channel in world._channels.items():
+        if source.name == "p" and to.name != "q":
+            channel.clear()
+    world.run(2_000_000)
+    assert world.across.judge(1) == ""
+    assert delivered(world, "r") == ["p1@A", "p1@B", "q1@C"]
+    assert delivered(world, "s") == ["p1@A", "q1@C"]
+
+
+def _scene_of_a_stranger_in_b() -> SeveralGroups:
+    """P speaks in A, in B, and dies; only u, who is not in A, could get what it says in B."""
     world = domain_of({A: "pqrt", B: "pqrtu", C: "uqrt"})
     world.run(100_000)
     slow(world, "p", "qrt")
@@ -256,4 +286,18 @@ def test_without_the_wait_of_6_5_one_crash_leaves_a_hole(monkeypatch: pytest.Mon
         if source.name == "p":
             channel.clear()
     world.run(2_000_000)
+    return world
+
+
+def test_who_is_not_in_the_group_before_is_written_to_when_the_past_is_safe() -> None:
+    """Nothing has left for B, so nobody says anything that depends on what is lost."""
+    world = _scene_of_a_stranger_in_b()
+    assert world.across.judge(1) == ""
+    assert delivered(world, "u") == ["u1@C"]
+
+
+def test_without_the_wait_of_6_5_one_crash_leaves_a_hole(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the wait is good for: p speaks in A, in B, and dies; only B's message gets out."""
+    monkeypatch.setattr(Domain, "is_safe_for", nothing_is_waited_for)
+    world = _scene_of_a_stranger_in_b()
     assert "never message 1 of p" in world.across.judge(1)

@@ -30,6 +30,7 @@ from antiphon.membership.transition import Copies, Transition
 class AllToAllFlush:
     """One process's part in it."""
 
+    is_view_atomic = False
     keeps_copies = True
 
     def __init__(self, outbox: Outbox, transition: Transition, copies: Copies) -> None:

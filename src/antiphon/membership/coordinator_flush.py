@@ -32,6 +32,7 @@ EARLY_MAX = 65_536
 class CoordinatorFlush:
     """One process's part in it."""
 
+    is_view_atomic = False
     keeps_copies = True
 
     def __init__(self, outbox: Outbox, transition: Transition, copies: Copies) -> None:

@@ -89,6 +89,7 @@ class Membership:
         view = transition.current
         self._agreement = Agreement(outbox, view)
         self._changes = Changes(outbox.me)
+        pulses = pulses if pulses is not None else Pulses(now_us)
         self._detector = FailureDetector(timing, now_us, pulses)
         self.hear = self._detector.hear
         """Something came from a process: it lives."""
@@ -96,7 +97,7 @@ class Membership:
         self._copies = copies
         self.flush = make_flush(outbox, transition, copies)
         """The flush, for runs that arrive while it goes on."""
-        self.roster = Roster(transition, former or {})
+        self.roster = Roster(transition, former or {}, pulses.failures)
         """Who is gone, and how far the others are."""
         self._flush_inbox = FlushInbox(self.flush, transition, self.roster)
         self._join_requests = JoinRequests(outbox, self._agreement, self._changes, self._detector)

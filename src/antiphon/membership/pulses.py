@@ -10,6 +10,7 @@ as it slept. It notices by its own late look, and forgives everybody that time, 
 """
 
 from antiphon.core.ids import ProcessId
+from antiphon.membership.failures import Failures
 
 _NEW = 2
 """Who has not been heard yet is given so many times the time. Who joins, or founds the group with
@@ -68,7 +69,7 @@ class Pulse:
 class Pulses:
     """Of all processes that one process watches, in any group."""
 
-    __slots__ = ("_checked_us", "_late_us", "_pulses", "_watchers", "condemned")
+    __slots__ = ("_checked_us", "_late_us", "_pulses", "_watchers", "condemned", "failures")
 
     def __init__(self, now_us: int) -> None:
         """Nobody has been heard."""
@@ -78,6 +79,8 @@ class Pulses:
         self._late_us = 0
         self.condemned: dict[ProcessId, None] = {}
         """Who is certainly dead, or taken for it."""
+        self.failures = Failures()
+        """Who failed in a view of any group."""
 
     def hear(self, process: ProcessId, now_us: int) -> None:
         """Something came from ``process``."""

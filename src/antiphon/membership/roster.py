@@ -1,14 +1,16 @@
 """What a process knows of the others beside the views: who is gone, who left, how far each is.
 
 Law: who failed in a view agreed on is not listened to any more about views before that (003-3,
-000-17 b). Former members are remembered, the latest ones, so that they can be told when they speak;
-also those of whom only earlier incarnations of this process knew (``exclusions``), when they ask.
+000-17 b); about messages not at all, whatever the group (``failures``). Former members
+are remembered, the latest ones, so that they can be told when they speak; also those of whom only
+earlier incarnations of this process knew (``exclusions``), when they ask.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from antiphon.core.ids import ProcessId
 from antiphon.core.views import NUMBER_MAX, View
+from antiphon.membership.failures import Failures
 from antiphon.membership.transition import Transition
 
 GONE_MAX = 1024
@@ -18,10 +20,16 @@ GONE_MAX = 1024
 class Roster:
     """Former members, and the view that each process is known to have installed."""
 
-    __slots__ = ("_former", "_in_view", "_transition", "gone", "left")
+    __slots__ = ("_failures", "_former", "_in_view", "_transition", "gone", "left")
 
-    def __init__(self, transition: Transition, former: Mapping[ProcessId, int]) -> None:
-        """Nobody is gone but, to earlier incarnations' knowledge, ``former`` members."""
+    def __init__(
+        self, transition: Transition, former: Mapping[ProcessId, int], failures: Failures
+    ) -> None:
+        """Nobody is gone but, to earlier incarnations' knowledge, ``former`` members.
+
+        ``failures`` are those in any group of the process.
+        """
+        self._failures = failures
         self._transition = transition
         self._former = former
         self.gone: dict[ProcessId, int] = {}
@@ -32,9 +40,15 @@ class Roster:
 
     def takes_from(self, peer: ProcessId, view_number: int) -> bool:
         """Whether messages of a view that come from ``peer`` still count."""
-        return peer not in self.gone and not any(
+        if peer in self.gone or self._failures.has(peer):
+            return False
+        return not any(
             peer in view.failed for view in self._transition.pending if view.number > view_number
         )
+
+    def takes_from_all(self, members: Iterable[ProcessId]) -> bool:
+        """Whether none of these failed in any group of the process."""
+        return not self._failures.has_any(members)
 
     def excluded_in(self, process: ProcessId) -> int:
         """Return the view in which ``process`` failed, installed here or not; 0: in none."""

@@ -132,6 +132,8 @@ class Copies(Protocol):
 class Flush(Protocol):
     """A way to leave a view: decides when the next one may be installed."""
 
+    is_view_atomic: bool
+    """Whether who goes on is brought all that any who goes on has received."""
     keeps_copies: bool
     """Whether copies are needed after their view has been left, until all members left it."""
 

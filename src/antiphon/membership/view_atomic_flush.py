@@ -46,6 +46,7 @@ PERMITTED_MAX = 1024
 class ViewAtomicFlush:
     """One process's part in it."""
 
+    is_view_atomic = True
     keeps_copies = False
 
     def __init__(self, outbox: Outbox, transition: Transition, copies: Copies) -> None:

@@ -11,6 +11,11 @@ has one receiver beside its sender by that, so k = 1 waits for own messages only
 conservative rule of ISIS 6.7: everything has reached everybody, and hardly any stamp of another
 group is needed.
 
+With k = 1 nothing is waited for of a group that all members of g's view are in as well, and whose
+flush is view-atomic: channels are FIFO, whatever the group, so who gets the run has got before what
+it depends on, and if the sender alone fails that one brings it to the others of that group. It is
+true because who has failed in one group is listened to in none (proof: ``membership.failures``).
+
 Who waits asks (``ReceiptsAsked``): one round trip, not a heartbeat. With k of 2 or more nothing is
 delivered meanwhile, so that the past does not grow faster than it becomes safe (000-20), unless a
 group that is waited for is blocked, which may last; receipts go on, so nobody waits for a delivery
@@ -35,7 +40,7 @@ Cost, with one group: one test for each run. With more: what has changed since t
 """
 
 from collections.abc import Iterable
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from antiphon.core.control import (
     AnyMessage,
@@ -78,6 +83,10 @@ class Participation(Protocol):
         """The number of the current view."""
 
     @property
+    def is_view_atomic(self) -> bool:
+        """Whether who goes on is brought all that any who goes on has received."""
+
+    @property
     def is_blocked(self) -> bool:
         """Whether too few members can be reached to go on."""
 
@@ -91,11 +100,19 @@ class Participation(Protocol):
         """There is something to send: see to it that no letter holds it up for long."""
 
 
+class _Among(NamedTuple):
+    """Whether some members are among others, and which."""
+
+    these: tuple[ProcessId, ...]
+    those: tuple[ProcessId, ...]
+    is_so: bool
+
+
 class Domain:
     """What the groups of one causality domain share in one process."""
 
     __slots__ = (
-        "_asked", "_hurried", "_is_flushing", "_looked_at", "_parts", "_risky",
+        "_among", "_asked", "_hurried", "_is_flushing", "_looked_at", "_parts", "_risky",
         "_unknown", "_words", "_writing", "awaits_receipts", "closing", "epochs", "is_shared",
         "names", "ordering", "program", "resilience",
     )  # fmt: skip
@@ -121,6 +138,8 @@ class Domain:
             self.epochs = Epochs(self._parts, self.ordering, self.names)
         self._risky: dict[GroupNumber, None] = {}
         """Groups with messages here that too few may have received."""
+        self._among: dict[tuple[GroupNumber, GroupNumber], _Among] = {}
+        """By two groups: whether the members of the first are all among those of the second."""
         self._asked: dict[GroupNumber, ReceiptsAsked] = {}
         self._writing: dict[GroupNumber, None] = {}
         """Groups in which a letter may wait for its acknowledgement."""
@@ -157,6 +176,8 @@ class Domain:
         self.is_shared = len(self._parts) > 1
         for noted in (self._risky, self._asked, self._writing, self.closing, self._looked_at):
             noted.pop(group, None)
+        for pair in [pair for pair in self._among if group in pair]:
+            del self._among[pair]
 
     def enter_view(self, group: GroupNumber) -> None:
         """A view of a group begins: of what was before nothing can be lost any more."""
@@ -225,6 +246,8 @@ class Domain:
             return False  # deliveries go on: it is one of them that is waited for
         is_safe, is_blocked = True, False
         for other in [other for other in self._risky if other != group]:
+            if self._comes_first(other, group):
+                continue
             missing = tuple(sorted(self._missing(other, self._parts[other])))
             if missing:
                 is_safe = False
@@ -237,6 +260,18 @@ class Domain:
         if self.awaits_receipts and self.resilience > 1:
             self.ordering.is_frozen = True
         return is_safe
+
+    def _comes_first(self, other: GroupNumber, group: GroupNumber) -> bool:
+        """Whether who gets a run of ``group`` has got before what was multicast in ``other``."""
+        to, past = self._parts[group], self._parts[other]
+        if self.resilience > 1 or not past.is_view_atomic:
+            return False
+        known = self._among.get((group, other))
+        if known is None or known.these is not to.members or known.those is not past.members:
+            those = {who.bare() for who in past.members}
+            is_so = all(who.bare() in those for who in to.members)
+            known = self._among[group, other] = _Among(to.members, past.members, is_so)
+        return known.is_so
 
     def _missing(self, group: GroupNumber, part: Participation) -> Iterable[tuple[int, int]]:
         """Yield what is still to be received by somebody, by rank and number."""

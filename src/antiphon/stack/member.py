@@ -404,7 +404,8 @@ class Member(MemberQuestions):
             self.newcomers.look_forward(membership.transition.pending)
         self.receiver.answer()
         is_plain = not membership.transition.pending and not membership.is_over
-        takes_short_way = is_plain and self.dissemination is None
+        is_trusting = membership.roster.takes_from_all(self.receiver.members)
+        takes_short_way = is_plain and is_trusting and self.dissemination is None
         self.receiver.plain_view = membership.transition.number if takes_short_way else 0
         assert not is_plain or membership.transition.newest is membership.latest, "none is missed"
         self.is_open = membership.may_multicast and not self._unaware and self.newcomers.is_told

@@ -73,6 +73,11 @@ class MemberQuestions:
         return self.receiver.stability
 
     @property
+    def is_view_atomic(self) -> bool:
+        """Whether who goes on is brought all that any who goes on has received."""
+        return self.membership.flush.is_view_atomic
+
+    @property
     def kept_bytes(self) -> int:
         """Payload bytes of copies kept, of this view and earlier ones."""
         return self.receiver.kept_bytes

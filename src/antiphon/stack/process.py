@@ -14,8 +14,9 @@ What is of a group exists once per group. Groups of one causality domain share o
 and one of sending (``domain``): what happens in one group may deliver, install or send something in
 another, in the same step. A group whose domain nobody names is a domain of its own.
 
-Failure is of a process. Whoever learns a view in which x failed takes x for dead in all groups, and
-each excludes it in its own time; who learns that it failed in one group stops in all, and can come
+Failure is of a process. Whoever learns of a view in which x failed takes x for dead in all groups
+from then on, and takes nothing more from it (``membership.failures``); each excludes it in its own
+time; who learns that it failed in one group stops in all, and can come
 back only as another incarnation, in all. Leaving is of a group, and so is being in a minority.
 Incarnations of a process hand on who failed in which group (``exclusions``), and tell who asks.
 
@@ -400,12 +401,13 @@ class Process:
 
     def _sort(self, group: GroupNumber, effects: list[Effect]) -> None:
         """Wrap what is of another group, and see to what is of the process."""
-        failed: tuple[ProcessId, ...] = ()
+        failed: list[ProcessId] = []
         for effect in effects:
             match effect:
                 case SetTimer(timer, time_us):
                     self._done.append(SetTimer(Timer(timer.kind, group), time_us))
                 case ExpectPeers(processes):
+                    failed += self._failed(group, processes)
                     self._expect(group, processes)
                 case GiveUpProcess() | RestoreProcess():
                     self._done.append(replace(effect, process=self.bare(effect.process)))
@@ -418,8 +420,10 @@ class Process:
                     self._causal.deliver(named, runs, self._now_us)
                 case _:
                     self._add(group, effect)
-        # What follows from that in other groups comes after all of this, as it came about.
-        self._lose_elsewhere(group, failed)
+        # Who failed in one group is dead in all; that comes after all of this, as it came about.
+        for process in map(self.bare, failed):
+            self._pulses.failures.note(process)
+            self._give_each(process, PeerLost)
 
     def _add(self, group: GroupNumber, effect: Effect) -> None:
         assert group in self._endpoints, "nothing comes of a closed group"
@@ -465,13 +469,14 @@ class Process:
             del self._known_as[process]
         return not known_as and process != self.me
 
-    def _lose_elsewhere(self, group: GroupNumber, failed: Iterable[ProcessId]) -> None:
-        """Who failed in one group is dead in all."""
-        for process in map(self.bare, failed):
-            for other in list(self._endpoints):
-                if other != group:
-                    for member in self._members(other, process):
-                        self._give(other, PeerLost(member))
+    def _failed(self, group: GroupNumber, members: tuple[ProcessId, ...]) -> Iterable[ProcessId]:
+        """Yield who has failed: in a view that a group has learnt of, or, if new to it, before."""
+        before, now = self._expected.get(group, {}), set(members)
+        gone = [who for each in before.values() for who in each if who not in now]
+        excluded = self._endpoints[group].excluded if gone else {}
+        yield from (who for who in gone if who in excluded and self.bare(who) != self.me)
+        new = (who for who in members if self.bare(who) not in before)
+        yield from filter(self._pulses.failures.has, new)
 
     def _end(self, group: GroupNumber, end: LeaveGroup) -> None:
         """A group has ended here; if because the process failed there, so have all."""
