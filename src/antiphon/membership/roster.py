@@ -6,7 +6,7 @@ are remembered, the latest ones, so that they can be told when they speak; also 
 earlier incarnations of this process knew (``exclusions``), when they ask.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from antiphon.core.ids import ProcessId
 from antiphon.core.views import NUMBER_MAX, View
@@ -49,6 +49,19 @@ class Roster:
     def takes_from_all(self, members: Iterable[ProcessId]) -> bool:
         """Whether none of these failed in any group of the process."""
         return not self._failures.has_any(members)
+
+    def failed_among(
+        self, before: Mapping[ProcessId, tuple[ProcessId, ...]], now: Sequence[ProcessId]
+    ) -> list[ProcessId]:
+        """Return who has failed: in a view that the group has learnt of, or, if new to it, before.
+
+        ``before``, by process, and ``now`` tell whom it needed and needs.
+        """
+        needed = set(now)
+        gone = [who for each in before.values() for who in each if who not in needed]
+        excluded = self.excluded() if gone else {}
+        new = (who for who in now if self._failures.has(who) and who.bare() not in before)
+        return [*(who for who in gone if who in excluded), *new]
 
     def excluded_in(self, process: ProcessId) -> int:
         """Return the view in which ``process`` failed, installed here or not; 0: in none."""

@@ -407,7 +407,10 @@ class Process:
                 case SetTimer(timer, time_us):
                     self._done.append(SetTimer(Timer(timer.kind, group), time_us))
                 case ExpectPeers(processes):
-                    failed += self._failed(group, processes)
+                    before = self._expected.get(group, {})
+                    failed += self._endpoints[group].member.membership.roster.failed_among(
+                        before, processes
+                    )
                     self._expect(group, processes)
                 case GiveUpProcess() | RestoreProcess():
                     self._done.append(replace(effect, process=self.bare(effect.process)))
@@ -420,10 +423,8 @@ class Process:
                     self._causal.deliver(named, runs, self._now_us)
                 case _:
                     self._add(group, effect)
-        # Who failed in one group is dead in all; that comes after all of this, as it came about.
-        for process in map(self.bare, failed):
-            self._pulses.failures.note(process)
-            self._give_each(process, PeerLost)
+        # What follows from that in other groups comes after all of this, as it came about.
+        self._lose_everywhere(failed)
 
     def _add(self, group: GroupNumber, effect: Effect) -> None:
         assert group in self._endpoints, "nothing comes of a closed group"
@@ -469,14 +470,12 @@ class Process:
             del self._known_as[process]
         return not known_as and process != self.me
 
-    def _failed(self, group: GroupNumber, members: tuple[ProcessId, ...]) -> Iterable[ProcessId]:
-        """Yield who has failed: in a view that a group has learnt of, or, if new to it, before."""
-        before, now = self._expected.get(group, {}), set(members)
-        gone = [who for each in before.values() for who in each if who not in now]
-        excluded = self._endpoints[group].excluded if gone else {}
-        yield from (who for who in gone if who in excluded and self.bare(who) != self.me)
-        new = (who for who in members if self.bare(who) not in before)
-        yield from filter(self._pulses.failures.has, new)
+    def _lose_everywhere(self, failed: Iterable[ProcessId]) -> None:
+        """Who failed in one group is dead in all."""
+        for process in map(self.bare, failed):
+            if process != self.me:
+                self._pulses.failures.note(process)
+                self._give_each(process, PeerLost)
 
     def _end(self, group: GroupNumber, end: LeaveGroup) -> None:
         """A group has ended here; if because the process failed there, so have all."""
