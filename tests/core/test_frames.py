@@ -256,7 +256,7 @@ def test_frame_without_runs_is_an_error_of_ours() -> None:
         (HEAD + "01", "a frame ends inside a number"),
         (HEAD + "02 11 01 01 02 01 01 00", "a frame ends inside a number"),
         (HEAD + "01 13 01 01 02 01 01 00", "a record has flags 0x13 that this version"),
-        (HEAD + "01 9110 01 01 02 01 01 00", "a record has flags 0x811 that this version"),
+        (HEAD + "01 9120 01 01 02 01 01 00", "a record has flags 0x1011 that this version"),
         (HEAD + "01 9108 01 01 02 01 01 00 00", "a record announces stamps of 0 other groups"),
         (HEAD + "01 9108 01 01 02 01 01 7f 00", "a record announces stamps of 127 other groups"),
         (HEAD + "01 9108 01 01 02 01 01 01 07 00 00 00", "a stamp of group number 7 names view 0"),

@@ -18,7 +18,7 @@ from antiphon.sim.faulty_domain import (
     parse_groups,
     play_domain,
 )
-from antiphon.sim.faulty_group import play, scenario_of
+from antiphon.sim.faulty_group import play
 from antiphon.sim.parameters import (
     ORDERS,
     PARAMETERS,
@@ -26,8 +26,9 @@ from antiphon.sim.parameters import (
     faults_of,
     options_of,
     replay_command,
+    scenario_for,
 )
-from antiphon.sim.scenario import Scenario, known_names, read_scenario
+from antiphon.sim.scenario import PROTOCOLS, Scenario, known_names, read_scenario
 from antiphon.sim.steady_group import Options, SteadyGroup, process_names
 from antiphon.trace.run_folder import RunFolder
 
@@ -84,6 +85,12 @@ def simulate(
     crashes: Annotated[int, typer.Option(min=0, help="Processes that crash; a minority.")] = 0,
     pauses: Annotated[int, typer.Option(min=0, help="Times that a process hangs.")] = 0,
     partitions: Annotated[int, typer.Option(min=0, help="Times that a minority is cut off.")] = 0,
+    protocol: Annotated[
+        str, typer.Option(help=f"How messages travel: {', '.join(PROTOCOLS)}.")
+    ] = "vector",
+    loss: Annotated[
+        float, typer.Option(help="With blocks, how many datagrams are lost, from 0 to below 1.")
+    ] = 0.0,
     parquet: Annotated[
         bool,
         typer.Option(
@@ -107,6 +114,8 @@ def simulate(
         "answers": answers, "burst": burst, "payload_bytes": payload_bytes, "crashes": crashes,
         "pauses": pauses, "partitions": partitions,
     }  # fmt: skip
+    if protocol != "vector" or loss:
+        config |= {"protocol": protocol, "loss": loss}
     world = _world_of(seed, config, group or [], resilience, scenario)
     if parquet:
         from antiphon.pipeline.tables.packages import require_tables
@@ -145,15 +154,13 @@ def _world_of(
         message = "--resilience is of several groups: say them, each with --group"
         raise UsageError(message)
     check_world(seed, config)
-    options, faults = options_of(seed, config), faults_of(config)
-    faulty = scenario_of(options, faults) if faults else None
-    return _World(seed, config, faulty, options.process_count)
+    return _World(seed, config, scenario_for(seed, config), config["processes"])
 
 
 def _of_groups(seed: int, config: dict[str, Any], said: list[str], resilience: str) -> _World:
     """Return a world of several groups; it is said again by them, not by a number of processes."""
-    for name in ("processes", "payload_bytes"):
-        if config[name] != PARAMETERS[name].default:
+    for name in ("processes", "payload_bytes", "protocol", "loss"):
+        if config.get(name, PARAMETERS[name].default) != PARAMETERS[name].default:
             message = f"--{name.replace('_', '-')} does not go with --group: leave one of them out"
             raise UsageError(message)
     options, faults = options_of(seed, config), faults_of(config)

@@ -25,7 +25,7 @@ from itertools import chain
 from antiphon.core.errors import PeerError
 from antiphon.core.ids import GroupNumber, Rank, ViewNumber
 from antiphon.core.payloads import PackedPayloads
-from antiphon.core.runs import PORT_MAX, Foreign, Order, Run, SetsOrder, Stamp
+from antiphon.core.runs import PORT_MAX, ExpiredRun, Foreign, Order, Run, SetsOrder, Stamp
 from antiphon.core.varint import CUT_OFF, Octets, append_varints, read_varint, read_varints
 
 PAYLOAD_BYTES_MAX = 16 * 1024 * 1024
@@ -52,7 +52,8 @@ _UNIFORM = 0x80
 _SETS_ORDER = 0x100
 _PORT = 0x200
 _FOREIGN = 0x400
-_FLAGS_MAX = 0x7FF
+_EXPIRED = 0x800
+_FLAGS_MAX = 0xFFF
 
 GROUPS_MAX = 16_384
 """Groups of which one record carries stamps."""
@@ -76,6 +77,8 @@ def append_record_head(
     """Append all of a record but its payloads, behind the numbers that come ``before``."""
     flags, lengths, table = _measure(run.payloads)
     flags |= run.order
+    if type(run) is ExpiredRun:
+        flags |= _EXPIRED
     numbers = [run.count]
     if run.port or run.uniform or run.sets_order is not None:
         flags |= _append_extras(numbers, run)
@@ -137,6 +140,28 @@ def _append_foreign(numbers: list[int], foreign: Foreign) -> None:
     for group, view, entries in foreign:
         numbers += (group, view, len(entries))
         numbers += chain.from_iterable(entries)
+
+
+def encode_unplaced(run: Run) -> bytes:
+    """Return a record without group, view, sender and number: for who tells them otherwise."""
+    out = bytearray()
+    append_record_head(
+        out, run, Run(run.group, run.view, run.sender, run.first - 1, run.order, (), (b"",))
+    )
+    return bytes(out) + b"".join(run.payloads)
+
+
+def decode_unplaced(
+    data: Octets, group: GroupNumber, view: ViewNumber, sender: Rank, first: int
+) -> Run:
+    """Return the run that a record without its place is, in this place."""
+    (flags, count), offset = read_varints(data, 0, 2)
+    head = [flags & ~_CONTINUES, group, view, sender, first, count]
+    run, offset = _decode_rest(data, offset, head, MESSAGES_MAX, Run)
+    if offset != len(data) or not flags & _CONTINUES:
+        message = "a record without its place is followed by something, or has one"
+        raise PeerError(message)
+    return run
 
 
 def decode_runs_of(
@@ -226,12 +251,22 @@ def _decode_rest(
     if flags & _FOREIGN:
         foreign, offset = _decode_foreign(data, offset)
     payloads, byte_count, offset = _decode_payloads(data, offset, flags, count)
-    run = make(
+    run = _kind_of(flags, byte_count, make)(
         GroupNumber(group), ViewNumber(view), Rank(sender), first,
         _ORDERS[order], stamp, payloads, byte_count, flags & _UNIFORM != 0, port, sets_order,
         foreign,
     )  # fmt: skip
     return run, offset
+
+
+def _kind_of(flags: int, byte_count: int, make: type[Run]) -> type[Run]:
+    """Return what a record is to be made into."""
+    if not flags & _EXPIRED:
+        return make
+    if byte_count or make is not Run:
+        message = "a record of expired messages says more than their numbers"
+        raise PeerError(message)
+    return ExpiredRun
 
 
 def _decode_extras(data: Octets, offset: int, flags: int) -> tuple[int, SetsOrder | None, int]:

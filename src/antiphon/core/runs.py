@@ -116,10 +116,17 @@ class Run:
         """Return the part of the run that follows message ``number``, with the same stamp."""
         assert self.first <= number < self.last, "the cut must leave something on both sides"
         rest = self.payloads[number + 1 - self.first :]
-        return Run(
+        return type(self)(
             self.group, self.view, self.sender, number + 1, self.order, self.stamp, rest,
             None, self.uniform, self.port, self.sets_order, self.foreign,
         )  # fmt: skip
+
+    def expired(self) -> "ExpiredRun":
+        """Return what is left of it when its lifetime is over."""
+        payloads = [b""] * self.count
+        return ExpiredRun(
+            self.group, self.view, self.sender, self.first, self.order, (), payloads, 0
+        )
 
     def __eq__(self, other: object) -> bool:
         """Runs are equal when the wire could not tell them apart."""
@@ -143,6 +150,15 @@ class Letter(Run):
 
     ``first`` is the number that the sender's next multicast would have had: a letter waits for
     all the sender multicast before it.
+    """
+
+    __slots__ = ()
+
+
+class ExpiredRun(Run):
+    """Messages that expired before they came here: numbers, and empty payloads.
+
+    They are counted, ordered and relayed like any others; an application is told of them instead.
     """
 
     __slots__ = ()

@@ -38,6 +38,16 @@ class SendRun:
 
 @final
 @dataclass(slots=True)
+class SendDatagram:
+    """Send this by datagram to every other member of the current view; it may be lost."""
+
+    data: bytes
+    run: Run | None = None
+    """The own run that it carries, if it is its first time."""
+
+
+@final
+@dataclass(slots=True)
 class SendLetter:
     """Send a letter to one process."""
 
@@ -127,7 +137,7 @@ class RestoreProcess:
 
 
 Effect = (
-    SendControl | SendRun | SendLetter | RelayRuns | DeliverRuns | InstallView
+    SendControl | SendRun | SendDatagram | SendLetter | RelayRuns | DeliverRuns | InstallView
     | BlockGroup | ResumeGroup | LeaveGroup | SuspectProcess | ProbeProcess | RestoreProcess
 )  # fmt: skip
 

@@ -30,7 +30,7 @@ _BULKY = (RunsReceived, LetterReceived)
 """What takes room: control messages are small, and always find some."""
 
 
-class _Dice:
+class Dice:
     """A generator that costs little to make: a large world has a million channels.
 
     A multiplicative congruential one, seeded by a checksum; good enough for delays.
@@ -59,7 +59,7 @@ class _Channel:
 
     def __init__(self, seed: int, source: ProcessId, target: ProcessId) -> None:
         self.source, self.target = source, target
-        self.random = _Dice(f"{seed}/{source}/{target}")
+        self.random = Dice(f"{seed}/{source}/{target}")
         self.in_flight: deque[Any] = deque()
         self.due_us = 0
         self.is_cut = False
@@ -109,8 +109,7 @@ class Channels:
         assert self.sent_count < SENT_MAX, "processes send to each other without end"
         now_us = self._scheduler.now_us
         delay_us = 50 - int(self._delay_us_mean * log(1.0 - channel.random.random()))
-        way = source.name, target.name
-        delay_us += self._far_us.get(way, self._distance_us) + self._slow_us.get(way, 0)
+        delay_us += self.way_us(source.name, target.name)[0]
         channel.due_us = max(channel.due_us, now_us + delay_us)
         self._last_due_us = max(self._last_due_us, channel.due_us)
         channel.in_flight.append(item)
@@ -191,10 +190,16 @@ class Channels:
         self._down.clear()
         self._cut_or_heal()
 
+    def way_us(self, source: str, target: str) -> tuple[int, int]:
+        """Return what everything from one process to another takes, and what is added, on mean."""
+        way = source, target
+        far_us = self._far_us.get(way, self._distance_us) + self._slow_us.get(way, 0)
+        return far_us, self._delay_us_mean
+
     def reaches(self, source: str, target: str) -> bool:
         """Whether what one process sends now comes to another, as soon as it should."""
         way = source, target
-        return not self._is_cut(source, target) and not self._slow_us.get(way)
+        return not self.is_cut(source, target) and not self._slow_us.get(way)
 
     @property
     def distance_us_max(self) -> int:
@@ -213,9 +218,10 @@ class Channels:
     def _is_held(self, source: ProcessId, target: ProcessId) -> bool:
         """Whether nothing arrives: the network carries nothing, or one has given the other up."""
         is_severed = (source, target) in self._severed or (target, source) in self._severed
-        return is_severed or self._is_cut(source.name, target.name)
+        return is_severed or self.is_cut(source.name, target.name)
 
-    def _is_cut(self, source: str, target: str) -> bool:
+    def is_cut(self, source: str, target: str) -> bool:
+        """Whether the network carries nothing from one process to another."""
         sides = self._sides
         is_split = sides is not None and (source in sides) != (target in sides)
         return is_split or (source, target) in self._down

@@ -13,7 +13,7 @@ from random import Random
 
 from antiphon.core.control import Alive, AnyMessage
 from antiphon.core.ids import GroupName, ProcessId
-from antiphon.core.runs import PORT_APPLICATION, PORT_COMMIT, Letter, Run
+from antiphon.core.runs import PORT_APPLICATION, PORT_COMMIT, ExpiredRun, Letter, Run
 from antiphon.core.views import LINEAGE_STEP_MAX, View
 from antiphon.sim.application import Application
 from antiphon.sim.calling import Calling
@@ -48,6 +48,7 @@ from antiphon.stack.effects import (
     ResumeGroup,
     SaveState,
     SendControl,
+    SendDatagram,
     SendLetter,
     SendRun,
     SetTimer,
@@ -56,6 +57,7 @@ from antiphon.stack.effects import (
 from antiphon.stack.endpoint import Endpoint
 from antiphon.stack.inputs import (
     ControlReceived,
+    DatagramReceived,
     Input,
     LetterReceived,
     MemberStalled,
@@ -80,6 +82,8 @@ _WRITTEN = ("to", "anybody")
 
 _FORGOTTEN = 0.5
 """How often who takes over keeps no channel to those it leaves behind: they are away for long."""
+
+_SENDING = (SendRun, SendDatagram)
 
 Item = RunsReceived | LetterReceived | ControlReceived
 """What travels: what it is to whom it arrives at."""
@@ -189,6 +193,11 @@ class Driver:
         else:
             self._take(source, item)
 
+    def drop_in(self, source: ProcessId, data: bytes) -> None:
+        """A datagram arrives: nobody keeps it for who does not listen."""
+        if not self.is_paused:
+            self.give(DatagramReceived(source, data))
+
     def advance(self, happened: Input) -> None:
         """Take what its application does, be it between two incarnations."""
         if self.is_up and self.is_paused:
@@ -214,7 +223,7 @@ class Driver:
         while happened := self._inputs.popleft() if self._inputs else self.speaker.next_input():
             is_admitted = self._is_admitted(happened)
             effects = self.endpoint.step(happened, self.now_us)
-            if is_admitted and not any(type(effect) is SendRun for effect in effects):
+            if is_admitted and not any(type(effect) in _SENDING for effect in effects):
                 self._around.complain(f"{self.me} was admitted, and what it sends has to wait")
             self._do_all(effects)
             if self.is_up and _may_tell_deliveries(happened):
@@ -251,8 +260,8 @@ class Driver:
 
     def _do(self, effect: Effect) -> None:
         match effect:
-            case SendRun():
-                self._send_run(effect)
+            case SendRun() | SendDatagram():
+                self._send_messages(effect)
             case SendControl(to, message):
                 self._send_control(to, message)
             case RelayRuns(to, runs):
@@ -274,18 +283,30 @@ class Driver:
     def _send_control(self, to: tuple[ProcessId, ...], message: AnyMessage) -> None:
         self._send(to, ControlReceived(self.me, message))
 
-    def _send_run(self, effect: SendRun) -> None:
-        self.rows.run(self.now_us, "multicast", effect.run, 0)
-        self.deliveries.multicast(str(self.me), effect.run.view, effect.run.last)
-        self._around.mark("uniform" if effect.run.uniform else "multicast")
-        if effect.run.port == PORT_APPLICATION:
-            self.application.note_gone(effect.run.payloads)
-        assert self.view is not None, "only members multicast"
-        others = tuple(member for member in self.view.members if member != self.me)
+    def _send_messages(self, effect: SendRun | SendDatagram) -> None:
+        if effect.run is not None:
+            self._note_multicast(effect.run)
+        others = self._others()
+        if isinstance(effect, SendDatagram):
+            for other in others:
+                self._around.datagrams.send(self.me, other, effect.data)
+            return
         if effect.alive is not None:
             self._send_control(others, effect.alive)
         to = others if effect.to is None else effect.to
         self._send(to, RunsReceived(self.me, [effect.run]))
+
+    def _others(self) -> tuple[ProcessId, ...]:
+        assert self.view is not None, "only members multicast"
+        return tuple(member for member in self.view.members if member != self.me)
+
+    def _note_multicast(self, run: Run) -> None:
+        """A run of this process leaves."""
+        self.rows.run(self.now_us, "multicast", run, 0)
+        self.deliveries.multicast(str(self.me), run.view, run.last)
+        self._around.mark("uniform" if run.uniform else "multicast")
+        if run.port == PORT_APPLICATION and type(run) is not ExpiredRun:
+            self.application.note_gone(run.payloads)
 
     def _deliver(self, runs: list[Run]) -> None:
         for run in runs:

@@ -33,12 +33,17 @@ def _find(process: str, heard: list[Heard], applications: dict[str, Application]
                 return f"{process} delivers word {number} of {sender} after its word {before}"
             last[sender] = number
             wanted = applications[sender].handed[number].how
-            if item.how != wanted:
+            if not _is_alike(item.how, wanted):
                 return (
                     f"{process} delivers word {number} of {sender} {_told(item.how)}, which was "
                     f"to be {_told(wanted)}"
                 )
     return ""
+
+
+def _is_alike(one: How | None, other: How | None) -> bool:
+    """Whether two are in the same order, and uniform or not."""
+    return (one and one[:2]) == (other and other[:2])
 
 
 def _told(how: How | None) -> str:

@@ -14,6 +14,7 @@ from antiphon.sim.scenario import Scenario, Step, Verb
 
 KINDS = {
     "vector": ("vector",),
+    "blocks": ("blocks",),
     "overlay": ("overlay-incomplete-hypercube", "overlay-ring", "overlay-tree"),
 }
 """What is explored together, by name."""
@@ -38,10 +39,21 @@ def protocol_scenario(seed: int, flush: str, kind: str, aim: Pair | None = None)
     places = random.sample(range(1, count + 1), scenario.founders)
     names = {f"p{number}": f"p{place}" for number, place in enumerate(places, start=1)}
     steps = (_given(step, names) for step in scenario.steps if step.verb != "begin")
-    return replace(
+    scenario = replace(
         scenario, founders=count, protocol=chosen, orders="causal", transactions=0,
         steps=tuple(steps),
     )  # fmt: skip
+    return _on_datagrams(scenario) if chosen == "blocks" else scenario
+
+
+def _on_datagrams(scenario: Scenario) -> Scenario:
+    """Let datagrams be lost, and some messages expire."""
+    random = Random(f"{scenario.seed}/datagrams")
+    return replace(
+        scenario,
+        loss=random.choice([0.0, 0.02, 0.1, 0.2, 0.3]),
+        orders=random.choice(["causal", "perishable"]),
+    )
 
 
 def _given(step: Step, names: dict[str, str]) -> Step:

@@ -6,6 +6,7 @@ here, so that the same names give the same world, and the replay command is the 
 
 import shlex
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,7 +14,8 @@ from antiphon.core.errors import UsageError
 from antiphon.core.records import MEMBERS_MAX
 from antiphon.core.runs import Order
 from antiphon.sim.delays import DelayOptions
-from antiphon.sim.faulty_group import FaultCounts, check_faults
+from antiphon.sim.faulty_group import FaultCounts, check_faults, scenario_of
+from antiphon.sim.scenario import PROTOCOLS, Scenario
 from antiphon.sim.steady_group import Options
 from antiphon.sim.workload import WorkloadOptions
 
@@ -32,7 +34,7 @@ class Parameter(NamedTuple):
         if isinstance(self.default, bool) or isinstance(value, bool):
             return isinstance(self.default, bool) and isinstance(value, bool)
         if isinstance(self.default, str):
-            return value in ORDERS
+            return value in (PROTOCOLS if self.default in PROTOCOLS else ORDERS)
         kinds = (int, float) if isinstance(self.default, float) else int
         return isinstance(value, kinds) and value >= 0
 
@@ -51,6 +53,8 @@ PARAMETERS = {
     "crashes": Parameter(0, "a number of processes, less than half"),
     "pauses": Parameter(0, "a number of times from 0 up"),
     "partitions": Parameter(0, "a number of times from 0 up"),
+    "protocol": Parameter("vector", f"one of {', '.join(PROTOCOLS)}"),
+    "loss": Parameter(0.0, "a number from 0 to below 1"),
 }
 """By name, in the order in which commands tell them."""
 
@@ -63,10 +67,28 @@ def faults_of(config: Mapping[str, Any]) -> FaultCounts:
     """Return what goes wrong in the world that some parameters name."""
     faults = FaultCounts(**{name: config.get(name, 0) for name in FAULTS})
     usual = PARAMETERS["payload_bytes"].default
-    if faults and config.get("payload_bytes", usual) != usual:
-        message = "payload_bytes cannot be set where processes fail: leave one of the two out"
+    if (faults or is_played(config)) and config.get("payload_bytes", usual) != usual:
+        message = (
+            "payload_bytes cannot be set where processes fail, or with another protocol: leave one "
+            "of the two out"
+        )
         raise UsageError(message)
     return faults
+
+
+def is_played(config: Mapping[str, Any]) -> bool:
+    """Whether the world that some parameters name is a scenario, even if nothing fails in it."""
+    return bool(config.get("protocol", "vector") != "vector")
+
+
+def scenario_for(seed: int, config: Mapping[str, Any]) -> Scenario | None:
+    """Return the scenario that some parameters name; None: it is a steady group."""
+    faults = faults_of(config)
+    if not (faults or is_played(config)):
+        return None
+    scenario = scenario_of(options_of(seed, config), faults)
+    protocol, loss = config.get("protocol", "vector"), config.get("loss", 0.0)
+    return replace(scenario, protocol=protocol, loss=loss)
 
 
 def check_world(seed: int, config: Mapping[str, Any]) -> None:
@@ -74,6 +96,21 @@ def check_world(seed: int, config: Mapping[str, Any]) -> None:
     options, faults = options_of(seed, config), faults_of(config)
     if faults:
         check_faults(options, faults)
+    protocol, loss = config.get("protocol", "vector"), config.get("loss", 0.0)
+    if protocol not in PROTOCOLS:
+        message = f"there is no protocol {protocol!r}: choose one of {', '.join(PROTOCOLS)}"
+        raise UsageError(message)
+    if loss and protocol != "blocks":
+        message = f"only datagrams are lost, and protocol {protocol} sends none: choose blocks"
+        raise UsageError(message)
+    if not 0.0 <= loss < 1.0:
+        message = f"loss is a number from 0 to below 1, not {loss}"
+        raise UsageError(message)
+    if protocol != "vector" and (options.uniform or options.order is Order.TOTAL):
+        message = (
+            f"protocol {protocol} gives neither total order nor uniform delivery: leave it out"
+        )
+        raise UsageError(message)
 
 
 def options_of(seed: int, config: Mapping[str, Any]) -> Options:

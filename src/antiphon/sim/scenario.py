@@ -40,6 +40,7 @@ from antiphon.core.runs import Order
 from antiphon.membership.failure_detector import Timing
 from antiphon.ordering.total import POLICIES
 from antiphon.sim.expectations import Expectation, parse_expectation
+from antiphon.stack.blocks import Blocks
 from antiphon.stack.dissemination import GroupProtocol
 from antiphon.stack.overlay import Overlay
 from antiphon.stack.send_queue import How
@@ -129,7 +130,9 @@ class Scenario:
     limits: str = "ample"
     """How much fits into buffers: all that a world has to say, or a few bytes."""
     protocol: str = "vector"
-    """How messages reach the members: with vector time, or over an overlay of some topology."""
+    """How messages reach the members: with vector time, over an overlay, or as causal blocks."""
+    loss: float = 0.0
+    """How many datagrams are lost; half as many arrive twice, and as many are late."""
     start: str = "founded"
     """Whether the world begins with the group founded, or its founders start apart and found it."""
     groups: tuple[tuple[str, tuple[str, ...]], ...] = ()
@@ -151,6 +154,8 @@ class Scenario:
             head.append("start")
         if self.protocol != "vector":
             head.append("protocol")
+        if self.loss:
+            head.append("loss")
         if self.groups:
             head = [*OF_GROUPS]
         lines = [f"{name} {getattr(self, name)}" for name in head]
@@ -166,8 +171,9 @@ OF_GROUPS = (
 )  # fmt: skip
 """What the head of a scenario of several groups says."""
 
-MIXTURES = ("causal", "ordered", "mixed")
-"""Mixtures of orders: causal only, any order, any order and uniform or not."""
+MIXTURES = ("causal", "ordered", "mixed", "perishable")
+"""Mixtures of orders: causal only, any order, any order and uniform or not; with causal blocks,
+also causal with priorities and lifetimes."""
 
 TIMINGS = {
     "quick": Timing(heartbeat_us=20_000, timeout_us=100_000, timeout_us_max=400_000),
@@ -202,6 +208,7 @@ OF_PROCESSES = ("crash", "pause", "resume", "partition", "heal", "slow", "far", 
 
 PROTOCOLS: dict[str, GroupProtocol | None] = {
     "vector": None,
+    "blocks": Blocks(),
     **{f"overlay-{name}": Overlay(name) for name in ("incomplete-hypercube", "ring", "tree")},
 }
 """How messages reach the members, by name."""
@@ -300,6 +307,7 @@ def _head_of(lines: _Lines) -> Scenario:
         calls=int(values.pop("calls", "0")),
         limits=values.pop("limits", "ample"),
         protocol=values.pop("protocol", "vector"),
+        loss=float(values.pop("loss", "0")),
         start=values.pop("start", "founded"),
         groups=tuple(lines.groups.items()),
         resilience=values.pop("resilience", "1") if lines.groups else "1",
@@ -406,6 +414,8 @@ def _checked(scenario: Scenario, left_over: dict[str, str]) -> Scenario:
         f"limits is one of {', '.join(LIMITS)}": scenario.limits in LIMITS,
         f"protocol is one of {', '.join(PROTOCOLS)}": scenario.protocol in PROTOCOLS,
         f"start is one of {', '.join(STARTS)}": scenario.start in STARTS,
+        "loss is from 0 to below 1, and of blocks": 0.0 <= scenario.loss < 1.0
+        and (not scenario.loss or scenario.protocol == "blocks"),
     }
     for said, is_right in checks.items():
         if not is_right:

@@ -12,7 +12,7 @@ from random import Random
 from typing import Protocol
 
 from antiphon.core.ids import ProcessId
-from antiphon.core.runs import PORT_APPLICATION, Letter, Run
+from antiphon.core.runs import PORT_APPLICATION, ExpiredRun, Letter, Run
 from antiphon.core.views import View
 from antiphon.sim.application import Action, Application, Heard
 from antiphon.sim.calling import Calling
@@ -178,7 +178,8 @@ class Speaker:
 
     def hear(self, sender: str, run: Run) -> None:
         """Note what an application sees of a run or a letter."""
-        said = tuple(run.payloads) if run.port == PORT_APPLICATION else ()
+        has_words = run.port == PORT_APPLICATION and type(run) is not ExpiredRun
+        said = tuple(run.payloads) if has_words else ()
         is_letter = isinstance(run, Letter)
         view, how = (0, None) if is_letter else (run.view, How(run.order, run.uniform))
         self.heard.append(Heard(sender, view, run.first, run.last, how, said))

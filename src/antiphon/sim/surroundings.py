@@ -9,6 +9,7 @@ from antiphon.core.views import View
 from antiphon.membership.effects import LeaveGroup
 from antiphon.sim.calling import CallBook
 from antiphon.sim.channels import Channels
+from antiphon.sim.datagrams import Datagrams
 from antiphon.sim.deliveries import DeliveryBook
 from antiphon.sim.scheduler import Scheduler
 from antiphon.sim.transactions import VOTE_US_MAX
@@ -24,6 +25,13 @@ WAYS: dict[str, tuple[tuple[How, int], ...]] = {
         (How(Order.FIFO, uniform=True), 1),
         (How(Order.CAUSAL, uniform=True), 5),
         (How(Order.TOTAL, uniform=True), 6),
+    ),
+    "perishable": (
+        (How(Order.FIFO), 1),
+        (How(Order.CAUSAL), 6),
+        (How(Order.CAUSAL, priority=5), 1),
+        (How(Order.CAUSAL, lifetime_us=20_000), 1),
+        (How(Order.CAUSAL, priority=3, lifetime_us=2_000), 1),
     ),
 }
 """How messages are multicast in a world, and how often: by the name of the mixture."""
@@ -44,10 +52,13 @@ class Mark(NamedTuple):
 class Surroundings:
     """What all processes of a world share."""
 
-    def __init__(self, scheduler: Scheduler, channels: Channels, messages: int) -> None:
+    def __init__(
+        self, scheduler: Scheduler, channels: Channels, messages: int, datagrams: Datagrams
+    ) -> None:
         """Allow so many messages to be multicast in all."""
         self.scheduler = scheduler
         self.channels = channels
+        self.datagrams = datagrams
         self.messages_left = messages
         self.answers = 0.0
         self.ways = WAYS["causal"]

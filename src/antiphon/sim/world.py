@@ -23,11 +23,13 @@ from antiphon.sim.bootstrap import INCARNATIONS_MAX, Bootstrap
 from antiphon.sim.channels import Channels
 from antiphon.sim.clock import Clock, clock_apart
 from antiphon.sim.coverage import DONE, Pair, pairs_in
+from antiphon.sim.datagrams import Datagrams
 from antiphon.sim.driver import GROUP, MADE_OUT, Driver
 from antiphon.sim.founding import Founders, FoundingReply
 from antiphon.sim.founding import Question as FoundingQuestion
 from antiphon.sim.probes import ProbeReply, Probes
 from antiphon.sim.progress import Progress, bound_us
+from antiphon.sim.protocols import protocol_of
 from antiphon.sim.quiescence import (
     STATES_DIFFER,
     is_castaway,
@@ -35,15 +37,7 @@ from antiphon.sim.quiescence import (
     leads_in,
     why_not_quiescent,
 )
-from antiphon.sim.scenario import (
-    LIMITS,
-    PROTOCOLS,
-    SAYINGS,
-    TIMINGS,
-    Scenario,
-    Step,
-    borne_stall_us,
-)
+from antiphon.sim.scenario import LIMITS, SAYINGS, TIMINGS, Scenario, Step, borne_stall_us
 from antiphon.sim.scheduler import Scheduler
 from antiphon.sim.surroundings import WAYS, Surroundings
 from antiphon.stack.endpoint import Endpoint
@@ -97,14 +91,19 @@ class World:
         if scenario.limits == "tight":
             timing = replace(timing, stall_us=borne_stall_us(scenario))
         self._settings = Settings(
-            flush=scenario.flush, protocol=PROTOCOLS[scenario.protocol], timing=timing,
+            flush=scenario.flush, protocol=protocol_of(scenario), timing=timing,
             token=scenario.token, limits=LIMITS[scenario.limits],
         )  # fmt: skip
         self.scheduler = Scheduler()
         self.channels = Channels(
             self.scheduler, scenario.seed, scenario.delay_us, self._arrive, scenario.distance_us
         )
-        self._around = Surroundings(self.scheduler, self.channels, scenario.messages)
+        self.datagrams = Datagrams(
+            self.scheduler, self.channels, scenario.seed, scenario.loss, self._drop_in
+        )
+        self._around = Surroundings(
+            self.scheduler, self.channels, scenario.messages, self.datagrams
+        )
         self._around.answers = scenario.answers
         self._around.ways = WAYS[scenario.orders]
         self._around.has_letters = bool(scenario.letters)
@@ -403,6 +402,7 @@ class World:
             self._founders.crash(driver.machine.me.name)
         driver.crash()
         self.channels.lose_sent(driver.machine.me)
+        self.datagrams.lose_sent(driver.machine.me)
         for other in self.drivers.values():
             if is_seen and other.is_up:
                 delay_us = self._scenario.distance_us + 200 + int(other.random.random() * 5_000)
@@ -418,6 +418,10 @@ class World:
             self._founders.arrive(target.name, item)
         else:
             self.probes.arrive(target.name, item)
+
+    def _drop_in(self, source: ProcessId, target: ProcessId, data: bytes) -> None:
+        if target in self.drivers:
+            self.drivers[target].drop_in(source, data)
 
     def _on_end(self, driver: Driver, effect: LeaveGroup) -> None:
         """A process is out: the excluded come back; where nothing went wrong, that is wrong."""

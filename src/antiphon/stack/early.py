@@ -10,7 +10,7 @@ from typing import NamedTuple
 from antiphon.core.control import Alive
 from antiphon.core.errors import PeerError
 from antiphon.core.ids import ProcessId
-from antiphon.core.runs import Run
+from antiphon.core.runs import Letter, Run
 
 EARLY_BYTES_MAX = 64 * 1024 * 1024
 """Bytes of one process kept of views that are not installed yet: more is no correct process."""
@@ -63,7 +63,7 @@ class Early:
     def count_of(self, peer: ProcessId, view_number: int) -> int:
         """Return how many messages a process has sent of a later view, as far as they came."""
         runs = (one.run for one in self.runs if one.peer == peer and not one.relayed)
-        of_view = (run.last for run in runs if run.view == view_number and type(run) is Run)
+        of_view = (run.last for run in runs if run.view == view_number and type(run) is not Letter)
         return max(of_view, default=0)
 
     def take_runs(self) -> list[EarlyRun]:

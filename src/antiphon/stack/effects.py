@@ -20,6 +20,7 @@ from antiphon.membership.effects import (
     RestoreProcess,
     ResumeGroup,
     SendControl,
+    SendDatagram,
     SendLetter,
     SendRun,
     SuspectProcess,
@@ -147,10 +148,10 @@ class IgnoreMessage:
 
 
 Effect = (
-    SendControl | SendRun | SendLetter | RelayRuns | DeliverRuns | DeliverElsewhere | InstallView
-    | BlockGroup | ResumeGroup | LeaveGroup | SuspectProcess | ProbeProcess | RestoreProcess
-    | SetTimer | ExpectPeers | AdmitSenders | GiveUpProcess | RejectPeer | ReturnUnsent
-    | HandRequest | ConcludeCall | NameTransaction | AskVote | Decided | KnowPast
+    SendControl | SendRun | SendDatagram | SendLetter | RelayRuns | DeliverRuns | DeliverElsewhere
+    | InstallView | BlockGroup | ResumeGroup | LeaveGroup | SuspectProcess | ProbeProcess
+    | RestoreProcess | SetTimer | ExpectPeers | AdmitSenders | GiveUpProcess | RejectPeer
+    | ReturnUnsent | HandRequest | ConcludeCall | NameTransaction | AskVote | Decided | KnowPast
     | SaveState | ExpectState | LoadChunk | StateLost | IgnoreMessage | EndFlush
 )  # fmt: skip
 
@@ -182,6 +183,7 @@ __all__ = [
     "ReturnUnsent",
     "SaveState",
     "SendControl",
+    "SendDatagram",
     "SendLetter",
     "SendRun",
     "SetTimer",

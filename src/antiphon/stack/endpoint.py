@@ -32,7 +32,6 @@ from antiphon.core.runs import PORT_APPLICATION, PORT_ORDER, Run
 from antiphon.core.views import View
 from antiphon.membership.pulses import Pulses
 from antiphon.stack.agenda import Agenda
-from antiphon.stack.crossing import Crossing
 from antiphon.stack.domain import Domain
 from antiphon.stack.effects import (
     DeliverElsewhere,
@@ -50,12 +49,11 @@ from antiphon.stack.effects import (
 from antiphon.stack.flow_control import FlowControl
 from antiphon.stack.inputs import (
     ACKNOWLEDGE,
-    CALLS,
     HEARTBEAT,
-    VOTES,
     CallAbandoned,
     CallRequested,
     ControlReceived,
+    DatagramReceived,
     Input,
     JoinRequested,
     LeaveRequested,
@@ -82,6 +80,7 @@ from antiphon.stack.inputs import (
     VoteCast,
 )
 from antiphon.stack.member import Member
+from antiphon.stack.part_inputs import PartInputs
 from antiphon.stack.ports import CommitOptions, Ports
 from antiphon.stack.receiver import GROUP
 from antiphon.stack.send_queue import SendQueue
@@ -100,7 +99,7 @@ _APPLICATION = frozenset({PORT_APPLICATION, PORT_ORDER})
 """Ports that no tool listens on."""
 
 
-class Endpoint(Crossing):
+class Endpoint(PartInputs):
     """One process in one group."""
 
     def __init__(
@@ -203,36 +202,6 @@ class Endpoint(Crossing):
         else:
             self._sender.multicast(asked, is_over=self.is_over)
 
-    def _ask_tools(self, asked: Input) -> None:
-        """The application does something with one of the tools."""
-        work, ports = self._agenda.work, self.ports
-        match asked:
-            case CallRequested(number, deadline_us=deadline_us):
-                ports.call(asked)
-                if number and deadline_us is not None:
-                    self._agenda.set_timer(CALLS, deadline_us)
-            case CallAbandoned(number):
-                ports.abandon_call(number)
-            case RequestAnswered():
-                ports.answer(asked)
-            case TransactionRequested():
-                work.extend(ports.begin(asked))
-            case VoteCast():
-                work.extend(ports.vote(asked))
-            case _:
-                message = f"{type(asked).__name__} is nothing that a tool is asked"
-                raise AssertionError(message)
-
-    def _move_state(self, moved: StateSaved | PieceLoaded) -> None:
-        """The application has saved its state, or loaded a piece of the group's."""
-        work, ports = self._agenda.work, self.ports
-        if isinstance(moved, StateSaved):
-            work.extend(ports.give_state(moved.number, moved.state))
-            return
-        work.extend(ports.load_next(moved.number))
-        if ports.has_just_loaded:
-            work.extend(self.member.gain_state(self._agenda.now_us))
-
     def _change(self, changed: Input) -> None:
         """Something about the application, or about its wish to be a member, has changed."""
         work, now_us = self._agenda.work, self._agenda.now_us
@@ -322,24 +291,19 @@ class Endpoint(Crossing):
                 self._beat(effects)
         elif timer == ACKNOWLEDGE:
             agenda.work.extend(self.member.acknowledge(now_us, withhold=self.flow.is_behind))
-        elif timer == VOTES:
-            agenda.work.extend(self.ports.look_at_votes(now_us))
-        elif timer == CALLS:
-            agenda.work.extend(self.ports.end_late_calls(now_us))
-            deadline_us = self.ports.calls.deadline_us
-            if deadline_us is not None:
-                agenda.set_timer(CALLS, deadline_us)
+        else:
+            self._take_part_timer(timer)
 
     _TAKE: ClassVar[dict[type, Callable[["Endpoint", Any], None]]] = {
         MulticastRequested: _send,
         LetterRequested: _send,
-        CallRequested: _ask_tools,
-        CallAbandoned: _ask_tools,
-        RequestAnswered: _ask_tools,
-        TransactionRequested: _ask_tools,
-        VoteCast: _ask_tools,
-        StateSaved: _move_state,
-        PieceLoaded: _move_state,
+        CallRequested: PartInputs.ask_tools,
+        CallAbandoned: PartInputs.ask_tools,
+        RequestAnswered: PartInputs.ask_tools,
+        TransactionRequested: PartInputs.ask_tools,
+        VoteCast: PartInputs.ask_tools,
+        StateSaved: PartInputs.move_state,
+        PieceLoaded: PartInputs.move_state,
         ReaderLagged: _change,
         SendersWaited: _change,
         ReaderAdvanced: _change,
@@ -350,6 +314,7 @@ class Endpoint(Crossing):
         RunsReceived: _take_runs,
         LetterReceived: _take_letter,
         ControlReceived: _take_control,
+        DatagramReceived: PartInputs.take_datagram,
         PeerHeard: _note_peer,
         PeerFilled: _note_peer,
         PeerLost: _note_peer,
@@ -387,9 +352,7 @@ class Endpoint(Crossing):
             if self._transition.known is not self._known:
                 self._expect_peers()
             sender.acknowledge_soon()
-            commit = self.ports.commit
-            if commit is not None and commit.open_count and not agenda.is_set(VOTES):
-                agenda.set_timer(VOTES, agenda.now_us + self._vote_tick_us)
+            self._set_part_timers()
             sender.admit()
         return agenda.take()
 

@@ -29,6 +29,7 @@ HEARTBEAT = Timer("heartbeat")
 ACKNOWLEDGE = Timer("acknowledge")
 VOTES = Timer("votes")
 CALLS = Timer("calls")
+DATAGRAMS = Timer("datagrams")
 
 
 # The application.
@@ -231,6 +232,15 @@ class ControlReceived:
 
 @final
 @dataclass(slots=True)
+class DatagramReceived:
+    """A datagram has arrived from a process: perhaps not for the first time, in any order."""
+
+    peer: ProcessId
+    data: bytes
+
+
+@final
+@dataclass(slots=True)
 class PeerHeard:
     """Something has come from a process, whatever it was."""
 
@@ -297,6 +307,6 @@ Input = (
     MulticastRequested | LetterRequested | CallRequested | CallAbandoned | RequestAnswered
     | TransactionRequested | VoteCast | StateSaved | PieceLoaded | ReaderLagged | SendersWaited
     | ReaderAdvanced | LeaveRequested | TakeOverRequested | JoinRequested | Stopped
-    | RunsReceived | LetterReceived | ControlReceived | PeerHeard | PeerLost
+    | RunsReceived | LetterReceived | ControlReceived | DatagramReceived | PeerHeard | PeerLost
     | MemberStalled | PeerFilled | ProbeAnswered | ProbeReceived | TimerFired
 )  # fmt: skip

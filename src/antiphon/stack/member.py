@@ -52,7 +52,7 @@ from antiphon.membership.transition import Transition
 from antiphon.ordering.letters import Letters
 from antiphon.stack.announcer import Announcer
 from antiphon.stack.domain import Domain
-from antiphon.stack.member_questions import MemberQuestions
+from antiphon.stack.member_datagrams import MemberDatagrams, as_blocks
 from antiphon.stack.newcomers import Newcomers
 from antiphon.stack.reach import GroupReach
 from antiphon.stack.receiver import GROUP, Receiver
@@ -72,7 +72,7 @@ _WORDS = (
 )  # fmt: skip
 
 
-class Member(MemberQuestions):
+class Member(MemberDatagrams):
     """One process in one dynamic group."""
 
     def __init__(
@@ -107,6 +107,7 @@ class Member(MemberQuestions):
         protocol = settings.protocol
         self.dissemination = protocol.begin(self._out, transition) if protocol is not None else None
         """How runs reach the members, if the group has chosen a way."""
+        self.blocks = as_blocks(self.dissemination, now_us)
         self.receiver = Receiver(
             self._out, transition, self.domain, group, self.letters, settings.limits,
             settings.token, dissemination=self.dissemination,
@@ -183,28 +184,33 @@ class Member(MemberQuestions):
         *,
         uniform: bool = False,
         port: int = PORT_APPLICATION,
+        priority: int = 0,
+        expires_us: int | None = None,
     ) -> list[Effect]:
-        """Multicast a run, and deliver it here in its turn; only while ``may_multicast``."""
+        """Multicast a run, and deliver it here in its turn; only while ``may_multicast``.
+
+        ``priority``, and the end of its lifetime, are for causal blocks.
+        """
         if not self.may_multicast:
             message = "the group is between two views, or blocked: wait for the next view"
             raise UsageError(message)
-        is_plain = not uniform and order is not _TOTAL and self.ordering.is_clear(self.group)
-        if not is_plain:
-            self._settings.check(order, uniform=uniform)
+        is_plain = self._is_plain(order, uniform=uniform)
         receiver, announcer = self.receiver, self.announcer
         size = byte_count if byte_count is not None else sum(map(len, payloads))
         alive = None
         if announcer.is_due_after(size, now_us) and len(receiver.members) > 1:
             # Before the run is stamped: what it makes ready is delivered after all this is sent.
             alive = announcer.announce(now_us)
-        if not is_plain:
+        if is_plain:
+            run = self.ordering.multicast(self.group, payloads, order, byte_count, port)
+            ready = [run]
+        else:
             run, ready = self.ordering.multicast_any(
                 self.group, payloads, order, byte_count, uniform=uniform, port=port
             )
-        else:
-            run = self.ordering.multicast(self.group, payloads, order, byte_count, port)
-            ready = [run]
         assert run.view == self.membership.transition.number, "it belongs to the current view"
+        if self.blocks is not None:
+            (run,) = ready = self.blocks.prepare(run, now_us, priority, expires_us)
         receiver.keep_own(run)
         effects: list[Effect] = [SendRun(run, alive)]
         if self._is_among_groups:
@@ -216,6 +222,13 @@ class Member(MemberQuestions):
         if ready:
             effects.append(DeliverRuns(ready))
         return effects
+
+    def _is_plain(self, order: Order, *, uniform: bool) -> bool:
+        """Whether a multicast is delivered here at once; refuse one that cannot be given."""
+        if not uniform and order is not _TOTAL and self.ordering.is_clear(self.group):
+            return True
+        self._settings.check(order, uniform=uniform)
+        return False
 
     def multicast_news(self) -> list[Effect]:
         """Multicast what is known of other groups, and nothing else: before a letter, if need be.
@@ -318,6 +331,8 @@ class Member(MemberQuestions):
     def lose(self, peer: ProcessId, now_us: int, *, is_certain: bool = True) -> list[Effect]:
         """``peer`` is dead; or, if that is not certain, is given up because it takes nothing."""
         self.membership.lose(peer, now_us, is_certain=is_certain)
+        if self.blocks is not None and is_certain:
+            self.blocks.group.suspect(peer, now_us)
         return self._settled(now_us)
 
     def take_run(
@@ -396,6 +411,8 @@ class Member(MemberQuestions):
     def _settled(self, now_us: int) -> list[Effect]:
         """Install what may be installed; return all effects of the step."""
         membership = self.membership
+        if self.blocks is not None:
+            self._look_at_blocks(self.blocks, now_us)
         while (view := membership.next_installable()) is not None and self._may_end(view):
             self._install(view, now_us)
         if self._is_among_groups:
@@ -447,6 +464,7 @@ class Member(MemberQuestions):
             self.newcomers.greet(is_new=self.me in view.joined)
             self.receiver.take_early(view, membership.roster.view_of)
             self.receiver.drop_past(membership.roster.view_of)
+            self._take_early_datagrams()
         else:  # the last word of a leaver: it needs nothing more
             farewell = Alive(view.number, (), 0, view.number)
             self._out.send_each(membership.transition.everybody(), farewell)

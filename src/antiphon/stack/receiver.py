@@ -120,7 +120,9 @@ class Receiver:
         """Return the runs kept of other views, of senders that are not ``staying``."""
         later = {view.number: view.members for view in self._transition.pending}
         early = (
-            one.run for one in self.early.runs if type(one.run) is Run and one.run.view in later
+            one.run
+            for one in self.early.runs
+            if type(one.run) is not Letter and one.run.view in later
         )
         return [
             *self._past.runs(staying),
@@ -208,8 +210,10 @@ class Receiver:
         """Take what is new in a run; return it."""
         way = self._dissemination
         fresh = self._fresh_of(run) if way is None else way.take(peer, run)
-        if fresh is None:
-            return None
+        return self.accept(fresh) if fresh is not None else None
+
+    def accept(self, fresh: Run) -> Run:
+        """Take a run that is new, and its sender's next; return it."""
         ready = self._ordering.receive(fresh)
         self.stability.keep(fresh)
         self.received_bytes += fresh.byte_count

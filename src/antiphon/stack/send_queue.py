@@ -43,6 +43,10 @@ class How(NamedTuple):
     order: Order
     uniform: bool = False
     port: int = PORT_APPLICATION
+    priority: int = 0
+    """With causal blocks: under pressure the lowest are dropped first, and recovered later."""
+    lifetime_us: int | None = None
+    """With causal blocks: after so long it is of no use to whoever has not delivered it."""
 
 
 how_of = cache(How)
@@ -55,6 +59,20 @@ class WaitingRun(NamedTuple):
     how: How
     payloads: list[bytes]
     byte_count: int
+    expires_us: int | None = None
+    """When its lifetime is over, if it has one."""
+
+    def up_to(self, byte_count: int) -> "tuple[WaitingRun, WaitingRun | None]":
+        """Return the first messages, of no more bytes if there are several; and the rest."""
+        size = 0
+        for count, payload in enumerate(self.payloads):
+            size += len(payload)
+            if count and size > byte_count:
+                size -= len(payload)
+                first = self._replace(payloads=self.payloads[:count], byte_count=size)
+                left, rest = self.byte_count - size, self.payloads[count:]
+                return first, self._replace(payloads=rest, byte_count=left)
+        return self, None
 
 
 class WaitingLetter(NamedTuple):
@@ -144,6 +162,11 @@ class SendQueue:
         assert self.waiting or not self._byte_count, "an empty queue weighs nothing"
         return item
 
+    def put_back(self, item: WaitingRun) -> None:
+        """Let the rest of what was taken out last be sent next."""
+        self.waiting.appendleft(item)
+        self._count(item, 1)
+
     def _count(self, item: Item, sign: int) -> None:
         if isinstance(item, WaitingLetter) and item.port != PORT_APPLICATION:
             return  # a reply, bounded by who asked
@@ -212,6 +235,7 @@ def _go_together(one: Item, other: Item) -> bool:
         isinstance(one, WaitingRun)
         and isinstance(other, WaitingRun)
         and one.how == other.how
+        and one.how.lifetime_us is None
         and one.how.port == PORT_APPLICATION
         and len(one.payloads) + len(other.payloads) <= RUN_MESSAGES_MAX
         and one.byte_count + other.byte_count <= RUN_BYTES_MAX

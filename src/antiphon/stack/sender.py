@@ -45,12 +45,16 @@ class Sender:
 
     def multicast(self, asked: MulticastRequested, *, is_over: bool = False) -> None:
         """Multicast a run, now or in its turn; if this incarnation is over, in the next one's."""
-        queue, item = self.queue, WaitingRun(asked.how, asked.payloads, asked.byte_count)
+        queue, how = self.queue, asked.how
+        expires_us = None if how.lifetime_us is None else self._agenda.now_us + how.lifetime_us
+        item = WaitingRun(how, asked.payloads, asked.byte_count, expires_us)
         places = queue.places
         is_next = not (is_over or queue.waiting or queue.is_void)
         is_next = is_next and (places.order is None or places.is_first)
         if is_next and self._may_multicast(item) and not self._is_void(asked.incarnation):
-            self._send_run(item)
+            rest = self._send_run(item)
+            if rest is not None:
+                self._queue(rest, asked.incarnation)
         else:
             self._queue(item, asked.incarnation)
 
@@ -85,7 +89,9 @@ class Sender:
             if not self._may_multicast(item):
                 return False
             queue.take()
-            self._send_run(item)
+            rest = self._send_run(item)
+            if rest is not None:
+                queue.put_back(rest)
         elif item.to in member.receiver.ranks:
             return self._may_send(item) and self._send_letter(item)
         elif member.may_multicast:  # in a view, and one without that process
@@ -96,6 +102,8 @@ class Sender:
 
     def _may_multicast(self, run: WaitingRun) -> bool:
         member = self._member
+        if member.blocks is not None and not member.blocks.group.has_room:
+            return False
         # Written out, as nearly all groups are alone in their domain.
         if not member.domain.is_shared:
             return member.may_multicast
@@ -139,16 +147,21 @@ class Sender:
             return False
         return letter.port != PORT_APPLICATION or self._member.letters.waiting_for is None
 
-    def _send_run(self, item: WaitingRun) -> None:
-        order, uniform, port = item.how
-        agenda, epochs = self._agenda, self._member.domain.epochs
+    def _send_run(self, item: WaitingRun) -> WaitingRun | None:
+        """Multicast a run; return what of it is too much for one."""
+        agenda, epochs, rest = self._agenda, self._member.domain.epochs, None
+        if self._member.blocks is not None:
+            item, rest = item.up_to(self._member.blocks.group.run_bytes_max)
+        order, uniform, port, priority, _ = item.how
         if epochs is not None and order is not Order.FIFO:
             epochs.cross(self._member.group)
         agenda.work.extend(
             self._member.multicast(
-                item.payloads, order, agenda.now_us, item.byte_count, uniform=uniform, port=port
+                item.payloads, order, agenda.now_us, item.byte_count, uniform=uniform, port=port,
+                priority=priority, expires_us=item.expires_us,
             )
-        )
+        )  # fmt: skip
+        return rest
 
     # Who may hand over more, and who holds it up.
 
@@ -159,6 +172,7 @@ class Sender:
             self._member.is_open
             and not queue.is_full
             and self._flow.has_room(receiver.kept_bytes, receiver.members)
+            and (self._member.blocks is None or self._member.blocks.group.has_room)
         )
         admits = may, may and queue.takes_letters
         if admits != self._admits:
@@ -194,6 +208,9 @@ class Sender:
         if awaited is not None:
             assert awaited in member.receiver.ranks, "nobody waits for who is gone"
             found[awaited, "letter"] = member.letters.acknowledged_by(awaited)
+        if member.blocks is not None and not member.blocks.group.has_room:
+            for who, count in member.blocks.group.awaited().items():
+                found[who, "datagrams"] = count
         if not flow.has_room(member.kept_bytes, member.members):
             sent = member.receiver.received()[member.members.index(member.me)]
             for who in member.members:

@@ -18,11 +18,12 @@ from antiphon.core.ids import ProcessId
 FACTOR_MAX = 64
 """How many times the time allowed is borne at most, of who was given up wrongly again and again."""
 
-Awaited = tuple[ProcessId, Literal["letter", "messages"]]
+Awaited = tuple[ProcessId, Literal["letter", "messages", "datagrams"]]
 
 _WHY = {
     "letter": "it has not acknowledged a letter for {:g} s",
     "messages": "it has taken nothing for {:g} s",
+    "datagrams": "no datagram has reached it, or none of its own has come, for {:g} s",
 }
 
 

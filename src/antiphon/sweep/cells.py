@@ -22,8 +22,8 @@ from antiphon.pipeline.measures.measuring import measure_events
 from antiphon.pipeline.measures.tables import run_row, statistics_of
 from antiphon.pipeline.tables.local import LocalExecutor
 from antiphon.pipeline.verify import verify
-from antiphon.sim.faulty_group import Played, play, scenario_of
-from antiphon.sim.parameters import faults_of, options_of, replay_command
+from antiphon.sim.faulty_group import Played, play
+from antiphon.sim.parameters import options_of, replay_command, scenario_for
 from antiphon.sim.steady_group import SteadyGroup, process_names
 from antiphon.trace.measures import MEASURES
 from antiphon.trace.schema import Event
@@ -87,9 +87,10 @@ def run_cell(cell: Cell) -> CellResult:
 
 def _simulated(seed: int, parameters: Mapping[str, Any]) -> Played:
     """Return what becomes of the world, with faults or without."""
-    options, faults = options_of(seed, parameters), faults_of(parameters)
-    if faults:
-        return play(scenario_of(options, faults))
+    scenario = scenario_for(seed, parameters)
+    if scenario is not None:
+        return play(scenario)
+    options = options_of(seed, parameters)
     rows: dict[str, list[Event]] = {name: [] for name in process_names(options.process_count)}
     group = SteadyGroup(options, {name: rows[name].append for name in rows})
     for _ in group.run():

@@ -6,7 +6,7 @@ write them through here. Names, not ranks, go into the trace: a trace must be re
 
 from collections.abc import Callable
 
-from antiphon.core.runs import PORT_ORDER, Order, Run
+from antiphon.core.runs import PORT_ORDER, ExpiredRun, Order, Run
 from antiphon.core.views import View
 from antiphon.trace import schema
 from antiphon.trace.schema import Event
@@ -61,13 +61,15 @@ class Rows:
         self, time_us: int, kind: schema.Kind, run: Run, queue_depth: int, overhead_bytes: int = 0
     ) -> None:
         """Note that ``run`` was multicast, received or delivered."""
+        is_expired = type(run) is ExpiredRun
+        detail = schema.EXPIRED if is_expired else _PORT_DETAILS.get(run.port, "")
         self._sink(
             Event(
                 process=self._process, time_us=time_us, kind=kind, group=self._group,
                 view=run.view, sender=self._names[run.sender], first=run.first,
                 count=len(run.payloads), order=_ORDER_NAMES[run.order], uniform=run.uniform,
                 bytes=run.byte_count, overhead_bytes=overhead_bytes,
-                queue_depth=queue_depth, detail=_PORT_DETAILS.get(run.port, ""),
+                queue_depth=queue_depth, detail=detail,
             )
         )  # fmt: skip
 

@@ -37,6 +37,10 @@ COMMIT, ABORT = "commit", "abort"
 SETS_ORDER = "sets-order"
 """``detail`` of rows about a message that only tells the total order of others."""
 
+EXPIRED = "expired"
+"""``detail`` of a ``deliver`` row: the lifetime of these messages was over, and the application was
+told so, in their place."""
+
 RUN_COUNT_MAX = 1_000_000
 """Messages in one row: keeps (index, place in the row) inside one 64-bit position."""
 
@@ -104,4 +108,4 @@ class Event(Struct, kw_only=True, omit_defaults=True):
     detail: str = ""
     """Anything a person may want to know; in `start` rows, `late` has a meaning, in `stop` rows,
     `quiescent`, `left` and `early` have; a `vote` is `yes` or `no`, a `decide` is `commit` or
-    `abort`, a `send` names the addressee."""
+    `abort`, a `send` names the addressee, a `deliver` may be of messages that are `expired`."""

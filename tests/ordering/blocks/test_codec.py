@@ -23,6 +23,7 @@ def messages(draw: st.DrawFn) -> BlockMessage:
     block = draw(st.integers(1, 2**32 - 1))
     kind = draw(st.sampled_from(BlockKind))
     is_data = kind is BlockKind.DATA
+    is_null = kind in {BlockKind.NULL, BlockKind.ASK}
     return BlockMessage(
         draw(st.integers(0, size - 1)),
         kind,
@@ -32,6 +33,7 @@ def messages(draw: st.DrawFn) -> BlockMessage:
         draw(st.binary(max_size=40)) if is_data else b"",
         draw(st.integers(0, 7)),
         draw(st.none() | st.integers(1, 2**32 - 1)) if is_data else None,
+        draw(st.binary(max_size=32)) if not is_null else b"",
     )
 
 
@@ -42,6 +44,7 @@ def test_message_comes_back_as_it_was(message: BlockMessage) -> None:
     size = len(message.delivered)
     assert decode_block(data, size) == message
     extra = 4 if message.lifetime_us is not None else 0
+    extra += 1 + len(message.label) if message.label else 0
     assert len(data) == header_bytes(size) + extra + len(message.payload)
     assert header_bytes(size) == 2 + 1 + 4 * (size + 2)
 
@@ -113,7 +116,7 @@ def test_what_no_correct_process_sends_is_its_fault(message: BlockMessage, said:
 def test_kind_that_there_is_not_is_a_peers_fault() -> None:
     """Bits that mean nothing are not ignored."""
     data = bytearray(encode_block(BlockMessage(0, BlockKind.DATA, 1, 0, (0,))))
-    for flags in (0x40, 0x80):
+    for flags in (0x80, 0xC0):
         data[2] = flags
         with pytest.raises(PeerError, match="kind"):
             decode_block(bytes(data), 1)

@@ -1,10 +1,11 @@
 """Messages of causal blocks as bytes.
 
-    sender 2 · kind 1 · block 4 · maximum 4 · delivered 4 n · [lifetime 4] · payload
+    sender 2 · kind 1 · block 4 · maximum 4 · delivered 4 n · [lifetime 4] · [1 · label] · payload
 
-Law: the header has I + 1 + C (n + 2) = 11 + 4 n bytes, as the paper's has; a lifetime adds four.
-The byte of the kind holds the kind (two bits), the priority (three) and whether there is a
-lifetime (one). Untrusted bytes raise nothing but :class:`PeerError`; what is decoded is a message
+Law: the header has I + 1 + C (n + 2) = 11 + 4 n bytes, as the paper's has; a lifetime adds four, a
+label (which stays when the message expires) its length and one. The byte of the kind holds the kind
+(two bits), the priority (three), and whether there is a lifetime (one) and a label (one). Untrusted
+bytes raise nothing but :class:`PeerError`; what is decoded is a message
 that a correct process of a group of that size might send.
 """
 
@@ -27,7 +28,10 @@ _HEAD = Struct(">HBII")
 _COUNTER = Struct(">I")
 _PRIORITY_SHIFT = 2
 _HAS_LIFETIME = 1 << 5
-_UNUSED = 0b1100_0000
+_HAS_LABEL = 1 << 6
+_UNUSED = 0b1000_0000
+LABEL_BYTES_MAX = 32
+"""What is left of an expired message, beside its stamp."""
 
 
 @lru_cache(maxsize=64)
@@ -51,6 +55,9 @@ def encode_block(message: BlockMessage) -> bytes:
         raise UsageError(text)
     flags = message.kind | message.priority << _PRIORITY_SHIFT
     tail = message.payload
+    if message.label:
+        flags |= _HAS_LABEL
+        tail = bytes((len(message.label),)) + message.label + tail
     if message.lifetime_us is not None:
         flags |= _HAS_LIFETIME
         tail = _COUNTER.pack(message.lifetime_us) + tail
@@ -75,12 +82,26 @@ def decode_block(data: Octets, size: int) -> BlockMessage:
             raise PeerError(text)
         (lifetime_us,) = _COUNTER.unpack_from(data, offset)
         offset += _COUNTER.size
+    label = b""
+    if flags & _HAS_LABEL:
+        label, offset = _decode_label(data, offset)
     kind, priority = BlockKind(flags & 3), flags >> _PRIORITY_SHIFT & PRIORITY_MAX
     message = BlockMessage(
-        sender, kind, block, maximum, delivered, bytes(data[offset:]), priority, lifetime_us
-    )
+        sender, kind, block, maximum, delivered, bytes(data[offset:]), priority, lifetime_us,
+        label,
+    )  # fmt: skip
     check_block(message, size)
     return message
+
+
+def _decode_label(data: Octets, offset: int) -> tuple[bytes, int]:
+    """Return the label at ``offset``, and the offset behind it."""
+    end = offset + 1 + (data[offset] if offset < len(data) else 0)
+    label = bytes(data[offset + 1 : end])
+    if not label or end > len(data):
+        text = "a message has no label where it announces one"
+        raise PeerError(text)
+    return label, end
 
 
 def check_block(message: BlockMessage, size: int) -> None:
@@ -94,7 +115,11 @@ def check_block(message: BlockMessage, size: int) -> None:
     if len(message.payload) > PAYLOAD_BYTES_MAX:
         text = f"a message has {len(message.payload):,} bytes, over {PAYLOAD_BYTES_MAX:,}"
         raise PeerError(text)
+    if len(message.label) > LABEL_BYTES_MAX:
+        text = f"a message has a label of {len(message.label)} bytes, over {LABEL_BYTES_MAX}"
+        raise PeerError(text)
     is_bare = not message.payload and message.lifetime_us is None
+    is_bare = is_bare and not (message.label and message.is_null)
     if message.kind is not BlockKind.DATA and not is_bare:
         text = "a null or void message carries something"
         raise PeerError(text)

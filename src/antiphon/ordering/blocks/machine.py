@@ -119,9 +119,15 @@ class CausalBlocks:
     # What happens.
 
     def multicast(
-        self, payload: bytes, now_us: int, *, priority: int = 0, lifetime_us: int | None = None
+        self,
+        payload: bytes,
+        now_us: int,
+        *,
+        priority: int = 0,
+        lifetime_us: int | None = None,
+        label: bytes = b"",
     ) -> list[BlockEffect]:
-        """Send a message to all, and deliver it here."""
+        """Send a message to all, and deliver it here; its tombstone keeps the ``label``."""
         if not 0 <= priority <= PRIORITY_MAX or len(payload) > PAYLOAD_BYTES_MAX:
             text = f"priorities are 0 to {PRIORITY_MAX}, payloads up to {PAYLOAD_BYTES_MAX:,} bytes"
             raise UsageError(text)
@@ -135,7 +141,7 @@ class CausalBlocks:
             text = f"there are no blocks beyond {BLOCK_MAX:,}: begin another view"
             raise UsageError(text)
         message = BlockMessage(
-            self.me, BlockKind.DATA, *self._stamped(now_us), payload, priority, lifetime_us
+            self.me, BlockKind.DATA, *self._stamped(now_us), payload, priority, lifetime_us, label
         )
         self.matrix.last[self.me] = message.block
         self.buffer.put(HeldBlock(message, now_us, is_delivered=True))

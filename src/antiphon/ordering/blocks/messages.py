@@ -39,6 +39,8 @@ class BlockMessage:
     """From 0 up to ``PRIORITY_MAX``: under pressure the lowest ones are dropped first."""
     lifetime_us: int | None = None
     """What is left of it, time on the way not counted; None: it does not expire."""
+    label: bytes = b""
+    """What whoever multicast it calls it: a tombstone keeps it."""
 
     @property
     def is_void(self) -> bool:

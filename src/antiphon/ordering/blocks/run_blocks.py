@@ -1,0 +1,230 @@
+"""Causal blocks under the views of a group: runs as blocks, a machine per view.
+
+Rule. A run is a block: its first number and its count are the block's label, its messages the
+payload. A view begins with a new machine (``machine``), and everything of the one before is
+forgotten. What the machine delivers is a run that needs no stamp of its own: it comes when its
+past has. An expired block is delivered as an ``ExpiredRun`` with the same numbers.
+
+A view ends, for this protocol, as soon as a newer one is known (``stop``): from then on nothing is
+said, taken or delivered by datagram. What is left is the business of the flush, over reliable
+channels: whoever takes part relays, in order of delivery, all it has delivered in the view and not
+everybody is known to have. What is held here undelivered is given up. It is nobody's loss: what a
+member that goes on has multicast or delivered it relays, with its past ahead of it; so what is not
+relayed was delivered by no member that goes on, and by D3 it must then be delivered by none.
+
+Datagrams of an earlier view, or of one that is being left, are dropped; those of a later one are
+kept, some of them, until it begins. Nothing depends on that: what is dropped is a loss like any.
+
+A suspect. Who is dead for certain is waited for no longer in the view that it died in (004-8), so
+that nobody's window fills until the next view.
+
+Dice. Random delays need only differ from member to member: they come from a generator that is
+seeded by the member and the view.
+
+Fault model and cost: those of the machine. A view costs nothing; a datagram has its view in front.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+
+from antiphon.core.errors import PeerError
+from antiphon.core.ids import GroupNumber, ProcessId, Rank, ViewNumber
+from antiphon.core.records import decode_unplaced, encode_unplaced
+from antiphon.core.runs import ExpiredRun, Order, Run
+from antiphon.core.varint import append_varint, append_varints, read_varint, read_varints
+from antiphon.core.views import View
+from antiphon.ordering.blocks.codec import decode_block, encode_block
+from antiphon.ordering.blocks.machine import NEVER, CausalBlocks
+from antiphon.ordering.blocks.messages import BlockEffect, BlockMessage, TransmitBlock
+from antiphon.ordering.blocks.settings import BlockSettings
+
+EARLY_MAX = 256
+"""Datagrams of views that are still to begin."""
+
+EARLY_BYTES_MAX = 1024 * 1024
+"""Their bytes."""
+
+COUNT_MAX = 65_536
+"""Messages of one run."""
+
+_FACTOR, _SUMMAND, _MASK = 6364136223846793005, 1442695040888963407, (1 << 64) - 1
+
+
+class RunBlocks:
+    """One member's part in a group that orders by causal blocks."""
+
+    def __init__(
+        self, group: GroupNumber, settings: BlockSettings, run_bytes_max: int = 16_384
+    ) -> None:
+        """Be in no view."""
+        self.run_bytes_max = run_bytes_max
+        """Payload bytes of a run of several messages."""
+        self._group = group
+        self._settings = settings
+        self._view = 0
+        self._machine: CausalBlocks | None = None
+        self._ranks: dict[ProcessId, int] = {}
+        self._early: list[tuple[int, ProcessId, bytes]] = []
+        self._early_bytes = 0
+        self.counts: Counter[str] = Counter()
+        """Datagrams dropped, by the reason: of no open view, or too early."""
+        self._outgoing: list[bytes] = []
+
+    # What is asked.
+
+    @property
+    def machine(self) -> CausalBlocks | None:
+        """The machine of the view, while nobody leaves it; to look into."""
+        return self._machine
+
+    @property
+    def due_us(self) -> int:
+        """When :meth:`wake` is to be called next."""
+        return self._machine.due_us if self._machine is not None else NEVER
+
+    @property
+    def has_room(self) -> bool:
+        """Whether a run can be sent now, if the view is open."""
+        return self._machine is None or self._machine.has_room
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether all that was delivered here is known to have been delivered everywhere."""
+        return self._machine is None or self._machine.buffer.is_clear
+
+    def awaited(self) -> dict[ProcessId, int]:
+        """Return who has still to deliver something of this member's, and how far each is."""
+        if self._machine is None:
+            return {}
+        matrix, me = self._machine.matrix, self._machine.me
+        return {
+            member: matrix.reported[rank][me]
+            for member, rank in self._ranks.items()
+            if rank in matrix.others[me] and matrix.reported[rank][me] < matrix.last[me]
+        }
+
+    # Views.
+
+    def enter(self, view: View, rank: Rank, now_us: int) -> list[tuple[ProcessId, bytes]]:
+        """Begin a view; return what had come too early for it, by whom."""
+        assert view.number > self._view, "views are entered in order"
+        self._view = view.number
+        self._ranks = {member: place for place, member in enumerate(view.members)}
+        seed = f"{view.members[rank]}/{view.number}"
+        self._machine = CausalBlocks(
+            len(view.members), rank, self._settings, draw_from(seed), now_us
+        )
+        early, self._early, self._early_bytes = self._early, [], 0
+        for number, source, data in early:
+            if number > view.number:
+                self._keep(number, source, data)
+        return [(source, data) for number, source, data in early if number == view.number]
+
+    def stop(self) -> None:
+        """A newer view is known: nothing more comes, or goes, by datagram in this one."""
+        self._machine = None
+
+    def suspect(self, member: ProcessId, now_us: int) -> None:
+        """A member is dead for certain: wait no longer for what it reports."""
+        if self._machine is not None and member in self._ranks:
+            self._machine.suspect(self._ranks[member], now_us)
+
+    # Messages.
+
+    def send(
+        self, run: Run, now_us: int, *, priority: int = 0, lifetime_us: int | None = None
+    ) -> None:
+        """Send a run of this member, which it has delivered."""
+        assert self._machine is not None, "the view is open"
+        assert run.view == self._view, "it is of this view"
+        assert not run.is_gated, "there are no turns and marks here"
+        run.stamp = ()  # the block says what comes before it
+        label = bytearray()
+        append_varints(label, (run.first, run.count))
+        self._put(
+            self._machine.multicast(
+                encode_unplaced(run), now_us,
+                priority=priority, lifetime_us=lifetime_us, label=bytes(label),
+            )
+        )  # fmt: skip
+
+    def take(self, source: ProcessId, data: bytes, now_us: int) -> list[Run]:
+        """Take a datagram; return what can be delivered, in order."""
+        view, offset = read_varint(data, 0)
+        if view > self._view:
+            self._keep(view, source, data)
+            return []
+        rank = self._ranks.get(source)
+        if view < self._view or self._machine is None or rank is None:
+            self.counts["of no open view"] += 1
+            return []
+        message = decode_block(memoryview(data)[offset:], self._machine.matrix.size)
+        # Made before it is taken: who sends nonsense must not spoil what others did right.
+        run = None if message.is_null else self._run_of(message)
+        return self._put(self._machine.receive(message, rank, now_us), message, run)
+
+    def wake(self, now_us: int) -> None:
+        """Do what is due."""
+        if self._machine is not None:
+            self._put(self._machine.wake(now_us))
+
+    def take_outgoing(self) -> list[bytes]:
+        """Hand over datagrams for all other members of the view."""
+        outgoing, self._outgoing = self._outgoing, []
+        return outgoing
+
+    # Inside.
+
+    def _put(
+        self,
+        effects: list[BlockEffect],
+        message: BlockMessage | None = None,
+        run: Run | None = None,
+    ) -> list[Run]:
+        """Put datagrams out; return the runs that are delivered, but for own ones."""
+        assert self._machine is not None, "it has just done something"
+        ready: list[Run] = []
+        for effect in effects:
+            if isinstance(effect, TransmitBlock):
+                out = bytearray()
+                append_varint(out, self._view)
+                self._outgoing.append(bytes(out) + encode_block(effect.message))
+            elif effect.message.sender != self._machine.me:
+                known = run if effect.message is message else None
+                ready.append(known if known is not None else self._run_of(effect.message))
+        return ready
+
+    def _run_of(self, message: BlockMessage) -> Run:
+        (first, count), end = read_varints(message.label, 0, 2)
+        if end != len(message.label) or not 0 < count <= COUNT_MAX:
+            text = f"a block of member {message.sender} does not say which messages it has"
+            raise PeerError(text)
+        view, sender = ViewNumber(self._view), Rank(message.sender)
+        if message.is_void:
+            return ExpiredRun(self._group, view, sender, first, Order.CAUSAL, (), [b""] * count, 0)
+        run = decode_unplaced(message.payload, self._group, view, sender, first)
+        if run.count != count or run.stamp or run.foreign or run.is_gated:
+            text = f"a block of member {sender} has other messages than it says"
+            raise PeerError(text)
+        return run
+
+    def _keep(self, view: int, source: ProcessId, data: bytes) -> None:
+        """Keep a datagram of a later view, if there is room."""
+        is_full = len(self._early) >= EARLY_MAX
+        if is_full or self._early_bytes + len(data) > EARLY_BYTES_MAX:
+            self.counts["too early"] += 1
+            return
+        self._early_bytes += len(data)
+        self._early.append((view, source, data))
+
+
+def draw_from(seed: str) -> Callable[[int], int]:
+    """Return what draws numbers from 0 up to its argument, always the same ones for a seed."""
+    state = int.from_bytes(seed.encode(), "big") % (_MASK - 58)  # a prime: all of it counts
+
+    def draw(top: int) -> int:
+        nonlocal state
+        state = (state * _FACTOR + _SUMMAND) & _MASK
+        return (state >> 33) % (top + 1)
+
+    return draw

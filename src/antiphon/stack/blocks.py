@@ -1,0 +1,70 @@
+"""Causal blocks as the protocol of a group: messages by datagram, recovered by any holder.
+
+Law: what an application chooses is checked here, and compared when members meet: what must be alike
+at all of them is in the ``description``. Periods and delays need not be, and what a process draws
+(``ordering.blocks.run_blocks``) is its own.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from antiphon.core.errors import UsageError
+from antiphon.core.ids import GroupNumber
+from antiphon.membership.effects import Outbox
+from antiphon.membership.transition import Transition
+from antiphon.ordering.blocks.run_blocks import RunBlocks
+from antiphon.ordering.blocks.settings import BlockSettings
+from antiphon.stack.block_traffic import BlockTraffic
+from antiphon.stack.dissemination import GroupProtocol
+
+_SECOND_US = 1_000_000
+
+GROUP = GroupNumber(0)
+"""How runs name a group that is alone in its domain."""
+
+RUN_BYTES_MAX = 60_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Blocks(GroupProtocol):
+    """Causal order on datagrams, which may be lost (docs/protocols/blocks.md)."""
+
+    window: int = 64
+    """Runs of a sender that not all members have delivered, before it waits."""
+    null_s: float = 0.05
+    """A member that has sent nothing for so long says how far it is, while there is need."""
+    delay_s: float = 0.005
+    """Who repeats what another lacks waits between 0 and so long, drawn anew each time."""
+    settle_s: float = 0.005
+    """A report that comes so much later than a copy says that it was lost: about a round trip."""
+    waiting: int = 4_096
+    """Runs that came and wait for others; beyond that, one of the lowest priority is dropped."""
+    run_bytes: int = 16_384
+    """Payload bytes of one run, but for single messages that are larger."""
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot work."""
+        if not 1 <= self.run_bytes <= RUN_BYTES_MAX:
+            message = f"a run of causal blocks has 1 to {RUN_BYTES_MAX:,} bytes: set run_bytes so"
+            raise UsageError(message)
+        self.settings  # noqa: B018 - checked here, not when the group begins
+
+    @cached_property
+    def settings(self) -> BlockSettings:
+        """What the machine is told."""
+        return BlockSettings(
+            null_us=int(self.null_s * _SECOND_US),
+            delay_us_max=int(self.delay_s * _SECOND_US),
+            settle_us=int(self.settle_s * _SECOND_US),
+            window=self.window,
+            waiting_max=self.waiting,
+        )
+
+    @property
+    def description(self) -> str:
+        """The window, too: a member forgets what is more than one behind."""
+        return f"blocks, window {self.window}"
+
+    def begin(self, out: Outbox, transition: Transition) -> BlockTraffic:
+        """Begin a process's part in a group, outside any view."""
+        return BlockTraffic(out, transition, RunBlocks(GROUP, self.settings, self.run_bytes))

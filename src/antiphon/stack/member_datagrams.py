@@ -1,0 +1,68 @@
+"""A member, as far as its group's messages travel by datagram (``block_traffic``).
+
+Law: what the blocks deliver is counted, kept and delivered as any run; while a view is being left,
+only relays are.
+"""
+
+from contextlib import suppress
+
+from antiphon.core.errors import PeerError
+from antiphon.core.ids import ProcessId
+from antiphon.membership.effects import Effect, Outbox
+from antiphon.stack.block_traffic import BlockTraffic
+from antiphon.stack.dissemination import Dissemination
+from antiphon.stack.member_questions import MemberQuestions
+
+
+def as_blocks(way: Dissemination | None, now_us: int) -> BlockTraffic | None:
+    """Return the way in which messages travel, if it is by datagram."""
+    if not isinstance(way, BlockTraffic):
+        return None
+    way.now_us = now_us
+    return way
+
+
+class MemberDatagrams(MemberQuestions):
+    """What comes, and is due, by datagram."""
+
+    _out: Outbox
+    blocks: BlockTraffic | None
+    """What carries this process's runs by datagram, where the group has chosen that."""
+
+    def take_datagram(self, peer: ProcessId, data: bytes, now_us: int) -> list[Effect]:
+        """Take a datagram: what is wrong with it raises :class:`PeerError`, and changes nothing."""
+        blocks = self.blocks
+        if blocks is not None and peer != self.me and not self.membership.is_over:
+            blocks.now_us = now_us
+            self._take_datagram(peer, data)
+        return self._out.take()
+
+    def _take_datagram(self, peer: ProcessId, data: bytes) -> None:
+        assert self.blocks is not None, "there are such"
+        for run in self.blocks.take_datagram(peer, data):
+            self.receiver.accept(run)
+
+    def wake_blocks(self, now_us: int) -> list[Effect]:
+        """Do what causal blocks have to do by now."""
+        if self.blocks is not None and not self.membership.is_over:
+            self.blocks.now_us = now_us
+            self.blocks.wake()
+        return self._out.take()
+
+    def _take_early_datagrams(self) -> None:
+        """A view begins: take what came for it before."""
+        for peer, data in self.blocks.take_early() if self.blocks is not None else ():
+            with suppress(PeerError):
+                self._take_datagram(peer, data)
+
+    def _look_at_blocks(self, blocks: BlockTraffic, now_us: int) -> None:
+        """Take, if a newer view is known by now, what others had relayed for it before that."""
+        blocks.now_us = now_us
+        membership = self.membership
+        for peer, run in blocks.take_relays() if membership.transition.pending else ():
+            # Nothing more of who has failed: it is reported as excluded (003-3).
+            if membership.roster.takes_from(peer, run.view) and not membership.is_over:
+                with suppress(PeerError):
+                    fresh = self.receiver.take_fresh(peer, run)
+                    if fresh is not None:
+                        membership.flush.take_runs([fresh])
