@@ -80,7 +80,7 @@ _RECEIVED, _ENTER, _TAKE, _RUN_OF = (
 _UNSTABLE, _LOSE = Arrivals.unstable, Member.lose
 
 
-@plant(Receiver, "received", "E, counts", 1)
+@plant(Receiver, "received", "E, counts", 5)
 def counts_include_what_is_held_undelivered(self: Receiver) -> list[int]:
     """What the blocks hold, and can perhaps never deliver, is reported as received."""
     counts = _RECEIVED(self)
@@ -92,7 +92,7 @@ def counts_include_what_is_held_undelivered(self: Receiver) -> list[int]:
     return counts
 
 
-@plant(RunBlocks, "enter", "004-8, views", 128)
+@plant(RunBlocks, "enter", "004-8, views", 97)
 def matrix_of_the_old_view_is_kept(
     self: RunBlocks, view: View, rank: Rank, now_us: int
 ) -> list[tuple[ProcessId, bytes]]:
@@ -117,19 +117,19 @@ def member_that_was_given_up_is_waited_for_no_longer(
     return _LOSE(self, peer, now_us, is_certain=is_certain)
 
 
-@plant(RelayingFlush, "_relay", "D3, datagrams", 3)
+@plant(RelayingFlush, "_relay", "D3, datagrams", 1)
 def relay_misses_what_live_senders_sent(self: RelayingFlush) -> None:
     """As where channels are reliable: only messages of failed senders are relayed."""
     super(RelayingFlush, self)._relay()
 
 
-@plant(Arrivals, "unstable", "process.md 3", 17)
+@plant(Arrivals, "unstable", "process.md 3", 7)
 def relay_is_ordered_by_sender(self: Arrivals) -> list[Run]:
     """Runs without stamps are relayed sender by sender, ahead of their past."""
     return sorted(_UNSTABLE(self), key=lambda run: (run.sender, run.first))
 
 
-@plant(BlockTraffic, "take", "D3, late relays", 100)
+@plant(BlockTraffic, "take", "D3, late relays", 83)
 def late_relay_is_not_passed_on(self: BlockTraffic, peer: ProcessId, run: Run) -> Run | None:
     """What is taken while the view is being left goes no further."""
     self._out, out = Outbox(self._out.me), self._out
@@ -139,12 +139,12 @@ def late_relay_is_not_passed_on(self: BlockTraffic, peer: ProcessId, run: Run) -
         self._out = out
 
 
-@plant(RunBlocks, "stop", "003-8, datagrams", 9)
+@plant(RunBlocks, "stop", "003-8, datagrams", 1)
 def datagrams_are_taken_while_the_view_is_left(self: RunBlocks) -> None:
     """The blocks go on after the counts were reported."""
 
 
-@plant(RunBlocks, "take", "000-17 c", 5)
+@plant(RunBlocks, "take", "000-17 c", 3)
 def datagram_of_an_old_view_is_taken(
     self: RunBlocks, source: ProcessId, data: bytes, now_us: int
 ) -> list[Run]:
@@ -157,7 +157,7 @@ def datagram_of_an_old_view_is_taken(
     return _TAKE(self, source, data, now_us)
 
 
-@plant(RunBlocks, "_put", "004-9, the application", 8)
+@plant(RunBlocks, "_put", "004-9, the application", 6)
 def tombstone_is_not_delivered(
     self: RunBlocks, effects: Any, message: Any = None, run: Run | None = None
 ) -> list[Run]:

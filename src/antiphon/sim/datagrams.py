@@ -6,20 +6,31 @@ channel holds something back; and now and then in any case. What its sender had 
 crashed is lost, or not.
 """
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from math import log
+from typing import Protocol
 
 from antiphon.core.ids import ProcessId
 from antiphon.sim.channels import SENT_MAX, Channels, Dice
 from antiphon.sim.scheduler import Scheduler
-
-Arrive = Callable[[ProcessId, ProcessId, bytes], None]
+from antiphon.stack.inputs import DatagramReceived
 
 _REPEATED, _LATE = 0.5, 0.5
 """Of every datagram lost, how many others arrive twice, and how many are late."""
 
 _LATE_WAYS = 8
 """How many times as long as others late ones may take."""
+
+
+class Hearer(Protocol):
+    """A process to which datagrams come."""
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether it does nothing now: what comes then is kept by nobody."""
+
+    def give(self, happened: DatagramReceived) -> None:
+        """Give an input to its machine, if it is up."""
 
 
 class _Datagram:
@@ -36,11 +47,16 @@ class Datagrams:
     """All that is sent by datagram in a world."""
 
     def __init__(
-        self, scheduler: Scheduler, channels: Channels, seed: int, loss: float, arrive: Arrive
+        self,
+        scheduler: Scheduler,
+        channels: Channels,
+        seed: int,
+        loss: float,
+        listeners: Mapping[ProcessId, Hearer],
     ) -> None:
-        """Lose so many, from 0 to 1; call ``arrive(source, target, data)`` for what arrives."""
+        """Lose so many, from 0 to 1; the others come to whoever listens then."""
         self._scheduler, self._channels = scheduler, channels
-        self._seed, self._arrive = seed, arrive
+        self._seed, self._listeners = seed, listeners
         self.loss = loss
         self._dice: dict[tuple[ProcessId, ProcessId], Dice] = {}
         self._under_way: dict[_Datagram, None] = {}
@@ -74,7 +90,9 @@ class Datagrams:
         del self._under_way[datagram]
         source, target = datagram.source, datagram.target
         if not (datagram.is_lost or self._channels.is_cut(source.name, target.name)):
-            self._arrive(source, target, datagram.data)
+            listener = self._listeners.get(target)
+            if listener is not None and not listener.is_paused:
+                listener.give(DatagramReceived(source, datagram.data))
 
     def lose_sent(self, source: ProcessId) -> None:
         """``source`` has crashed: some of what it has under way is lost."""

@@ -57,7 +57,6 @@ from antiphon.stack.effects import (
 from antiphon.stack.endpoint import Endpoint
 from antiphon.stack.inputs import (
     ControlReceived,
-    DatagramReceived,
     Input,
     LetterReceived,
     MemberStalled,
@@ -193,11 +192,6 @@ class Driver:
         else:
             self._take(source, item)
 
-    def drop_in(self, source: ProcessId, data: bytes) -> None:
-        """A datagram arrives: nobody keeps it for who does not listen."""
-        if not self.is_paused:
-            self.give(DatagramReceived(source, data))
-
     def advance(self, happened: Input) -> None:
         """Take what its application does, be it between two incarnations."""
         if self.is_up and self.is_paused:
@@ -284,9 +278,15 @@ class Driver:
         self._send(to, ControlReceived(self.me, message))
 
     def _send_messages(self, effect: SendRun | SendDatagram) -> None:
-        if effect.run is not None:
-            self._note_multicast(effect.run)
-        others = self._others()
+        run = effect.run
+        if run is not None:
+            self.rows.run(self.now_us, "multicast", run, 0)
+            self.deliveries.multicast(str(self.me), run.view, run.last)
+            self._around.mark("uniform" if run.uniform else "multicast")
+            if run.port == PORT_APPLICATION and type(run) is not ExpiredRun:
+                self.application.note_gone(run.payloads)
+        assert self.view is not None, "only members multicast"
+        others = tuple(member for member in self.view.members if member != self.me)
         if isinstance(effect, SendDatagram):
             for other in others:
                 self._around.datagrams.send(self.me, other, effect.data)
@@ -295,18 +295,6 @@ class Driver:
             self._send_control(others, effect.alive)
         to = others if effect.to is None else effect.to
         self._send(to, RunsReceived(self.me, [effect.run]))
-
-    def _others(self) -> tuple[ProcessId, ...]:
-        assert self.view is not None, "only members multicast"
-        return tuple(member for member in self.view.members if member != self.me)
-
-    def _note_multicast(self, run: Run) -> None:
-        """A run of this process leaves."""
-        self.rows.run(self.now_us, "multicast", run, 0)
-        self.deliveries.multicast(str(self.me), run.view, run.last)
-        self._around.mark("uniform" if run.uniform else "multicast")
-        if run.port == PORT_APPLICATION and type(run) is not ExpiredRun:
-            self.application.note_gone(run.payloads)
 
     def _deliver(self, runs: list[Run]) -> None:
         for run in runs:

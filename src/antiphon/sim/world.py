@@ -98,8 +98,9 @@ class World:
         self.channels = Channels(
             self.scheduler, scenario.seed, scenario.delay_us, self._arrive, scenario.distance_us
         )
+        self.drivers: dict[ProcessId, Driver] = {}
         self.datagrams = Datagrams(
-            self.scheduler, self.channels, scenario.seed, scenario.loss, self._drop_in
+            self.scheduler, self.channels, scenario.seed, scenario.loss, self.drivers
         )
         self._around = Surroundings(
             self.scheduler, self.channels, scenario.messages, self.datagrams
@@ -124,7 +125,6 @@ class World:
         self._around.complain = self.complain
         self._progress = Progress(self._timing, self.channels)
         self._late = ""
-        self.drivers: dict[ProcessId, Driver] = {}
         self._early: dict[ProcessId, list[tuple[ProcessId, Any]]] = {}
         self._current: dict[str, Driver] = {}
         self._applications: dict[str, Application] = {}
@@ -418,10 +418,6 @@ class World:
             self._founders.arrive(target.name, item)
         else:
             self.probes.arrive(target.name, item)
-
-    def _drop_in(self, source: ProcessId, target: ProcessId, data: bytes) -> None:
-        if target in self.drivers:
-            self.drivers[target].drop_in(source, data)
 
     def _on_end(self, driver: Driver, effect: LeaveGroup) -> None:
         """A process is out: the excluded come back; where nothing went wrong, that is wrong."""

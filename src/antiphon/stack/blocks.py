@@ -17,7 +17,7 @@ from antiphon.ordering.blocks.settings import BlockSettings
 from antiphon.stack.block_traffic import BlockTraffic
 from antiphon.stack.dissemination import GroupProtocol
 
-_SECOND_US = 1_000_000
+_PER_SECOND = 1_000_000
 
 GROUP = GroupNumber(0)
 """How runs name a group that is alone in its domain."""
@@ -53,9 +53,9 @@ class Blocks(GroupProtocol):
     def settings(self) -> BlockSettings:
         """What the machine is told."""
         return BlockSettings(
-            null_us=int(self.null_s * _SECOND_US),
-            delay_us_max=int(self.delay_s * _SECOND_US),
-            settle_us=int(self.settle_s * _SECOND_US),
+            null_us=int(self.null_s * _PER_SECOND),
+            delay_us_max=int(self.delay_s * _PER_SECOND),
+            settle_us=int(self.settle_s * _PER_SECOND),
             window=self.window,
             waiting_max=self.waiting,
         )

@@ -223,13 +223,6 @@ class Member(MemberDatagrams):
             effects.append(DeliverRuns(ready))
         return effects
 
-    def _is_plain(self, order: Order, *, uniform: bool) -> bool:
-        """Whether a multicast is delivered here at once; refuse one that cannot be given."""
-        if not uniform and order is not _TOTAL and self.ordering.is_clear(self.group):
-            return True
-        self._settings.check(order, uniform=uniform)
-        return False
-
     def multicast_news(self) -> list[Effect]:
         """Multicast what is known of other groups, and nothing else: before a letter, if need be.
 

@@ -12,6 +12,9 @@ from antiphon.ordering.mixed import MixedDomain
 from antiphon.ordering.stability import Stability
 from antiphon.stack.domain import Domain
 from antiphon.stack.receiver import Receiver
+from antiphon.stack.settings import Settings
+
+_TOTAL = Order.TOTAL  # looking a member of an enum up is slow
 
 
 class MemberQuestions:
@@ -21,6 +24,7 @@ class MemberQuestions:
     group: GroupNumber
     domain: Domain
     ordering: MixedDomain
+    _settings: Settings
     letters: Letters
     receiver: Receiver
     membership: Membership
@@ -40,6 +44,13 @@ class MemberQuestions:
         if not self.is_open or self.letters.waiting_for is not None:
             return False
         return not (self.domain.is_shared and self.domain.awaits_letter(self.group))
+
+    def _is_plain(self, order: Order, *, uniform: bool) -> bool:
+        """Whether a multicast is delivered here at once; refuse one that cannot be given."""
+        if not uniform and order is not _TOTAL and self.ordering.is_clear(self.group):
+            return True
+        self._settings.check(order, uniform=uniform)
+        return False
 
     def is_safe(self, order: Order) -> bool:
         """Whether what a multicast depends on in other groups cannot be lost (ISIS 6.5)."""

@@ -224,7 +224,7 @@ class Receiver:
         assert count == fresh.last, "what is taken is counted once"
         self.deliver(ready)
         if self._asked:
-            self._answer_receipts()
+            self.answer()
         return fresh
 
     def _fresh_of(self, run: Run) -> Run | None:
@@ -247,14 +247,10 @@ class Receiver:
         """``peer`` wants to know when messages have come here: now, or as soon as they have."""
         if asked.number >= self._transition.number and peer != self._out.me:
             self._asked[peer, asked.delivered] = asked
-            self._answer_receipts()
+            self.answer()
 
     def answer(self) -> None:
         """Say what others wait to hear of, if that is so by now."""
-        if self._asked:
-            self._answer_receipts()
-
-    def _answer_receipts(self) -> None:
         number = self._transition.number
         for (peer, delivered), asked in list(self._asked.items()):
             if asked.number > number:
@@ -400,7 +396,7 @@ class Receiver:
             with suppress(PeerError):
                 for message in messages:
                     self.take_alive(peer, message, view_of)
-        self._answer_receipts()
+        self.answer()
 
 
 def _check_foreign(ordering: MixedDomain, run: Run) -> None:
