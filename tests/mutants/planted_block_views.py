@@ -21,7 +21,6 @@ from antiphon.ordering.blocks.machine import CausalBlocks
 from antiphon.ordering.blocks.run_blocks import RunBlocks
 from antiphon.stack.arrivals import Arrivals
 from antiphon.stack.block_traffic import BlockTraffic
-from antiphon.stack.member import Member
 from antiphon.stack.receiver import Receiver
 
 RELAYED_TOO_EARLY = """
@@ -77,7 +76,7 @@ _RECEIVED, _ENTER, _TAKE, _RUN_OF = (
     RunBlocks.take,
     RunBlocks._run_of,
 )
-_UNSTABLE, _LOSE = Arrivals.unstable, Member.lose
+_UNSTABLE = Arrivals.unstable
 
 
 @plant(Receiver, "received", "E, counts", 5)
@@ -105,16 +104,6 @@ def matrix_of_the_old_view_is_kept(
         machine.matrix = before.matrix
         machine.recovery._matrix = before.matrix
     return early
-
-
-@plant(Member, "lose", "004-8, suspicion", 765)
-def member_that_was_given_up_is_waited_for_no_longer(
-    self: Member, peer: ProcessId, now_us: int, *, is_certain: bool = True
-) -> list[Any]:
-    """Who is suspected, and may come back, is taken out of what is forgotten."""
-    if self.blocks is not None:
-        self.blocks.group.suspect(peer, now_us)
-    return _LOSE(self, peer, now_us, is_certain=is_certain)
 
 
 @plant(RelayingFlush, "_relay", "D3, datagrams", 1)
@@ -185,7 +174,7 @@ def late_copy_is_delivered_again(self: CausalBlocks, message: Any, now_us: int) 
     return message.is_null or self.buffer.get(message.sender, message.block) is not None
 
 
-@plant(BlockBuffer, "collect", "004-5, views", 1)
+@plant(BlockBuffer, "collect", "004-5, views", 5)
 def copies_are_forgotten_when_half_have_them(self: BlockBuffer, least: list[int]) -> None:
     """A sender's own word of its last block is enough to forget what it sent."""
     del least
