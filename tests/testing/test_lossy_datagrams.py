@@ -12,8 +12,10 @@ from tests.net.harness import LoopFactory, play, until
 
 from antiphon import UsageError
 from antiphon.net.datagrams.port import DatagramPort
+from antiphon.net.datagrams.settings import DatagramSettings
 from antiphon.net.transport.address import Address, parse_address
 from antiphon.net.transport.environment import current_environment
+from antiphon.net.transport.interface import MulticastPlace
 from antiphon.testing import Cluster, DatagramFaults, LossyProxy
 from antiphon.testing.datagram_faults import DatagramDice
 
@@ -199,9 +201,6 @@ def test_proxy_passes_connections_on_unharmed(loop_factory: LoopFactory) -> None
 
 def test_group_address_reaches_all_who_hear_there() -> None:
     """IP multicast in memory: the sender hears itself, and counts that."""
-    from antiphon.net.datagrams.settings import DatagramSettings
-    from antiphon.net.transport.interface import MulticastPlace
-
     settings = DatagramSettings(multicast=MulticastPlace(address=Address("239.1.2.3", 7000)))
 
     async def listen() -> Heard:
@@ -223,3 +222,37 @@ def test_group_address_reaches_all_who_hear_there() -> None:
         assert [each.channel.counts.own for each in heard] == [1, 0, 0]
         assert heard[0].channel.counts.sent == 1
         assert heard[0].channel.domain == DOMAIN
+
+
+def test_line_that_is_full_makes_the_queue_wait_and_loses_nothing() -> None:
+    """The system takes no more: packets wait in order, senders are told, and told again."""
+    settings = DatagramSettings(queue_bytes=50_000)
+
+    async def listen() -> Heard:
+        port = await DatagramPort.open(Address("127.0.0.1", 0), current_environment(), settings)
+        return Heard(port)
+
+    with Cluster(1, delay_s=(0.001, 0.001)) as cluster:
+        cluster.datagrams.bytes_per_s = 1_000_000
+        anna, ben = (cluster.process(name).run(listen()) for name in ("anna", "ben"))
+        places = [anna.port.address, ben.port.address]
+        for rank, each in enumerate((anna, ben)):
+            each.channel.learn(1, SECRET, rank, places)
+            each.channel.enter(1)
+
+        async def send() -> int:
+            for number in range(200):
+                if not anna.channel.has_room:
+                    anna.has_room.clear()
+                    await anna.has_room.wait()
+                anna.channel.send([b"%d" % number + bytes(1_000)])
+                anna.channel.finish()
+            return anna.port.queue_bytes
+
+        began_s = cluster.time_s
+        assert cluster.process("anna").run(send()) > 25_000
+        assert anna.rooms >= 2
+        cluster.wait_until(lambda: len(ben.items) == 200)
+        assert cluster.time_s - began_s > 0.2
+        assert ben.said_by(0) == [b"%d" % number + bytes(1_000) for number in range(200)]
+        assert (anna.channel.counts.overflow, anna.port.queue_bytes) == (0, 0)

@@ -12,7 +12,9 @@ from functools import partial
 
 import msgspec
 
+from antiphon.bench.raw_datagrams import DatagramMesh, RawDatagramMesh
 from antiphon.bench.raw_mesh import RawMesh
+from antiphon.bench.sealed_datagrams import SealedDatagramMesh
 from antiphon.bench.spec import MemberReport, Spec
 from antiphon.core.runs import Order
 from antiphon.net.group.group import Group
@@ -24,6 +26,13 @@ _ORDERS = {
     "antiphon-total": Order.TOTAL,
     "antiphon-uniform-total": Order.TOTAL,
 }
+
+_MESHES: dict[str, type[RawMesh | DatagramMesh]] = {
+    "raw": RawMesh,
+    "raw-datagrams": RawDatagramMesh,
+    "datagrams": SealedDatagramMesh,
+}
+"""What is measured beside Antiphon, or below it."""
 
 BATCH_COUNT = 512
 """Messages per call of the batch form, for every system."""
@@ -150,10 +159,11 @@ async def _read(spec: Spec, group: Group, counter: Counter) -> None:
             counter.message(message.sender, message.payload)
 
 
-async def _run_raw(spec: Spec, name: str) -> None:
+async def _run_mesh(spec: Spec, name: str) -> None:
     counter = Counter(spec, name)
     on_message = counter.message if spec.form == "message" else None
-    mesh = RawMesh(spec.names.index(name), spec.ports, counter.batch, on_message)
+    make_mesh = _MESHES[spec.system]
+    mesh = make_mesh(spec.names.index(name), spec.ports, counter.batch, on_message)
     await mesh.open()
     await _begin(counter)
     if name in spec.sender_names:
@@ -165,7 +175,7 @@ async def _run_raw(spec: Spec, name: str) -> None:
 
 async def _main() -> None:
     spec = msgspec.json.decode(sys.argv[1], type=Spec)
-    run_system = _run_raw if spec.system == "raw" else _run_antiphon
+    run_system = _run_mesh if spec.system in _MESHES else _run_antiphon
     await run_system(spec, sys.argv[2])
 
 

@@ -10,7 +10,7 @@ import msgspec
 
 System = Literal[
     "antiphon", "antiphon-fifo", "antiphon-total", "antiphon-uniform", "antiphon-uniform-total",
-    "antiphon-traced", "raw",
+    "antiphon-traced", "raw", "raw-datagrams", "datagrams",
 ]  # fmt: skip
 Form = Literal["batch", "message"]
 Senders = Literal["one", "junior", "all"]

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from antiphon.bench.across.report import measure_across
 from antiphon.bench.calls import measure_calls
 from antiphon.bench.changes import measure_failover_ms, measure_joins, measure_load
+from antiphon.bench.datagrams import measure_datagrams
 from antiphon.bench.figures import Figure, make_figure, median_ratio
 from antiphon.bench.groups import measure_groups
 from antiphon.bench.headers import header_bytes_per_message
@@ -31,6 +32,7 @@ _SIZES = (4, 8, 16, 32)
 
 PARTS = (
     "multicast", "orders", "calls", "simulator", "size", "views", "changes", "groups", "across",
+    "datagrams",
 )  # fmt: skip
 """What can be measured by itself."""
 
@@ -51,6 +53,7 @@ def run_suite(
         "changes": ("kill -9, joins, and load", lambda: _changes(repeats, scale)),
         "groups": ("processes in many groups", lambda: measure_groups(50, max(2.0, 10 * scale))),
         "across": ("causality across groups", lambda: measure_across(repeats, scale)),
+        "datagrams": ("datagrams, raw and sealed", lambda: measure_datagrams(repeats, scale)),
     }
     for part, (what, measured) in others.items():
         if part in parts:

@@ -2,11 +2,14 @@
 
 Law: everything that happens follows from the seed and from what is called. A datagram takes as long
 as anything on that path (``network``), and is lost if the path is closed, its receiver dead, or
-nobody there; besides that, ``faults`` says what becomes of it, by direction or for all.
+nobody there; besides that, ``faults`` says what becomes of it, by direction or for all. If lines
+have a rate (``bytes_per_s``), a socket takes what leaves within ``LINE_US``, and then no more.
 """
 
 import errno
+from collections.abc import Callable
 from contextvars import Context
+from functools import partial
 
 from antiphon.net.transport.address import Address
 from antiphon.net.transport.interface import (
@@ -22,6 +25,9 @@ from antiphon.testing.network import Network
 _FIRST_PORT = 30_000
 _PORT_MAX = 50_000
 _OUTSIDE = Context()
+
+LINE_US = 10_000
+"""What a system keeps for a line that is slower than who sends."""
 
 
 class MemoryDatagramSocket:
@@ -43,6 +49,7 @@ class MemoryDatagramSocket:
         self.address = address
         """Where it is."""
         self._datagrams, self._reader = datagrams, reader
+        self._free_us = 0
         self.is_closed = False
 
     def place(self, address: Address) -> Place:
@@ -50,14 +57,25 @@ class MemoryDatagramSocket:
         return (address.host, address.port)
 
     def send(self, data: bytes, place: Place) -> bool:
-        """Send a datagram: there is always room."""
-        self._datagrams.send(self, data, place)
+        """Send a datagram, if the line has room."""
+        datagrams, rate = self._datagrams, self._datagrams.bytes_per_s
+        wait_us = max(0, self._free_us - datagrams.now_us)
+        if wait_us > LINE_US:
+            datagrams.call_later(wait_us - LINE_US, self._on_room, self)
+            return False
+        datagrams.send(self, data, place, wait_us)
+        if rate is not None:
+            self._free_us = datagrams.now_us + wait_us + len(data) * 1_000_000 // rate
         return True
 
     def close(self) -> None:
         """Send and receive no more."""
         self.is_closed = True
         self._datagrams.forget(self)
+
+    def _on_room(self) -> None:
+        if not self.is_closed:
+            self._reader.on_room()
 
     def arrive(self, data: bytes) -> None:
         """A datagram has come."""
@@ -76,6 +94,8 @@ class MemoryDatagrams:
         """What becomes of datagrams, where ``between`` says nothing else."""
         self.between: dict[tuple[str, str], DatagramFaults] = {}
         """By names of sender and receiver."""
+        self.bytes_per_s: int | None = None
+        """What the line of each process carries; None: as much as comes."""
         self.sent_count = self.lost_count = 0
         self._network, self._seed = network, seed
         self._sockets: dict[Place, dict[MemoryDatagramSocket, None]] = {}
@@ -113,8 +133,13 @@ class MemoryDatagrams:
         for there in self._sockets.values():
             there.pop(closed, None)
 
-    def send(self, sender: MemoryDatagramSocket, data: bytes, place: Place) -> None:
-        """Let a datagram set out to all who hear at a place."""
+    @property
+    def now_us(self) -> int:
+        """The time."""
+        return self._network.loop.now_us
+
+    def send(self, sender: MemoryDatagramSocket, data: bytes, place: Place, wait_us: int) -> None:
+        """Let a datagram set out to all who hear at a place, when the line is free."""
         for target in list(self._sockets.get(place, ())):
             names = sender.owner.name, target.owner.name
             dice = self._dice.get(names)
@@ -125,15 +150,20 @@ class MemoryDatagrams:
             if not fates_us or not self._network.is_open(sender.owner, target.owner):
                 self.lost_count += 1
                 continue
-            loop = self._network.loop
             for fate_us in fates_us:
                 way_us = self._network.draw_delay_us(sender.owner, target.owner)
-                loop.call_at_us(
-                    loop.now_us + way_us + fate_us, self._arrive, target, data, context=_OUTSIDE
-                )
+                self.call_later(wait_us + way_us + fate_us, partial(target.arrive, data), target)
 
-    def _arrive(self, target: MemoryDatagramSocket, data: bytes) -> None:
-        self._network.loop.call_soon(target.arrive, data, context=target.context)
+    def call_later(
+        self, delay_us: int, call: Callable[[], None], concerned: MemoryDatagramSocket
+    ) -> None:
+        """Let something happen to a socket, in the process that it is of."""
+        loop = self._network.loop
+
+        def happen() -> None:
+            loop.call_soon(call, context=concerned.context)
+
+        loop.call_at_us(loop.now_us + delay_us, happen, context=_OUTSIDE)
 
 
 class MemoryDatagramTransport:

@@ -1,5 +1,6 @@
 """What the tests of ports stand on: members on loopback that note what comes."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -23,6 +24,7 @@ class Heard:
         """View, sender, item."""
         self.reads = 0
         self.rooms = 0
+        self.has_room = asyncio.Event()
         self.channel = port.channel(DOMAIN, self)
 
     def on_items(self, number: int, sender: int, items: list[bytes]) -> None:
@@ -34,8 +36,9 @@ class Heard:
         self.reads += 1
 
     def on_room(self) -> None:
-        """Count it."""
+        """Count it, and wake who waits."""
         self.rooms += 1
+        self.has_room.set()
 
     def said_by(self, sender: int) -> list[bytes]:
         """Return what a member has said, in the order of arrival."""
