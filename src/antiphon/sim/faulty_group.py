@@ -95,6 +95,7 @@ def scenario_of(options: Options, faults: FaultCounts) -> Scenario:
         distance_us=options.delays.delay_us_min,
         orders="causal" if options.how.order is Order.CAUSAL else "ordered",
         timing=_TIMING,
+        protocol=options.protocol,
         state="none",
         steps=tuple(sorted(steps, key=lambda step: step.time_us)),
     )

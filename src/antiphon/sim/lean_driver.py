@@ -20,6 +20,7 @@ from antiphon.stack.effects import (
     Effect,
     ExpectPeers,
     InstallView,
+    RelayRuns,
     SendControl,
     SendRun,
     SetTimer,
@@ -159,7 +160,8 @@ class LeanDriver:
             effects = endpoint.step(PeerHeard(item.peer), self._clock.now_us)
         else:
             effects = endpoint.step(item, self._clock.now_us)
-            if self._rows is not None:
+            # Where runs are forwarded they come more than once: all but the first do nothing.
+            if self._rows is not None and (effects or endpoint.member.dissemination is None):
                 self._note_receipt(run)
         if effects:
             self._do_all(effects)
@@ -192,13 +194,14 @@ class LeanDriver:
     def _do(self, effect: Effect) -> None:
         match effect:
             case SendRun(run, alive):
-                self._send_run(run, alive)
+                self._send_run(run, alive, effect.to)
             case DeliverRuns(runs):
                 self._deliver(runs)
             case SendControl(to, message):
-                item = ControlReceived(self._me, message)
-                for process in to:
-                    self._carrier.send(self._index, self._indexes[process], item)
+                self._send_each(to, ControlReceived(self._me, message))
+            case RelayRuns(to, runs):
+                for run in runs:
+                    self._send_each(to, RunsReceived(self._me, [run], is_relayed=True))
             case SetTimer(timer, time_us):
                 self._set_timer(timer, time_us)
             case AdmitSenders(messages):
@@ -223,14 +226,23 @@ class LeanDriver:
                 self._note_delivery(run)
             self._carrier.on_deliver(self._index, run)
 
-    def _send_run(self, run: Run, alive: AnyMessage | None) -> None:
+    def _send_each(self, to: tuple[ProcessId, ...], item: Item) -> None:
+        for process in to:
+            self._carrier.send(self._index, self._indexes[process], item)
+
+    def _send_run(
+        self, run: Run, alive: AnyMessage | None, to: tuple[ProcessId, ...] | None
+    ) -> None:
         if self._rows is not None:
             depth, overhead_bytes = self.endpoint.queue_depth, frame_overhead_bytes(run)
             self._rows.run(self._clock.now_us, "multicast", run, depth, overhead_bytes)
         self._carrier.on_send(run)
         if alive is not None:
             self._carrier.multicast(self._index, ControlReceived(self._me, alive))
-        self._carrier.multicast(self._index, RunsReceived(self._me, [run]))
+        if to is None:
+            self._carrier.multicast(self._index, RunsReceived(self._me, [run]))
+        else:
+            self._send_each(to, RunsReceived(self._me, [run]))
 
     def _set_timer(self, timer: Timer, time_us: int) -> None:
         self._timer_count += 1

@@ -76,9 +76,13 @@ def faults_of(config: Mapping[str, Any]) -> FaultCounts:
     return faults
 
 
+_PLAYED = ("blocks",)
+"""Protocols that need more of the world than a steady group has: channels for datagrams."""
+
+
 def is_played(config: Mapping[str, Any]) -> bool:
     """Whether the world that some parameters name is a scenario, even if nothing fails in it."""
-    return bool(config.get("protocol", "vector") != "vector")
+    return bool(config.get("protocol", "vector") in _PLAYED)
 
 
 def scenario_for(seed: int, config: Mapping[str, Any]) -> Scenario | None:
@@ -121,6 +125,7 @@ def options_of(seed: int, config: Mapping[str, Any]) -> Options:
         process_count=value["processes"],
         order=ORDERS[value["order"]],
         uniform=value["uniform"],
+        protocol="vector" if value["protocol"] in _PLAYED else value["protocol"],
         delays=DelayOptions(delay_us_min=value["delay_us_min"], delay_us_mean=value["delay_us"]),
         workload=WorkloadOptions(
             message_count=value["messages"],

@@ -209,6 +209,7 @@ OF_PROCESSES = ("crash", "pause", "resume", "partition", "heal", "slow", "far", 
 PROTOCOLS: dict[str, GroupProtocol | None] = {
     "vector": None,
     "blocks": Blocks(),
+    "overlay": Overlay(),
     **{f"overlay-{name}": Overlay(name) for name in ("incomplete-hypercube", "ring", "tree")},
 }
 """How messages reach the members, by name."""

@@ -25,6 +25,7 @@ from antiphon.core.views import View
 from antiphon.membership.failure_detector import Timing
 from antiphon.sim.delays import DelayChannels, DelayOptions, Receive
 from antiphon.sim.lean_driver import Item, LeanDriver
+from antiphon.sim.scenario import PROTOCOLS
 from antiphon.sim.scheduler import Scheduler
 from antiphon.sim.workload import Multicast, Workload, WorkloadOptions
 from antiphon.stack.endpoint import Endpoint
@@ -51,6 +52,8 @@ class Options:
     process_count: int = 5
     order: Order = Order.CAUSAL
     uniform: bool = False
+    protocol: str = "vector"
+    """How messages reach the members, as scenarios say it."""
     delays: DelayOptions = field(default_factory=DelayOptions)
     workload: WorkloadOptions = field(default_factory=WorkloadOptions)
 
@@ -59,6 +62,11 @@ class Options:
         if not 1 <= self.process_count <= MEMBERS_MAX:
             message = f"from 1 to {MEMBERS_MAX} processes can be simulated"
             raise UsageError(message)
+        if self.protocol not in PROTOCOLS:
+            known = ", ".join(PROTOCOLS)
+            message = f"there is no protocol {self.protocol!r}: choose one of {known}"
+            raise UsageError(message)
+        settings_for(self).check(self.order, uniform=self.uniform)
 
     @property
     def how(self) -> How:
@@ -113,11 +121,16 @@ def timing_for(options: Options) -> Timing:
     )
 
 
+def settings_for(options: Options) -> Settings:
+    """Return how all take part."""
+    return Settings(timing=timing_for(options), protocol=PROTOCOLS[options.protocol])
+
+
 def make_endpoints(options: Options) -> tuple[View, list[Endpoint]]:
     """Return the view that the group is founded with, and the machines of its members."""
     members = tuple(map(ProcessId, process_names(options.process_count)))
     view = View(GROUP, ViewNumber(1), members)
-    settings = Settings(timing=timing_for(options))
+    settings = settings_for(options)
     return view, [Endpoint(member, view, settings, 0) for member in members]
 
 
