@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.net.building import build, causality, read, shut_out
-from tests.net.harness import QUICK, LoopFactory, free_addresses, play, until
+from tests.net.harness import QUICK, LoopFactory, free_addresses, play, until, verdict_on
 
 from antiphon import (
     Batch,
@@ -20,7 +20,7 @@ from antiphon import (
     UsageError,
     View,
 )
-from antiphon.trace.verdict import Status
+from antiphon.trace.verdict import Property, Status
 
 pytestmark = pytest.mark.net
 
@@ -220,6 +220,31 @@ def test_crash_joins_and_leaving_keep_the_order(loop_factory: LoopFactory, tmp_p
 
     play(loop_factory, scene())
     assert causality(tmp_path / "d") is Status.HOLDS
+
+
+def test_what_passes_through_a_process_of_two_names_is_unknown(
+    loop_factory: LoopFactory, tmp_path: Path
+) -> None:
+    """Who leaves a group and comes again is carol~2 there, and carol in the other: two journals."""
+
+    async def scene() -> None:
+        async with AsyncExitStack() as stack:
+            built = await build(stack, {"A": "abc", "B": "bcd"}, trace=tmp_path)
+            await built.rooms["carol"].pop("A").__aexit__()
+            again = built.processes["carol"].join("A", domain="d")
+            built.rooms["carol"]["A"] = await stack.enter_async_context(again)
+            assert again.me == "carol~2"
+            await built.rooms["dave"]["B"].cbcast(b"asked")
+            assert await read(built.processes["carol"], 1) == [("B", b"asked")]
+            await again.cbcast(b"answered")
+            assert await read(built.processes["bob"], 2) == [("B", b"asked"), ("A", b"answered")]
+
+    play(loop_factory, scene())
+    verdict = verdict_on(tmp_path / "d")
+    found = {item.property: item for item in verdict.properties}
+    for which in (Property.CAUSAL, Property.NO_ORPHAN):
+        assert found[which].status is Status.UNKNOWN
+        assert "not judged: carol~2 is carol; within each group" in found[which].reason
 
 
 class Words:

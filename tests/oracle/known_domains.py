@@ -391,6 +391,50 @@ def order_of_others_to_some() -> Case:
     return rows, NO_TOTAL, ALL
 
 
+def _under_two_names() -> list[Event]:
+    """B, who hears A in g, is B~2 in h, and answers there; C has the answer first."""
+    return [
+        start("B~2", "beside B"), multicast("A", group="g"), deliver("B", "A", group="g"),
+        multicast("B~2", group="h"), stop("B~2"),
+        deliver("C", "B~2", group="h"), deliver("C", "A", group="g"),
+    ]  # fmt: skip
+
+
+def answer_under_another_name() -> Case:
+    """What a process of two names heard under one does not show under the other."""
+    return in_domain(_under_two_names()), NOT_JUDGED, ALL
+
+
+def answer_under_another_name_said_on_the_command_line() -> Case:
+    """The same where the terms name the domain."""
+    return _under_two_names(), NOT_JUDGED, ONE
+
+
+def answer_under_another_name_in_another_domain() -> Case:
+    """Nothing is promised from one domain to another."""
+    return in_domain(_under_two_names(), h="other"), NO_TOTAL, ALL
+
+
+def two_names_in_one_group() -> Case:
+    """Who left a group and came again has no other, through which anything could pass."""
+    rows = _under_two_names()
+    for row in rows:
+        row.group = row.group and "g"
+    return in_domain(rows), NO_TOTAL, ALL
+
+
+def two_names_and_an_answer_first() -> Case:
+    """What is wrong without them is wrong."""
+    return in_domain([*_under_two_names(), *chain()]), {CAUSAL: 1, NO_ORPHAN: -1} | NO_TOTAL, ALL
+
+
+def two_names_of_processes_that_followed_each_other() -> Case:
+    """One that was started again knows nothing of what it was."""
+    rows = in_domain(_under_two_names())
+    rows[0].detail = ""
+    return rows, NO_TOTAL, ALL
+
+
 CASES: list[Callable[[], Case]] = [
     answer_first, answer_last, answer_first_said_on_the_command_line,
     answer_first_in_another_domain, answer_first_each_group_by_itself, rows_say_more_than_terms,
@@ -407,5 +451,8 @@ CASES: list[Callable[[], Case]] = [
     runs_of_messages, two_runs_of_a_domain, not_subscribed, subscribed, record_that_begins_late,
     answer_first_to_some, answer_to_some_last, answer_first_to_some_each_group_by_itself,
     answer_first_and_others_to_some, circle_to_some, wrong_within_a_group_to_some,
-    order_of_others_to_some,
+    order_of_others_to_some, answer_under_another_name,
+    answer_under_another_name_said_on_the_command_line,
+    answer_under_another_name_in_another_domain, two_names_in_one_group,
+    two_names_and_an_answer_first, two_names_of_processes_that_followed_each_other,
 ]  # fmt: skip

@@ -37,9 +37,9 @@ def deliver(
     return Event(process=process, kind="deliver", sender=sender, first=first, count=count, **fields)
 
 
-def start(process: str) -> Event:
+def start(process: str, detail: str = "") -> Event:
     """Return a row that marks the record as one of ours, whose end matters."""
-    return Event(process=process, kind="start")
+    return Event(process=process, kind="start", detail=detail)
 
 
 def stop(process: str, detail: str = QUIESCENT) -> Event:

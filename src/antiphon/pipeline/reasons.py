@@ -74,6 +74,7 @@ def not_judged_across(case: Case) -> str:
     return words.together(
         words.in_several_groups(case.domains.unknown(case.runs)),
         words.ADDRESSED_ACROSS if case.domains.is_addressed(case.runs) else "",
+        words.under_two_names(case.domains.two_names(case.runs)),
         words.in_circles(stuck),
     )
 

@@ -25,6 +25,9 @@ LEFT = "left"
 LATE = "late"
 """``detail`` of a ``start`` row: what the process did before is not in the record."""
 
+BESIDE = "beside "
+"""``detail`` of a ``start`` row: this, and another name that the same process has at the time."""
+
 EARLY = "early"
 """``detail`` of a ``stop`` row: what the process did later is not in the record."""
 
@@ -106,6 +109,7 @@ class Event(Struct, kw_only=True, omit_defaults=True):
     """Your own name of the row's message, if it has one: explanations say it. Never used for a
     verdict; a row with it is about one message."""
     detail: str = ""
-    """Anything a person may want to know; in `start` rows, `late` has a meaning, in `stop` rows,
-    `quiescent`, `left` and `early` have; a `vote` is `yes` or `no`, a `decide` is `commit` or
-    `abort`, a `send` names the addressee, a `deliver` may be of messages that are `expired`."""
+    """Anything a person may want to know; in `start` rows, `late` and `beside NAME` have a meaning,
+    in `stop` rows, `quiescent`, `left` and `early` have; a `vote` is `yes` or `no`, a `decide` is
+    `commit` or `abort`, a `send` names the addressee, a `deliver` may be of messages that are
+    `expired`."""

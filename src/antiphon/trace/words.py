@@ -204,6 +204,17 @@ def in_several_groups(names: Iterable[str]) -> str:
     )
 
 
+def under_two_names(pairs: Iterable[tuple[str, str]]) -> str:
+    """Say why causality across groups is not judged as a whole: processes have two names."""
+    names = {f"{name} is {other}" for name, other in pairs}
+    if not names:
+        return ""
+    return (
+        f"{counted(len(names), 'process has', 'processes have')} two names in the domain at a "
+        f"time, and what passes through from one to the other is not judged: {listed(names)}"
+    )
+
+
 def in_circles(names: Iterable[str]) -> str:
     """Say why causality across groups cannot be judged: no order of events is possible."""
     names = set(names)

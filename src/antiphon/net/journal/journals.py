@@ -2,7 +2,9 @@
 
 Law: what happens in the groups of a domain is in one journal, in the order in which it happened,
 for it is judged together. That journal lasts as long as the incarnation, whichever groups come and
-go. A group that is a domain of its own has a journal of its own, which ends with it.
+go. A process that has left a group of it and come again has another name there, and a journal of
+that name, which says so when it begins: what passes through the process cannot be judged. A group
+that is a domain of its own has a journal of its own, which ends with it.
 """
 
 from pathlib import Path
@@ -32,7 +34,8 @@ class IncarnationJournals:
         journal = self._environment.open_journal(folder, process, said.domain or said.group)
         if journal is None:
             return None
-        writer = JournalWriter(journal, process, self._environment)
+        beside = next((name for domain, name in self._of_domains if domain == said.domain), "")
+        writer = JournalWriter(journal, process, self._environment, beside if said.domain else "")
         if said.domain:
             self._of_domains[said.domain, process] = writer
         return writer

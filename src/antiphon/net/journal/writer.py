@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from antiphon.core.errors import AntiphonError
 from antiphon.net.transport.environment import Environment, JournalSink
-from antiphon.trace.schema import LEFT, Event
+from antiphon.trace.schema import BESIDE, LEFT, Event
 
 FLUSH_S = 0.5
 
@@ -23,8 +23,10 @@ _log = logging.getLogger("antiphon")
 class JournalWriter:
     """Writes the rows of one process."""
 
-    def __init__(self, journal: JournalSink, process: str, environment: Environment) -> None:
-        """Note the start in a journal that is open."""
+    def __init__(
+        self, journal: JournalSink, process: str, environment: Environment, beside: str = ""
+    ) -> None:
+        """Note the start in a journal that is open; ``beside`` another name of the process."""
         self._journal = journal
         self._process = process
         self._error: AntiphonError | None = None
@@ -34,7 +36,8 @@ class JournalWriter:
         self._timer: asyncio.TimerHandle | None = None
         self._detail = ""
         self.is_closed = False
-        self.append(Event(process=process, time_us=self.now_us(), kind="start"))
+        detail = BESIDE + beside if beside else ""
+        self.append(Event(process=process, time_us=self.now_us(), kind="start", detail=detail))
         self._flush()
 
     def now_us(self) -> int:

@@ -16,7 +16,16 @@ from functools import cached_property
 
 from antiphon.oracle.event_graph import Act, History, Message, Scope
 from antiphon.trace import words
-from antiphon.trace.domains import OF_A_GROUP, DomainKey, GroupKey, Naming, domain_of, named_domains
+from antiphon.trace.domains import (
+    OF_A_GROUP,
+    DomainKey,
+    GroupKey,
+    Naming,
+    domain_of,
+    is_across,
+    name_beside,
+    named_domains,
+)
 from antiphon.trace.schema import SETS_ORDER, Event
 from antiphon.trace.verdict import Terms
 
@@ -185,7 +194,19 @@ def not_judged(history: History, components: Iterable[Component]) -> str:
     )
     is_addressed = any(component.is_addressed for component in components)
     addressed = words.ADDRESSED_ACROSS if is_addressed else ""
-    return words.together(in_unknown_domains, addressed, stuck)
+    two_names = words.under_two_names(_under_two_names(history))
+    return words.together(in_unknown_domains, addressed, two_names, stuck)
+
+
+def _under_two_names(history: History) -> Iterator[tuple[str, str]]:
+    """Yield the names of processes that have two, and groups of one domain under both."""
+    groups = dict(zip(history.records, _groups_of_processes(history), strict=True))
+    for (run, name), record in history.records.items():
+        for entry in record:
+            other = name_beside(entry.event.detail) if entry.event.kind == "start" else ""
+            both = {*groups[run, name], *groups.get((run, other), ())}
+            if (run, other) in groups and is_across(both, history.domains):
+                yield name, other
 
 
 def _groups_of_processes(history: History) -> Iterator[list[GroupKey]]:

@@ -8,13 +8,13 @@ to know of a view to judge a part of a component travels with it as a ``Seating`
 follows from the reports, on the driver. Definitions in docs/properties.md.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from antiphon.pipeline.ingest.reading import Report
 from antiphon.pipeline.survey.scopes import Scope, Survey
-from antiphon.trace.domains import DomainKey, GroupKey, domain_of, named_domains
+from antiphon.trace.domains import DomainKey, GroupKey, domain_of, is_across, named_domains
 from antiphon.trace.verdict import Terms
 
 
@@ -65,6 +65,7 @@ class SurveyedDomains:
             places = {name: place for place, name in enumerate(component.names)}
             for scope in component.scopes:
                 self.seatings[scope.number] = self._seating(component.number, scope, places)
+        self._two_names = list(self._under_two_names(reports))
         self._unknown: dict[str, list[str]] = {}
         for (run, name), groups in self._groups.items():
             if len(groups) > 1 and any(self._of_groups[group] is None for group in groups):
@@ -74,6 +75,10 @@ class SurveyedDomains:
         """Return who is in several groups of which not all are known to be of some domain."""
         return [name for run in runs for name in self._unknown.get(run, ())]
 
+    def two_names(self, runs: Collection[str]) -> list[tuple[str, str]]:
+        """Return the names of processes that have two, and groups of one domain under both."""
+        return [(name, other) for run, name, other in self._two_names if run in runs]
+
     def is_addressed(self, runs: Iterable[str]) -> bool:
         """Whether groups are not judged together, for a message there says whom it is `to`."""
         return not self._addressed.isdisjoint(runs)
@@ -82,6 +87,13 @@ class SurveyedDomains:
         """Return who failed in the components that these views are of."""
         numbers = {self.seatings[scope].component for scope in scopes}
         return [name for number in numbers for name in self.components[number].failed]
+
+    def _under_two_names(self, reports: Iterable[Report]) -> Iterator[tuple[str, str, str]]:
+        for part in (part for report in reports for part in report.records if part.beside):
+            own, other = (part.run, part.process), (part.run, part.beside)
+            both = {*self._groups.get(own, ()), *self._groups.get(other, ())}
+            if other in self._groups and is_across(both, self._of_groups):
+                yield part.run, part.process, part.beside
 
     def _linked(self) -> list[list[GroupKey]]:
         """Return the groups of each domain that processes link, two or more."""
