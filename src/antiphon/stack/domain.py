@@ -139,7 +139,8 @@ class Domain:
         self._risky: dict[GroupNumber, None] = {}
         """Groups with messages here that too few may have received."""
         self._among: dict[tuple[GroupNumber, GroupNumber], _Among] = {}
-        """By two groups: whether the members of the first are all among those of the second."""
+        """By two groups: whether the members of the first are all among those of the second, and
+        that one's flush is view-atomic."""
         self._asked: dict[GroupNumber, ReceiptsAsked] = {}
         self._writing: dict[GroupNumber, None] = {}
         """Groups in which a letter may wait for its acknowledgement."""
@@ -263,14 +264,15 @@ class Domain:
 
     def _comes_first(self, other: GroupNumber, group: GroupNumber) -> bool:
         """Whether who gets a run of ``group`` has got before what was multicast in ``other``."""
-        to, past = self._parts[group], self._parts[other]
-        if self.resilience > 1 or not past.is_view_atomic:
+        if self.resilience > 1:
             return False
+        past = self._parts[other]
+        to_members, past_members = self._parts[group].members, past.members
         known = self._among.get((group, other))
-        if known is None or known.these is not to.members or known.those is not past.members:
-            those = {who.bare() for who in past.members}
-            is_so = all(who.bare() in those for who in to.members)
-            known = self._among[group, other] = _Among(to.members, past.members, is_so)
+        if known is None or known.these is not to_members or known.those is not past_members:
+            those = {who.bare() for who in past_members} if past.is_view_atomic else set()
+            is_so = all(who.bare() in those for who in to_members)
+            known = self._among[group, other] = _Among(to_members, past_members, is_so)
         return known.is_so
 
     def _missing(self, group: GroupNumber, part: Participation) -> Iterable[tuple[int, int]]:
