@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from antiphon.net.process.process import Process
     from antiphon.net.stream.events import Batch, Letter, Message, Unsent, View
     from antiphon.net.stream.request import Request
+    from antiphon.stack.blocks import Blocks
     from antiphon.stack.overlay import Overlay
     from antiphon.toolkit.calls import Answered, Failed, Refused, Replies, TimedOut
 
@@ -48,6 +49,7 @@ __all__ = [
     "AntiphonError",
     "BackPressureError",
     "Batch",
+    "Blocks",
     "CallError",
     "CausalDomain",
     "Committer",
@@ -91,6 +93,7 @@ _PLACES = {
     "Letter": "antiphon.net.stream.events",
     "Message": "antiphon.net.stream.events",
     "Order": "antiphon.core.runs",
+    "Blocks": "antiphon.stack.blocks",
     "Overlay": "antiphon.stack.overlay",
     "Process": "antiphon.net.process.process",
     "Refused": "antiphon.toolkit.calls",

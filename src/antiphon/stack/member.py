@@ -107,7 +107,7 @@ class Member(MemberDatagrams):
         protocol = settings.protocol
         self.dissemination = protocol.begin(self._out, transition) if protocol is not None else None
         """How runs reach the members, if the group has chosen a way."""
-        self.blocks = as_blocks(self.dissemination, now_us)
+        self.blocks = as_blocks(self.dissemination, group, now_us)
         self.receiver = Receiver(
             self._out, transition, self.domain, group, self.letters, settings.limits,
             settings.token, dissemination=self.dissemination,

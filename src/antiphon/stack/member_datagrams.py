@@ -7,18 +7,18 @@ only relays are.
 from contextlib import suppress
 
 from antiphon.core.errors import PeerError
-from antiphon.core.ids import ProcessId
+from antiphon.core.ids import GroupNumber, ProcessId
 from antiphon.membership.effects import Effect, Outbox
 from antiphon.stack.block_traffic import BlockTraffic
 from antiphon.stack.dissemination import Dissemination
 from antiphon.stack.member_questions import MemberQuestions
 
 
-def as_blocks(way: Dissemination | None, now_us: int) -> BlockTraffic | None:
-    """Return the way in which messages travel, if it is by datagram."""
+def as_blocks(way: Dissemination | None, group: GroupNumber, now_us: int) -> BlockTraffic | None:
+    """Return the way in which messages of a group travel, if it is by datagram."""
     if not isinstance(way, BlockTraffic):
         return None
-    way.now_us = now_us
+    way.group.group, way.now_us = group, now_us
     return way
 
 

@@ -24,6 +24,7 @@ from antiphon.core.ids import ProcessId
 from antiphon.core.runs import Letter, Run
 from antiphon.core.views import View
 from antiphon.net.application.causal_domain import CausalDomain
+from antiphon.net.driver.blocks.group_datagrams import GroupDatagrams
 from antiphon.net.driver.nobody import Nobody
 from antiphon.net.driver.outlet import Outlet
 from antiphon.net.driver.owners import Application, DriverOwner, ProcessSide
@@ -31,6 +32,7 @@ from antiphon.net.driver.reception import Reception
 from antiphon.net.journal.recorder import Recorded, Recorder
 from antiphon.net.session.identity import Identity
 from antiphon.net.session.peer import Peer
+from antiphon.stack.blocks import Blocks
 from antiphon.stack.effects import (
     BlockGroup,
     DeliverRuns,
@@ -46,6 +48,7 @@ from antiphon.stack.effects import (
     RestoreProcess,
     ResumeGroup,
     SendControl,
+    SendDatagram,
     SendLetter,
     SendRun,
     SetTimer,
@@ -111,8 +114,14 @@ class Driver:
         )  # fmt: skip
         self.has_counted = reception.has_counted
         self.outlet = Outlet(self.mesh, identity)
+        self.datagrams: GroupDatagrams | None = None
+        """What goes by datagram, where the group has chosen that."""
         self._effects = self._effect_table()
         self.number = incarnation.add(self)
+        if isinstance(identity.settings.protocol, Blocks):
+            port = incarnation.datagrams
+            assert port is not None, "it was opened on the way in"
+            self.datagrams = GroupDatagrams(self, port, self._effects[SendControl])
 
     def _effect_table(self) -> dict[type, Callable[[Any], None]]:
         """Return how each effect is done; what is not here is for the application's side."""
@@ -121,6 +130,7 @@ class Driver:
             SendRun: self._send_run,
             DeliverRuns: lambda effect: self.hand_over(effect.runs),
             SendControl: lambda effect: outlet.send(effect.to, effect.message),
+            SendDatagram: self._send_datagram,
             SetTimer: self.incarnation.timers.set,
             RelayRuns: lambda effect: outlet.relay(effect.to, effect.runs),
             SendLetter: self._send_letter,
@@ -267,6 +277,8 @@ class Driver:
             return
         self._is_closed = self.is_over = True
         self.give(Stopped(detail))
+        if self.datagrams is not None:
+            self.datagrams.close()
         self.incarnation.remove(self, has_left=detail == LEFT)
         recorder, self.recorder = self.recorder, None
         if recorder is not None:
@@ -294,6 +306,14 @@ class Driver:
         if self.recorder is not None:
             self.recorder.run("multicast", sent.run, self._queue_depth(), overhead_bytes)
 
+    def _send_datagram(self, sent: SendDatagram) -> None:
+        assert self.datagrams is not None, "the group has chosen to send some"
+        self.datagrams.send(sent.data)
+        run = sent.run
+        if run is not None and self.recorder is not None:
+            overhead_bytes = len(sent.data) - run.byte_count
+            self.recorder.run("multicast", run, self._queue_depth(), overhead_bytes)
+
     def _send_letter(self, sent: SendLetter) -> None:
         self.outlet.send_letter(sent.to, sent.letter)
         if self.recorder is not None:
@@ -320,6 +340,8 @@ class Driver:
             self.recorder.view(view)
         if self.process in view.members:
             self.has_been_member = True
+            if self.datagrams is not None:
+                self.datagrams.install(view)
             self.outlet.set_members([who for who in view.members if who != self.process])
             if self.contacts:
                 self.contacts = set()

@@ -17,6 +17,7 @@ from antiphon.core.control import Decide, Elsewhere, Out, Standing
 from antiphon.core.frames import Ack, Bye, Control, Frame, Hello
 from antiphon.core.handshake import Handshake
 from antiphon.core.ids import GroupNumber, ProcessId
+from antiphon.net.datagrams.port import DatagramPort
 from antiphon.net.driver.flushing import Flushing
 from antiphon.net.driver.heartbeat import Lateness
 from antiphon.net.driver.owners import GroupDriver, IncarnationOwner
@@ -106,6 +107,11 @@ class Incarnation:
     def is_over(self) -> bool:
         """Whether it has ended, or failed in the eyes of a group of its."""
         return self.is_closed or self.machine.is_over
+
+    @property
+    def datagrams(self) -> DatagramPort | None:
+        """The process's socket for datagrams, if a group needs one."""
+        return self._owner.datagrams
 
     @property
     def drivers(self) -> list[GroupDriver]:

@@ -15,6 +15,7 @@ from antiphon.core.runs import Run
 from antiphon.core.views import View
 from antiphon.membership.exclusions import Exclusions
 from antiphon.membership.failure_detector import Timing
+from antiphon.net.datagrams.port import DatagramPort
 from antiphon.net.driver.timers import Timers
 from antiphon.net.journal.journals import IncarnationJournals
 from antiphon.net.session.identity import Identity
@@ -36,6 +37,8 @@ class IncarnationOwner(Protocol):
     """How often it says that it lives, and how soon silence is suspicious."""
     exclusions: Exclusions
     """Who failed in its groups, as its incarnations knew."""
+    datagrams: DatagramPort | None
+    """Its socket for datagrams, if a group needs one."""
     is_alone: bool
     """Whether it is in one group for good, and says so to who asks for another."""
 
@@ -148,6 +151,10 @@ class ProcessSide(Protocol):
     environment: Environment
     been: dict[str, int]
     """The number under which it was last a member of each group that it has left."""
+
+    @property
+    def datagrams(self) -> DatagramPort | None:
+        """The process's socket for datagrams, if a group needs one."""
 
     def give(self, group: GroupNumber | None, happened: Input) -> None:
         """Give an input to the machine, after those that wait, and do what it returns."""

@@ -11,13 +11,22 @@ life, too: who has begun is heard from then on.
 
 from typing import Protocol
 
-from antiphon.core.control import AnyMessage, Begun, FoundingAnswer, JoinRequest, Out, Standing
+from antiphon.core.control import (
+    AnyMessage,
+    Begun,
+    FoundingAnswer,
+    JoinRequest,
+    KeyTold,
+    Out,
+    Standing,
+)
 from antiphon.core.errors import PeerError
 from antiphon.core.frames import Control, Post, Relay, Runs
 from antiphon.core.handshake import Handshake
 from antiphon.core.ids import GroupNumber, ProcessId
 from antiphon.core.runs import Run
 from antiphon.core.views import View
+from antiphon.net.driver.blocks.group_datagrams import GroupDatagrams
 from antiphon.net.driver.nobody import Nobody
 from antiphon.net.driver.owners import Application, DriverOwner, GroupFrame, ProcessSide
 from antiphon.net.journal.recorder import Recorder
@@ -47,6 +56,7 @@ class ReceptionOwner(Protocol):
     endpoint: Endpoint | None
     recorder: Recorder | None
     is_over: bool
+    datagrams: GroupDatagrams | None
 
     @property
     def latest(self) -> View | None:
@@ -147,7 +157,7 @@ class Reception:
             self._process.give(owner.number, LetterReceived(member, frame.letter))
         elif isinstance(frame, Relay):
             self._take_runs(endpoint, member, frame.runs, is_relayed=True)
-        elif not self._is_passed_over(peer, frame.message):
+        elif not self._is_passed_over(peer, member, frame.message):
             owner.give(ControlReceived(member, frame.message))
         if self._fault is not None:
             fault, self._fault = self._fault, None
@@ -215,11 +225,15 @@ class Reception:
             owner.recorder.run("receive", run, endpoint.queue_depth)
         self._process.do_all(owner.number, effects)
 
-    def _is_passed_over(self, peer: Peer, message: AnyMessage) -> bool:
+    def _is_passed_over(self, peer: Peer, member: ProcessId, message: AnyMessage) -> bool:
         """Whether a founder has begun, as this process has; or a joiner claims a member's address.
 
         Nobody else can listen where that member does: so look, and let the joiner ask again.
         """
+        if isinstance(message, KeyTold):  # for datagrams, which the machine does not seal
+            if self._owner.datagrams is not None:
+                self._owner.datagrams.hear(member, message)
+            return True
         if isinstance(message, JoinRequest):
             return self._process.mesh.is_taken(message.process)
         if isinstance(message, Begun):

@@ -13,6 +13,8 @@ from antiphon.core.errors import AntiphonError, UsageError
 from antiphon.core.ids import ProcessId
 from antiphon.membership.exclusions import Exclusions
 from antiphon.membership.failure_detector import Timing
+from antiphon.net.datagrams.port import DatagramPort
+from antiphon.net.datagrams.settings import LOOPBACK_BYTES, DatagramSettings
 from antiphon.net.driver.incarnation import Incarnation
 from antiphon.net.group.sending import CollectingTurn
 from antiphon.net.session.listener import Listener
@@ -47,6 +49,7 @@ class LocalProcess:
         self._at, self._advertised = at, advertised
         self._delay_s_max = delay_s_max
         self.address = advertised or at
+        self._bound = at
         """Where the others find it."""
         self.notifier = Notifier()
         """For everybody who waits for something of this process."""
@@ -55,6 +58,8 @@ class LocalProcess:
         """Who failed in its groups, as its incarnations knew."""
         self.incarnation: Incarnation | None = None
         """The current one, if any group needs it."""
+        self.datagrams: DatagramPort | None = None
+        """The socket for datagrams, once a group needs it; at the same port as the listener."""
         self._former: Incarnation | None = None
         self.turns: dict[str, CollectingTurn] = {}
         """In which group of each causality domain a run is being collected."""
@@ -75,8 +80,23 @@ class LocalProcess:
         """Listen."""
         self.is_open = True
         advice = _SEVERAL if self.is_alone else ""
-        bound = await self.listener.open(self._at, self.name, advice)
+        bound = self._bound = await self.listener.open(self._at, self.name, advice)
         self.address = self._advertised or bound
+
+    async def open_datagrams(self) -> None:
+        """Have a socket for datagrams, at the port of the listener."""
+        if self.datagrams is None:
+            bound, settings = self._bound, DatagramSettings()
+            if bound.is_loopback:
+                settings = DatagramSettings(packet_bytes_max=LOOPBACK_BYTES)
+            try:
+                self.datagrams = await DatagramPort.open(bound, self.environment, settings)
+            except OSError as error:
+                message = (
+                    f"{bound} cannot be had for datagrams ({error.strerror or error}), as it is "
+                    "for connections: choose another port"
+                )
+                raise UsageError(message) from None
 
     async def close(self) -> None:
         """End, and listen no longer."""
@@ -88,6 +108,9 @@ class LocalProcess:
         finally:
             await asyncio.gather(*self._releasing, return_exceptions=True)
             await self.listener.close()
+            if self.datagrams is not None:
+                self.datagrams.close()
+                self.datagrams = None
             self.notifier.notify()
 
     @property

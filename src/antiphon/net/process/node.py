@@ -30,6 +30,7 @@ from antiphon.net.process.override import serve, take_over
 from antiphon.net.session.identity import Identity
 from antiphon.net.stream.events import View
 from antiphon.net.transport.address import Address
+from antiphon.stack.blocks import Blocks
 from antiphon.stack.effects import LeaveGroup
 from antiphon.trace.schema import LEFT
 
@@ -155,6 +156,8 @@ class Node:
                 await self.process.open()
             else:
                 await self._until_left()
+            if isinstance(config.settings.protocol, Blocks):
+                await self.process.open_datagrams()
             await Bootstrap(self, config.connect_s).enter(config.ways)
         except UsageError as error:
             message = f"{config.me} cannot join group {config.group}: {error}"

@@ -59,7 +59,8 @@ class RunBlocks:
         """Be in no view."""
         self.run_bytes_max = run_bytes_max
         """Payload bytes of a run of several messages."""
-        self._group = group
+        self.group = group
+        """The group, as runs name it here."""
         self._settings = settings
         self._view = 0
         self._machine: CausalBlocks | None = None
@@ -201,8 +202,8 @@ class RunBlocks:
             raise PeerError(text)
         view, sender = ViewNumber(self._view), Rank(message.sender)
         if message.is_void:
-            return ExpiredRun(self._group, view, sender, first, Order.CAUSAL, (), [b""] * count, 0)
-        run = decode_unplaced(message.payload, self._group, view, sender, first)
+            return ExpiredRun(self.group, view, sender, first, Order.CAUSAL, (), [b""] * count, 0)
+        run = decode_unplaced(message.payload, self.group, view, sender, first)
         if run.count != count or run.stamp or run.foreign or run.is_gated:
             text = f"a block of member {sender} has other messages than it says"
             raise PeerError(text)

@@ -1,0 +1,1 @@
+"""What a group's driver does for causal blocks: their datagrams, sealed with keys per view."""
