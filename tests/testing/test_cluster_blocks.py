@@ -1,4 +1,6 @@
-"""Applications of causal blocks are tested on the network in memory, which loses their datagrams."""
+"""Applications of causal blocks are tested on the network in memory, which loses datagrams."""
+
+from collections.abc import Sequence
 
 from antiphon import Blocks, Message
 from antiphon.testing import Cluster, DatagramFaults
@@ -18,5 +20,5 @@ def test_lost_datagrams_are_recovered_in_a_cluster() -> None:
         assert cluster.datagrams.lost_count > 5
 
 
-def _count(events: list[object]) -> int:
+def _count(events: Sequence[object]) -> int:
     return sum(isinstance(event, Message) for event in events)

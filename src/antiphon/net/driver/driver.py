@@ -130,7 +130,7 @@ class Driver:
             SendRun: self._send_run,
             DeliverRuns: lambda effect: self.hand_over(effect.runs),
             SendControl: lambda effect: outlet.send(effect.to, effect.message),
-            SendDatagram: self._send_datagram,
+            SendDatagram: self._send_run,
             SetTimer: self.incarnation.timers.set,
             RelayRuns: lambda effect: outlet.relay(effect.to, effect.runs),
             SendLetter: self._send_letter,
@@ -301,17 +301,15 @@ class Driver:
 
     # What the network does.
 
-    def _send_run(self, sent: SendRun) -> None:
-        overhead_bytes = self.outlet.send_run(sent.run, sent.alive, sent.to)
-        if self.recorder is not None:
-            self.recorder.run("multicast", sent.run, self._queue_depth(), overhead_bytes)
-
-    def _send_datagram(self, sent: SendDatagram) -> None:
-        assert self.datagrams is not None, "the group has chosen to send some"
-        self.datagrams.send(sent.data)
+    def _send_run(self, sent: SendRun | SendDatagram) -> None:
         run = sent.run
+        if isinstance(sent, SendRun):
+            overhead_bytes = self.outlet.send_run(sent.run, sent.alive, sent.to)
+        else:
+            assert self.datagrams is not None, "the group has chosen to send some"
+            self.datagrams.send(sent.data)
+            overhead_bytes = len(sent.data) - (run.byte_count if run is not None else 0)
         if run is not None and self.recorder is not None:
-            overhead_bytes = len(sent.data) - run.byte_count
             self.recorder.run("multicast", run, self._queue_depth(), overhead_bytes)
 
     def _send_letter(self, sent: SendLetter) -> None:

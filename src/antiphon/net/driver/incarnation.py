@@ -78,6 +78,8 @@ class Incarnation:
         self.process, self.start = process.bare(), start
         self.environment, self.now_us = environment, environment.now_us
         self.delay_s_max = delay_s_max
+        self.datagrams: DatagramPort | None = owner.datagrams
+        """The process's socket for datagrams, once a group needs one."""
         self.machine = Process(process, owner.timing, self.now_us(), owner.exclusions)
         self.mesh = Mesh(self)
         self.timers = Timers(self.now_us, self._fire)
@@ -107,11 +109,6 @@ class Incarnation:
     def is_over(self) -> bool:
         """Whether it has ended, or failed in the eyes of a group of its."""
         return self.is_closed or self.machine.is_over
-
-    @property
-    def datagrams(self) -> DatagramPort | None:
-        """The process's socket for datagrams, if a group needs one."""
-        return self._owner.datagrams
 
     @property
     def drivers(self) -> list[GroupDriver]:

@@ -149,12 +149,10 @@ class ProcessSide(Protocol):
     timers: Timers
     journals: IncarnationJournals
     environment: Environment
+    datagrams: DatagramPort | None
+    """The process's socket for datagrams, once a group needs one."""
     been: dict[str, int]
     """The number under which it was last a member of each group that it has left."""
-
-    @property
-    def datagrams(self) -> DatagramPort | None:
-        """The process's socket for datagrams, if a group needs one."""
 
     def give(self, group: GroupNumber | None, happened: Input) -> None:
         """Give an input to the machine, after those that wait, and do what it returns."""

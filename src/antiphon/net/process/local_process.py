@@ -91,6 +91,8 @@ class LocalProcess:
                 settings = DatagramSettings(packet_bytes_max=LOOPBACK_BYTES)
             try:
                 self.datagrams = await DatagramPort.open(bound, self.environment, settings)
+                if self.incarnation is not None:
+                    self.incarnation.datagrams = self.datagrams
             except OSError as error:
                 message = (
                     f"{bound} cannot be had for datagrams ({error.strerror or error}), as it is "

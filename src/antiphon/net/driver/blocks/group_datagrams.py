@@ -25,7 +25,7 @@ _VIEWS_MAX = 8
 """Views of which late datagrams are told by whom they are; the machine drops them then."""
 
 
-class DatagramOwner(Protocol):
+class BlocksDriver(Protocol):
     """The driver of the group."""
 
     process: ProcessId
@@ -41,7 +41,7 @@ class GroupDatagrams:
     """One incarnation's datagrams in one group."""
 
     def __init__(
-        self, owner: DatagramOwner, port: DatagramPort, send_control: Callable[[SendControl], None]
+        self, owner: BlocksDriver, port: DatagramPort, send_control: Callable[[SendControl], None]
     ) -> None:
         """Take part, in no view yet."""
         self._owner, self._port = owner, port
