@@ -73,6 +73,11 @@ class Packer:
         """Collect items; return the bodies that are full."""
         bodies: list[bytes] = []
         room, mine, used = self._room, self._items, self._bytes
+        all_bytes = used + sum(map(len, items)) + _LENGTH_BYTES * len(items)
+        if all_bytes <= room and len(mine) + len(items) <= ITEMS_MAX:  # nearly always: no loop
+            mine += items
+            self._bytes = all_bytes
+            return bodies
         for item in items:
             needed = len(item) + _LENGTH_BYTES
             if used + needed > room or len(mine) >= ITEMS_MAX:
