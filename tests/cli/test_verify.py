@@ -189,3 +189,33 @@ def test_no_command_shows_help() -> None:
     done = antiphon()
     assert "demo" in done.stdout + done.stderr
     assert "verify" in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("line", "cure"),
+    [("[", "jq -c '.[]'"), ("2024-05-01 [a] x", "logs of clocks by --regex")],
+)
+@pytest.mark.parametrize("words", [(), ("--map", "kind=op")])
+def test_log_of_another_format_is_told_what_to_do(
+    tmp_path: Path, line: str, cure: str, words: tuple[str, ...]
+) -> None:
+    """A list in JSON, or no JSON at all; also where columns are named."""
+    (tmp_path / "a.json").write_text(f"{line}\n")
+    done = antiphon("verify", "a.json", *words, folder=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.startswith("antiphon: a.json:1: not ")
+    assert "expected one JSON object per line" in done.stderr
+    assert cure in done.stderr
+
+
+def test_slice_is_told_how_slices_are_judged(tmp_path: Path) -> None:
+    """Where somebody delivers what a process of the log never multicast; not if it was said."""
+    rows = CHAT.splitlines(keepends=True)
+    (tmp_path / "slice.ndjson").write_text("".join(rows[1:]))
+    hint = "--begins-late all --ends-early all"
+    done = antiphon("verify", "slice.ndjson", folder=tmp_path)
+    assert done.returncode == 1
+    assert hint in done.stdout
+    assert hint not in antiphon("verify", "slice.ndjson", *hint.split(), folder=tmp_path).stdout
+    (tmp_path / "chat.ndjson").write_text(CHAT)
+    assert hint not in antiphon("verify", "chat.ndjson", folder=tmp_path).stdout

@@ -233,3 +233,15 @@ def test_logs_of_messages_are_not_taken_for_clocks(tmp_path: Path) -> None:
     path.write_text('{"process": "a", "kind": "multicast", "first": 1, "clock": {"a": 1}}\n')
     assert not holds_clocks(Log.of(path))
     assert not holds_clocks(Log.of(tmp_path))
+
+
+def test_line_with_an_event_is_an_event_whatever_is_around_it(tmp_path: Path) -> None:
+    """A time before it, something after it; a line between two is none."""
+    path = tmp_path / "a.log"
+    path.write_text(
+        '12:00:00 [a] {"a": 1} begins (ms)\n# rotated\n12:00:01 [b] {"b": 1} begins (ms)\n'
+        '12:00:02 [b] {"a": 1, "b": 2} hears (ms)\n'
+    )
+    read = read_clocks(Log.of(path), r"\[(?<host>\w)\] (?<clock>{.*}) (?<event>\w+)")
+    assert [(event.host, event.line) for event in read.events] == [("a", 1), ("b", 3), ("b", 4)]
+    assert read.left_out == [(str(path), 2)]

@@ -196,3 +196,40 @@ def test_groups_are_said_to_be_one_domain(spark: "SparkSession", tmp_path: Path)
     assert statuses == {"": Status.UNKNOWN, "one": Status.VIOLATED, "each": Status.HOLDS}
     with pytest.raises(UsageError, match="'one' or 'each'"):
         antiphon.spark.verify(spark, path, domains="all")
+
+
+def test_paths_with_a_name_are_one_log(spark: "SparkSession", tmp_path: Path) -> None:
+    """As on the command line; their ids are numbered over all of them."""
+    import antiphon.spark
+
+    paths = []
+    for process in "ABC":
+        own = [row for row in answer_before_question() if row.process == process]
+        paths.append(write_rows(tmp_path / f"{process}.ndjson", own))
+    result = antiphon.spark.verify(spark, paths, run="chat")
+    assert result.runs["chat"].of(Property.CAUSAL).status is Status.VIOLATED
+    theirs = [
+        '{"process": "A", "kind": "multicast", "uuid": "q"}',
+        '{"process": "B", "kind": "deliver", "uuid": "q"}',
+    ]
+    for name, row in zip("xy", theirs, strict=True):
+        (tmp_path / f"{name}.ndjson").write_text(f"{row}\n")
+    both = [tmp_path / "x.ndjson", tmp_path / "y.ndjson"]
+    named = antiphon.spark.verify(spark, both, run="ids", columns="id=uuid")
+    assert named.runs["ids"].of(Property.NO_CREATION).status is Status.HOLDS
+    with pytest.raises(UsageError, match="say run="):
+        antiphon.spark.verify(spark, both, columns="id=uuid")
+
+
+def test_what_is_no_trace_is_one_sentence(spark: "SparkSession", tmp_path: Path) -> None:
+    """A frame without our columns, a log of clocks, something else."""
+    import antiphon.spark
+
+    frame = spark.createDataFrame([("a", 1)], "who string, x int")
+    with pytest.raises(UsageError, match="no column 'process' but who, x: rename yours"):
+        antiphon.spark.verify(spark, frame)
+    (tmp_path / "gov.log").write_text('alice {"alice":1}\nbegins\n')
+    with pytest.raises(UsageError, match="a log of clocks names no messages"):
+        antiphon.spark.verify(spark, tmp_path / "gov.log")
+    with pytest.raises(UsageError, match="give a path"):
+        antiphon.spark.verify(spark, 7)  # type: ignore[arg-type]

@@ -11,8 +11,18 @@ from tests.test_pages import rows
 from tests.test_tidy import ROOT, read
 from tests.trace.hand_written import deliver, multicast
 
+from antiphon.logs.clocks.judging import ENGINE
 from antiphon.oracle import judge
-from antiphon.trace.verdict import Hop, Link, MessageId, PropertyVerdict, Terms, Verdict, Violation
+from antiphon.trace.verdict import (
+    ClockProperty,
+    Hop,
+    Link,
+    MessageId,
+    PropertyVerdict,
+    Terms,
+    Verdict,
+    Violation,
+)
 
 PAGE = read(ROOT / "docs" / "verdict-schema.md")
 DOCUMENTS = (Verdict, Terms, PropertyVerdict, Violation, Hop, MessageId, Link)
@@ -64,6 +74,14 @@ def test_document_has_the_fields_of_the_page() -> None:
     for name, part in parts.items():
         assert [f"`{field}`" for field in part] == [cells[0] for cells in rows(PAGE, name)], name
     assert msgspec.json.decode(msgspec.json.encode(verdict), type=Verdict) == verdict
+
+
+def test_page_says_what_a_log_of_clocks_has() -> None:
+    """Its engine and its properties, which the types do not show."""
+    [engine] = [cells[2] for cells in rows(PAGE, "Verdict") if cells[0] == "`engine`"]
+    assert f"`{ENGINE}`" in engine
+    [judged] = [cells[2] for cells in rows(PAGE, "PropertyVerdict") if cells[0] == "`property`"]
+    assert all(f"`{which.value}`" in judged for which in ClockProperty)
 
 
 def test_type_that_has_no_words_is_noticed() -> None:

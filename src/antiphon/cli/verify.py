@@ -37,7 +37,7 @@ from antiphon.logs.mapping import column_map
 from antiphon.logs.opening import opened_log
 from antiphon.trace.log import Log, is_address, local_path
 from antiphon.trace.run_folder import RunFolder
-from antiphon.trace.verdict import Verdict
+from antiphon.trace.verdict import Property, Status, Verdict
 
 LogArgument = Annotated[
     list[str],
@@ -156,9 +156,21 @@ def _tell(verdict: Verdict, paths: list[Path], *, as_json: bool) -> None:
                 print_json(msgspec.json.format(msgspec.json.encode(verdict)))
             else:
                 output.print(verdict_screen(verdict))
+                if hint := _hint(verdict, paths):
+                    output.print(f"\n{hint}", style="dim", markup=False)
     finally:
         if len(paths) == 1:
             save_verdict(paths[0], verdict)  # last: should there be no room, it has been seen
+
+
+def _hint(verdict: Verdict, paths: list[Path]) -> str:
+    """Say how a slice is judged, where a user's log delivers what it never shows multicast."""
+    broken = {item.property for item in verdict.properties if item.status is Status.VIOLATED}
+    is_said = verdict.terms.begins_late or verdict.terms.ends_early
+    is_run = any((path / "run.json").is_file() for path in paths)
+    if Property.NO_CREATION not in broken or is_said or is_run:
+        return ""
+    return "Is this cut out of a longer log? Then say so: --begins-late all --ends-early all"
 
 
 def _sorted_out(logs: list[str]) -> tuple[list[str], list[Path]]:

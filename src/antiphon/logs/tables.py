@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from antiphon.logs.making import Record, RowMaker
-from antiphon.trace.reader import line_blocks, may_be_empty, refusal
+from antiphon.trace.reader import line_blocks, may_be_empty, refusal, what_is_expected
 from antiphon.trace.segments import Segment
 
 _SEPARATORS = ",;\t|"
@@ -58,10 +58,10 @@ def _object(file: str, number: int, raw: bytes) -> Record:
     try:
         record = msgspec.json.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        problem = f"not JSON: expected one JSON object per line ({error})"
+        problem = f"not JSON: {what_is_expected(raw, error)}"
         raise refusal(file, number, problem) from error
     if not isinstance(record, dict):
-        raise refusal(file, number, "not a JSON object: expected one per line")
+        raise refusal(file, number, f"not a row: {what_is_expected(raw)}")
     return record
 
 

@@ -226,13 +226,25 @@ def _decode_line(file: str, line: int, raw: bytes) -> Event:
         return _DECODER.decode(raw)
     except msgspec.ValidationError as error:
         problem = f"not a row as in docs/trace-format.md: {error}{_advice(error)}"
+        if not raw.lstrip().startswith(b"{"):
+            problem = f"not a row: {what_is_expected(raw)}"
     except RecursionError:
         problem = "not a row as in docs/trace-format.md: nested too deeply"
     except UnicodeDecodeError:
         problem = "not UTF-8 text: expected one JSON object per line"
     except msgspec.DecodeError as error:
-        problem = f"not JSON: expected one JSON object per line ({error})"
+        problem = f"not JSON: {what_is_expected(raw, error)}"
     raise refusal(file, line, problem)
+
+
+def what_is_expected(raw: bytes, error: object = "") -> str:
+    """Say what a line should be that is no JSON object, and what to do if it is something else."""
+    said, begins = "expected one JSON object per line", raw.lstrip()[:1]
+    if begins == b"{":
+        return f"{said} ({error})"
+    if begins == b"[":
+        return f"{said}, and not a list of them: jq -c '.[]' makes lines of it"
+    return f"{said}; CSV and Parquet are known by their endings, logs of clocks by --regex"
 
 
 def _advice(error: msgspec.ValidationError) -> str:

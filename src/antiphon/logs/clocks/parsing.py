@@ -117,8 +117,11 @@ def _match(
     segment: Segment, pattern: re.Pattern[str], where: tuple[str, int, int], found: ClockLog
 ) -> None:
     text, place, line = where
+    is_after = False
     for match in pattern.finditer(text, place):
-        line = _pass_by(segment, text[place : match.start()], line, found)
+        between = text[place : match.start()].split("\n")
+        line = _pass_by(segment, between, line, found, is_after=is_after)
+        is_after = True
         clock_line = line + text.count("\n", match.start(), match.start("clock"))
         clock = _clock(match["clock"], segment.file, clock_line)
         said = (match["event"] or "").strip()
@@ -126,14 +129,22 @@ def _match(
         found.events.append(event)
         line += match[0].count("\n")
         place = match.end()
-    _pass_by(segment, text[place:], line, found)
+    rest = [*text[place:].split("\n"), ""]
+    _pass_by(segment, rest, line, found, is_after=is_after)
 
 
-def _pass_by(segment: Segment, text: str, line: int, found: ClockLog) -> int:
-    """Count the lines of what is no event; return the line that it ends in."""
-    rows = text.split("\n")
+def _pass_by(
+    segment: Segment, rows: list[str], line: int, found: ClockLog, *, is_after: bool
+) -> int:
+    """Count the lines before an event, or the end, that are none; return the event's line.
+
+    The event's own line is none of them, whatever it begins with, nor is the end of the line of the
+    event before it.
+    """
     found.left_out += [
-        (segment.file, line + number) for number, row in enumerate(rows) if row.strip()
+        (segment.file, line + number)
+        for number, row in enumerate(rows[:-1])
+        if row.strip() and not (is_after and number == 0)
     ]
     return line + len(rows) - 1
 
