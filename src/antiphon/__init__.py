@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from antiphon.net.group.group import Group
     from antiphon.net.process.joining import join, run
     from antiphon.net.process.process import Process
-    from antiphon.net.stream.events import Batch, Letter, Message, Unsent, View
+    from antiphon.net.stream.events import Batch, Expired, Letter, Message, Unsent, View
     from antiphon.net.stream.request import Request
     from antiphon.stack.blocks import Blocks
     from antiphon.stack.overlay import Overlay
@@ -56,6 +56,7 @@ __all__ = [
     "DefiniteCallError",
     "Ending",
     "ExcludedError",
+    "Expired",
     "Failed",
     "Group",
     "InDoubtError",
@@ -88,6 +89,7 @@ _PLACES = {
     "CausalDomain": "antiphon.net.application.causal_domain",
     "Committer": "antiphon.net.group.committing",
     "Ending": "antiphon.net.group.committing",
+    "Expired": "antiphon.net.stream.events",
     "Failed": "antiphon.toolkit.calls",
     "Group": "antiphon.net.group.group",
     "Letter": "antiphon.net.stream.events",

@@ -22,7 +22,7 @@ from tests.net.harness import (
     verdict_on,
 )
 
-from antiphon import Blocks, UsageError
+from antiphon import Blocks, Expired, Message, Order, UsageError
 from antiphon.net.process.joining import make_node
 from antiphon.net.transport.address import Address
 from antiphon.net.transport.ports import free_ports
@@ -147,5 +147,59 @@ def test_port_that_another_program_has_is_named(loop_factory: LoopFactory) -> No
             node = make_node("choir", "alice", at=f"127.0.0.1:{port}", protocol=Blocks())
             with pytest.raises(UsageError, match="cannot be had for datagrams"):
                 await node.start()
+
+    play(loop_factory, scene())
+
+
+def test_lifetimes_and_priorities_are_the_applications(loop_factory: LoopFactory) -> None:
+    """What came too late is read as expired, in its place; who had it in time reads it."""
+
+    async def scene() -> None:
+        async with behind_proxy(DatagramFaults()) as (nodes, proxy):
+            proxy.between["alice", "carol"] = proxy.between["bob", "carol"] = ALL_LOST
+            await nodes["alice"].group.multicast(b"late", priority=3, lifetime_s=0.1)
+            await nodes["alice"].group.cbcast(b"lasting")
+            assert await read_payloads(nodes["bob"].group, 2) == [b"late", b"lasting"]
+            await asyncio.sleep(0.2)
+            proxy.between.clear()
+            seen: list[object] = []
+            async for event in nodes["carol"].group:
+                if isinstance(event, Expired | Message):
+                    seen.append(event)
+                if len(seen) == 2:
+                    break
+            assert seen == [Expired("alice", 1), Message("alice", 2, b"lasting")]
+
+    play(loop_factory, scene())
+
+
+@pytest.mark.parametrize(
+    ("options", "what"),
+    [
+        ({"lifetime_s": 0}, "more than 0"),
+        ({"lifetime_s": -1.0}, "more than 0"),
+        ({"lifetime_s": "1"}, "more than 0"),
+        ({"priority": 8}, "from 0 to 7"),
+        ({"priority": 1, "order": Order.TOTAL}, "neither total order"),
+    ],
+)
+def test_what_cannot_be_is_refused(
+    options: dict[str, Any], what: str, loop_factory: LoopFactory
+) -> None:
+    """Before anything is sent, with what would do."""
+
+    async def scene() -> None:
+        node = make_node("choir", "alice", at="127.0.0.1:0", protocol=Blocks())
+        await node.start()
+        with pytest.raises(UsageError, match=what):
+            await node.group.multicast(b"x", **options)
+        with pytest.raises(UsageError, match="limit of causal blocks"):
+            await node.group.cbcast(bytes(2_000_000))
+        await node.stop()
+        vector = make_node("choir", "alice", at="127.0.0.1:0")
+        await vector.start()
+        with pytest.raises(UsageError, match="causal blocks"):
+            await vector.group.multicast(b"x", lifetime_s=1.0)
+        await vector.stop()
 
     play(loop_factory, scene())

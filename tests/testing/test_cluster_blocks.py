@@ -7,7 +7,7 @@ from antiphon.testing import Cluster, DatagramFaults
 
 
 def test_lost_datagrams_are_recovered_in_a_cluster() -> None:
-    """One of five is lost, and some are repeated and late: all read all, answers after questions."""
+    """One of five is lost, and some are repeated and late: all read all."""
     with Cluster(seed=3) as cluster:
         cluster.datagrams.faults = DatagramFaults(loss=0.2, duplication=0.2, reordering=0.2)
         groups = cluster.found("choir", "anna", "ben", "cleo", protocol=Blocks())

@@ -4,14 +4,19 @@ Law: what the blocks deliver is counted, kept and delivered as any run; while a 
 only relays are.
 """
 
+from collections.abc import Sequence
 from contextlib import suppress
 
-from antiphon.core.errors import PeerError
+from antiphon.core.errors import PeerError, UsageError
 from antiphon.core.ids import GroupNumber, ProcessId
 from antiphon.membership.effects import Effect, Outbox
+from antiphon.ordering.blocks.codec import PAYLOAD_BYTES_MAX
 from antiphon.stack.block_traffic import BlockTraffic
 from antiphon.stack.dissemination import Dissemination
 from antiphon.stack.member_questions import MemberQuestions
+
+HEAD_BYTES = 64
+"""What a record has beside one message, at most."""
 
 
 def as_blocks(way: Dissemination | None, group: GroupNumber, now_us: int) -> BlockTraffic | None:
@@ -48,6 +53,16 @@ class MemberDatagrams(MemberQuestions):
             self.blocks.now_us = now_us
             self.blocks.wake()
         return self._out.take()
+
+    def check_payloads(self, payloads: Sequence[bytes], more: int = 0) -> None:
+        """Refuse messages that are too large for this group, with so many bytes ``more``."""
+        limit = PAYLOAD_BYTES_MAX - HEAD_BYTES - more
+        if self.blocks is not None and any(len(payload) > limit for payload in payloads):
+            message = (
+                f"a message of causal blocks has at most {limit:,} bytes: cut it up, or multicast "
+                "a reference to it"
+            )
+            raise UsageError(message)
 
     def _take_early_datagrams(self) -> None:
         """A view begins: take what came for it before."""

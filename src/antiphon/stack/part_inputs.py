@@ -24,6 +24,9 @@ from antiphon.stack.inputs import (
     VoteCast,
 )
 
+TOOL_BYTES = 1_024
+"""What a tool adds to what it is given, at most."""
+
 
 class PartInputs(Crossing):
     """An endpoint, as far as its tools and its datagrams are concerned."""
@@ -35,6 +38,7 @@ class PartInputs(Crossing):
         work, ports = self._agenda.work, self.ports
         match asked:
             case CallRequested(number, deadline_us=deadline_us):
+                self.member.check_payloads([asked.payload], TOOL_BYTES)
                 ports.call(asked)
                 if number and deadline_us is not None:
                     self._agenda.set_timer(CALLS, deadline_us)

@@ -17,7 +17,7 @@ The queue outlives them, and counts them from 1.
 """
 
 from collections import deque
-from functools import cache
+from functools import lru_cache
 from typing import NamedTuple
 
 from antiphon.core.ids import ProcessId
@@ -48,8 +48,13 @@ class How(NamedTuple):
     lifetime_us: int | None = None
     """With causal blocks: after so long it is of no use to whoever has not delivered it."""
 
+    @property
+    def is_usual(self) -> bool:
+        """Whether it has neither priority nor lifetime."""
+        return not self.priority and self.lifetime_us is None
 
-how_of = cache(How)
+
+how_of = lru_cache(maxsize=1_024)(How)
 """The same object for the same way: making one costs more than looking it up."""
 
 

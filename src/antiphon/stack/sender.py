@@ -45,6 +45,8 @@ class Sender:
 
     def multicast(self, asked: MulticastRequested, *, is_over: bool = False) -> None:
         """Multicast a run, now or in its turn; if this incarnation is over, in the next one's."""
+        if self._member.blocks is not None:
+            self._member.check_payloads(asked.payloads)
         queue, how = self.queue, asked.how
         expires_us = None if how.lifetime_us is None else self._agenda.now_us + how.lifetime_us
         item = WaitingRun(how, asked.payloads, asked.byte_count, expires_us)

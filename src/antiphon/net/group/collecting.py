@@ -7,7 +7,7 @@ turns.
 """
 
 import asyncio
-from collections.abc import Coroutine, Iterable, Iterator
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from typing import cast
 
 from antiphon.core.errors import UsageError
@@ -25,8 +25,14 @@ CUTS_PER_YIELD = 64
 class Collector:
     """Collects what one process multicasts in a group."""
 
-    def __init__(self, admission: Admission, sending: Sending) -> None:
-        """Begin with nothing."""
+    def __init__(
+        self,
+        admission: Admission,
+        sending: Sending,
+        check_more: Callable[[list[bytes]], None] | None = None,
+    ) -> None:
+        """Begin with nothing; ``check_more`` refuses what this group cannot carry."""
+        self._check_more = check_more
         self._admission = admission
         self._sending = sending
         self._pending = sending.pending
@@ -59,6 +65,8 @@ class Collector:
             message = f"messages are given as a list, or anything to go through, not {payloads!r}"
             raise UsageError(message) from None
         batch, size = checked(given)
+        if self._check_more is not None:
+            self._check_more(batch)
         pending, reading = self._pending, self._sending.reading
         for part, byte_count in _cut(batch, size):
             if not pending.payloads or how is not pending.how:

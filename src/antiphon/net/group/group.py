@@ -25,11 +25,12 @@ from antiphon.core.errors import ExcludedError, UsageError
 from antiphon.core.runs import Order
 from antiphon.net.application.buffers import Payload
 from antiphon.net.application.checking import check_handler, check_others
+from antiphon.net.application.perishing import check_for, perishable
 from antiphon.net.group.calling import Handler
 from antiphon.net.group.collecting import Collector, checked
 from antiphon.net.group.local_group import LocalGroup
 from antiphon.net.group.sending import CAUSAL, HOW
-from antiphon.net.stream.events import Batch, Event, Letter, Message, Unsent, View
+from antiphon.net.stream.events import Batch, Event, Expired, Letter, Message, Unsent, View
 from antiphon.net.stream.request import Request
 from antiphon.stack.inputs import LetterRequested, MulticastRequested
 from antiphon.stack.send_queue import RUN_BYTES_MAX, RUN_MESSAGES_MAX, How
@@ -57,7 +58,9 @@ class Group:
         self._admission = local.admission
         self._sending = local.sending
         self._pending = local.sending.pending
-        self._collector = Collector(local.admission, local.sending)
+        self._collector = Collector(
+            local.admission, local.sending, check_for(local.config.settings)
+        )
         self._writing = asyncio.Lock()  # letters that wait for room, in order
         self.name = local.group_name
 
@@ -168,7 +171,7 @@ class Group:
         """Read messages, one by one; pass over all else, refuse unhandled requests."""
         return self._local.stream.messages()
 
-    def batches(self) -> AsyncIterator[Batch | View | Letter | Request | Unsent]:
+    def batches(self) -> AsyncIterator[Batch | Expired | View | Letter | Request | Unsent]:
         """Read messages in batches of one sender, much faster for many small ones.
 
         Everything else comes one by one between them.
@@ -222,16 +225,37 @@ class Group:
         await self.multicast_many(payloads, Order.TOTAL)
 
     async def multicast(
-        self, payload: Payload, order: Order = Order.CAUSAL, *, uniform: bool = False
+        self,
+        payload: Payload,
+        order: Order = Order.CAUSAL,
+        *,
+        uniform: bool = False,
+        priority: int = 0,
+        lifetime_s: float | None = None,
     ) -> None:
         """Multicast one message in the given order.
 
         A ``uniform`` one is delivered by nobody, not even by a process that crashes right then,
         unless all who stay in the group deliver it (Uniform 4): safe to act on, and later.
+
+        In a group of causal blocks (``protocol=antiphon.Blocks()``) a message may have a
+        ``lifetime_s``: whoever has not delivered it by then reads :class:`antiphon.Expired` in its
+        place. Where too much waits for what was lost, what has the lowest ``priority`` (0 to 7) is
+        dropped first, and recovered later.
         """
+        if priority or lifetime_s is not None:
+            how = perishable(self._local.config.settings, order, priority, lifetime_s)
+            await self._collector.collect_many([payload], how)
+            return
         pending = self._pending
         how, payloads = pending.how, pending.payloads
-        if payloads and how.order is order and how.uniform is uniform and type(payload) is bytes:
+        if (
+            payloads
+            and how.is_usual
+            and how.order is order
+            and how.uniform is uniform
+            and type(payload) is bytes
+        ):
             size = pending.byte_count + len(payload)
             if size < RUN_BYTES_MAX and len(payloads) < _RUN_MESSAGES_LAST:
                 pending.byte_count = size

@@ -13,7 +13,7 @@ from typing import Protocol
 
 from antiphon.core.errors import AntiphonError, ExcludedError, StateError, UsageError
 from antiphon.core.ids import ProcessId
-from antiphon.core.runs import PORT_APPLICATION, Letter, Run
+from antiphon.core.runs import PORT_APPLICATION, ExpiredRun, Letter, Run
 from antiphon.core.views import View as AgreedView
 from antiphon.net.application.config import Config
 from antiphon.net.driver.driver import Driver
@@ -319,7 +319,10 @@ class LocalGroup:
                     sender = self.driver.sender_of(run)
                     stream.append_event(StreamLetter(str(sender), run.payloads[0]))
                 else:
-                    stream.append(run)
+                    if type(run) is ExpiredRun:
+                        stream.append_expired(run, str(self.driver.sender_of(run)))
+                    else:
+                        stream.append(run)
                     if self.awaiting and self.driver.sender_of(run) == self.driver.process:
                         self.awaiting.look(run, self.name)
         if stream.is_full:

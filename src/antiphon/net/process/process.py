@@ -33,7 +33,7 @@ from antiphon.net.application.state import State
 from antiphon.net.group.group import Group
 from antiphon.net.process.local_process import LocalProcess
 from antiphon.net.process.node import HOW_TO_JOIN_AGAIN, Node
-from antiphon.net.stream.events import Batch, Event, Letter, Message, Unsent, View
+from antiphon.net.stream.events import Batch, Event, Expired, Letter, Message, Unsent, View
 from antiphon.net.stream.process_stream import ProcessStream
 from antiphon.net.stream.request import Request
 from antiphon.net.transport.address import check_insecure, parse_address
@@ -149,7 +149,7 @@ class Process:
         """Read the messages of all groups, and pass over everything else."""
         return self._stream.messages()
 
-    def batches(self) -> AsyncIterator[Batch | View | Letter | Request | Unsent]:
+    def batches(self) -> AsyncIterator[Batch | Expired | View | Letter | Request | Unsent]:
         """Read all groups batch by batch: much faster for many small messages."""
         return self._stream.batches()
 

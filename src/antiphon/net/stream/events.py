@@ -179,13 +179,29 @@ class Unsent(NamedTuple):
         return ""
 
 
+class Expired(NamedTuple):
+    """A message whose lifetime was over before it could be delivered here, in its place.
+
+    - ``sender``: the name of the member that multicast it.
+    - ``number``: its number among the sender's messages in this view of the group.
+    """
+
+    sender: str
+    number: int
+
+    @property
+    def group(self) -> str:
+        """The name of the group, where a process's stream is read; empty in a group's own."""
+        return ""
+
+
 class Beginning(NamedTuple):
     """From here on the stream is of another incarnation, or at its end."""
 
     incarnation: int
 
 
-Event = Message | View | Letter | Request | Unsent
+Event = Message | Expired | View | Letter | Request | Unsent
 """What a stream consists of."""
 
 
@@ -203,6 +219,10 @@ class _PlacedBatch(_Placed, Batch):
     pass
 
 
+class _PlacedExpired(_Placed, Expired):
+    pass
+
+
 class _PlacedView(_Placed, View):
     pass
 
@@ -216,12 +236,13 @@ class _PlacedUnsent(_Placed, Unsent):
 
 
 _PLACED: dict[type, Any] = {
-    Batch: _PlacedBatch, View: _PlacedView, Letter: _PlacedLetter, Unsent: _PlacedUnsent,
+    Batch: _PlacedBatch, Expired: _PlacedExpired, View: _PlacedView, Letter: _PlacedLetter,
+    Unsent: _PlacedUnsent,
 }  # fmt: skip
 for _plain, _placed in _PLACED.items():
     _placed.__name__ = _placed.__qualname__ = _plain.__name__  # as an application is shown it
 
-_Tuple = TypeVar("_Tuple", bound=Batch | View | Letter | Unsent)
+_Tuple = TypeVar("_Tuple", bound=Batch | Expired | View | Letter | Unsent)
 
 
 def placed(event: _Tuple, group: str) -> _Tuple:

@@ -16,6 +16,7 @@ from antiphon.net.stream.events import (
     Batch,
     Beginning,
     Event,
+    Expired,
     Letter,
     Message,
     Unsent,
@@ -35,10 +36,10 @@ _CHUNK_MAX = 32
 
 _CHUNK_S = _TURN_S / _CHUNK_MAX
 
-Other = View | Letter | Request | Unsent
+Other = Expired | View | Letter | Request | Unsent
 """What is read beside messages."""
 
-Entry = Run | View | Letter | Request | Beginning
+Entry = Run | Expired | View | Letter | Request | Beginning
 """What a stream keeps until it is read."""
 
 _NOTHING: Iterator[Message] = iter(())
@@ -84,7 +85,7 @@ class StreamReading(ABC):
 
     # What an application calls, by way of its handles.
 
-    async def batches(self) -> AsyncIterator[Batch | View | Letter | Request | Unsent]:
+    async def batches(self) -> AsyncIterator[Batch | Expired | View | Letter | Request | Unsent]:
         """Read batch by batch: what is left of a run that was read in part comes first."""
         self._begin()
         self._turn_ends = self._clock_s() + _TURN_S

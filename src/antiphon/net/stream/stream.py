@@ -16,7 +16,7 @@ from typing import Protocol
 
 from antiphon.core.errors import AntiphonError, UsageError
 from antiphon.core.runs import Run
-from antiphon.net.stream.events import Beginning, Letter, Unsent, View
+from antiphon.net.stream.events import Beginning, Expired, Letter, Unsent, View
 from antiphon.net.stream.reading import Entry, Other, StreamReading
 from antiphon.net.stream.request import Request
 from antiphon.net.transport.environment import SYSTEM
@@ -129,13 +129,18 @@ class Stream(StreamReading):
             self.turns.note(self)
         self._wake()
 
-    def append_event(self, event: View | Letter | Request | Beginning) -> None:
+    def append_event(self, event: Expired | View | Letter | Request | Beginning) -> None:
         """Add a view that has just begun, or whose standing has changed; a letter; a request."""
         self._unread.append(event)
         self.unread_bytes += _event_weight(event)
         if self.turns is not None:
             self.turns.note(self)
         self._wake()
+
+    def append_expired(self, run: Run, sender: str) -> None:
+        """Add that messages of ``sender`` have expired, in their place."""
+        for number in range(run.first, run.last + 1):
+            self.append_event(Expired(sender, number))
 
     def offer(self, request: Request) -> None:
         """Add a request; or have it answered at once, if the reader waits for just that."""
@@ -297,5 +302,7 @@ class Stream(StreamReading):
             self._begin_turn()
 
 
-def _event_weight(event: View | Letter | Request | Beginning) -> int:
-    return 0 if isinstance(event, View | Beginning) else MESSAGE_BYTES + len(event.payload)
+def _event_weight(event: Expired | View | Letter | Request | Beginning) -> int:
+    if isinstance(event, View | Beginning):
+        return 0
+    return MESSAGE_BYTES + (0 if isinstance(event, Expired) else len(event.payload))

@@ -21,8 +21,8 @@ JUMP_MAX = 2**24
 """By how much a message is ahead of whatever was received before: hours of null messages."""
 MEMBERS_MAX = 2**16
 LIFETIME_US_MAX = 2**32 - 1
-PAYLOAD_BYTES_MAX = 60_000
-"""So that with the header of a group of some hundred it fits into one datagram."""
+PAYLOAD_BYTES_MAX = 1_000_000
+"""What is larger than a packet travels in pieces, all of which must arrive."""
 
 _HEAD = Struct(">HBII")
 _COUNTER = Struct(">I")
