@@ -37,6 +37,19 @@ def test_verdict_is_printed_whatever_the_terminal(chat: Path, name: str) -> None
     assert r"message 2 of Jos\xe9" in done.stdout
 
 
+def test_letters_that_are_spelt_out_leave_columns_and_width_as_they_are(chat: Path) -> None:
+    """Places stand below each other, and no line is longer than the terminal."""
+    words = ("verify", "--engine", "oracle", "--only", "fifo", chat.name)
+    for width in (60, 90):
+        terminal = {**TERMINALS["ascii"], "COLUMNS": str(width)}
+        done = antiphon(*words, folder=chat.parent, environment=terminal)
+        lines = done.stdout.splitlines()
+        assert max(map(len, lines)) <= width
+        places = [line.index("chat.ndjson:") for line in lines if "chat.ndjson:" in line]
+        assert len(places) > 2
+        assert len(set(places)) == 1
+
+
 def test_json_is_json_whatever_the_terminal(chat: Path) -> None:
     """A document is in UTF-8: programs read it."""
     done = antiphon(

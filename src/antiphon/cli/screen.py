@@ -77,6 +77,11 @@ def spell_what_cannot_be_shown() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
+def spelt(said: str) -> str:
+    """Return words as standard output can show them, so that they are laid out rightly."""
+    return said.encode(output.encoding, "backslashreplace").decode(output.encoding)
+
+
 def print_json(document: bytes) -> None:
     """Print one JSON document, which is UTF-8 whatever the terminal."""
     with _told_if_it_fails():
@@ -138,7 +143,7 @@ def verdict_screen(verdict: Verdict) -> RenderableType:
         f"{verdict.message_count:,} messages, {verdict.delivery_count:,} deliveries, "
         f"judged by {verdict.engine}"
     )
-    parts: list[RenderableType] = [table, Text(judged, style="dim")]
+    parts: list[RenderableType] = [table, Text(spelt(judged), style="dim")]
     for item in verdict.properties:
         parts.extend(map(violation_screen, item.violations))
         more = item.violation_count - len(item.violations)
@@ -150,14 +155,14 @@ def verdict_screen(verdict: Verdict) -> RenderableType:
 def _remark(item: PropertyVerdict) -> Text:
     if item.status is Status.VIOLATED:
         times = "once" if item.violation_count == 1 else f"{item.violation_count:,} times"
-        return Text(f"{times}; {item.reason}" if item.reason else times)
-    return Text(item.reason)
+        return Text(spelt(f"{times}; {item.reason}" if item.reason else times))
+    return Text(spelt(item.reason))
 
 
 def violation_screen(violation: Violation) -> RenderableType:
     """Return one violation: its sentence, then the chain with the lines of the trace."""
     title = Text(f"\n{violation.property.value}: ", style="bold red")
-    title.append(violation.text, style="default")
+    title.append(spelt(violation.text), style="default")
     way = [Padding(_way(violation), (0, 0, 0, 2))] if violation.route else []
     return Group(title, *way, Padding(_Chain(violation), (0, 0, 0, 2)))
 
@@ -181,7 +186,7 @@ class _Chain:
 
     def __init__(self, violation: Violation) -> None:
         self._rows = [
-            (Text(f"{number}."), Text(link.text), Text(_place(link), style="dim"))
+            (Text(f"{number}."), Text(spelt(link.text)), Text(spelt(_place(link)), style="dim"))
             for number, link in enumerate(violation.chain, start=1)
         ]
         self._rows[-1][1].stylize("bold red")
