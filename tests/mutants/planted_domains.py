@@ -215,7 +215,10 @@ def last_lists_wait_for_receipts(self: Receiver) -> bool:
     return self._domain.is_safe_for(self.group) and _MAY_END(self)
 
 
-@plant(Member, "_begin", "001-10", seeds=600)
+@plant(
+    Member, "_begin", "001-10",
+    schedule="test_001_10_nobody_speaks_in_a_view_before_who_joins_knows_of_it",
+)  # fmt: skip
 def nobody_waits_for_who_joins(self: Member, view: View, *, is_founding: bool = False) -> None:
     """Members multicast in a view that a joiner may not know of."""
     is_among = self._is_among_groups

@@ -229,6 +229,32 @@ def test_a_switch_of_groups_takes_about_a_round_trip(resilience: int) -> None:
     let_settle(world)
 
 
+def test_001_10_nobody_speaks_in_a_view_before_who_joins_knows_of_it() -> None:
+    """A={a,b} B={b,d} C={d,x}: x joins A, and hears of it late; a speaks in it, b and d pass on."""
+    world = domain_of({A: "ab", B: "bd", C: "dx"})
+    world.run(100_000)
+    slow(world, "a", "x")
+    slow(world, "b", "x")
+    passed: list[str] = []
+
+    def pass_on(node: Node, group: GroupNumber) -> None:
+        to = {("b", A): B, ("d", B): C}.get((node.me.name, int(group)))
+        if to is not None and node.me.name not in passed:
+            passed.append(node.me.name)
+            node.say(GroupNumber(to), How(Order.CAUSAL))
+
+    world.on_delivery = pass_on
+    world.join("x", A, "a")
+    for _ in range(200):
+        world.run(100)
+        if world.node("a").views[GroupNumber(A)].number == 2:
+            break
+    world.say("a", A)
+    let_settle(world)
+    assert passed == ["b", "d"]
+    assert delivered(world, "x") == ["a1@A", "d1@C"]
+
+
 def test_000_20_two_that_wait_for_each_others_receipts_go_on() -> None:
     """A={p,q} B={p,x} C={q,y}: p speaks in A and B, q in A and C; neither delivers meanwhile."""
     world = domain_of({A: "pq", B: "px", C: "qy"}, resilience=ALL)
