@@ -20,6 +20,7 @@ from antiphon.core.runs import Order
 from antiphon.net.group.group import Group
 from antiphon.net.process.joining import join, run
 from antiphon.net.stream.events import Batch
+from antiphon.stack.blocks import Blocks
 
 _ORDERS = {
     "antiphon-fifo": Order.FIFO,
@@ -131,7 +132,10 @@ async def _run_antiphon(spec: Spec, name: str) -> None:
     uniform = spec.system in {"antiphon-uniform", "antiphon-uniform-total"}
     counter = Counter(spec, name)
     trace = spec.trace or None
-    async with join("bench", me=name, members=members, trace=trace, token=spec.token) as group:
+    protocol = Blocks() if spec.system == "antiphon-blocks" else None
+    async with join(
+        "bench", me=name, members=members, trace=trace, token=spec.token, protocol=protocol
+    ) as group:
         await _begin(counter)
         reader = asyncio.ensure_future(_read(spec, group, counter))
         if name in spec.sender_names:

@@ -10,7 +10,7 @@ import msgspec
 
 System = Literal[
     "antiphon", "antiphon-fifo", "antiphon-total", "antiphon-uniform", "antiphon-uniform-total",
-    "antiphon-traced", "raw", "raw-datagrams", "datagrams",
+    "antiphon-traced", "antiphon-blocks", "raw", "raw-datagrams", "datagrams",
 ]  # fmt: skip
 Form = Literal["batch", "message"]
 Senders = Literal["one", "junior", "all"]

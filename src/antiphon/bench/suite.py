@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable
 
 from antiphon.bench.across.report import measure_across
+from antiphon.bench.blocks import measure_blocks
 from antiphon.bench.calls import measure_calls
 from antiphon.bench.changes import measure_failover_ms, measure_joins, measure_load
 from antiphon.bench.datagrams import measure_datagrams
@@ -32,7 +33,7 @@ _SIZES = (4, 8, 16, 32)
 
 PARTS = (
     "multicast", "orders", "calls", "simulator", "size", "views", "changes", "groups", "across",
-    "datagrams",
+    "datagrams", "blocks",
 )  # fmt: skip
 """What can be measured by itself."""
 
@@ -54,6 +55,7 @@ def run_suite(
         "groups": ("processes in many groups", lambda: measure_groups(50, max(2.0, 10 * scale))),
         "across": ("causality across groups", lambda: measure_across(repeats, scale)),
         "datagrams": ("datagrams, raw and sealed", lambda: measure_datagrams(repeats, scale)),
+        "blocks": ("causal blocks, with and without loss", lambda: measure_blocks(repeats, scale)),
     }
     for part, (what, measured) in others.items():
         if part in parts:

@@ -22,7 +22,7 @@ def bench(
     out: Annotated[Path | None, typer.Option(help="Also write the JSON document here.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    """Measure multicast, orders, calls, simulator, sizes, views, groups, datagrams.
+    """Measure multicast, orders, calls, simulator, sizes, views, groups, datagrams, blocks.
 
     CBCAST beside a raw TCP mesh and beside FIFO, total order and uniform delivery beside CBCAST,
     calls beside a raw echo (four processes on loopback), the simulator beside SimPy: ratios taken

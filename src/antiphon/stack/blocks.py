@@ -35,11 +35,12 @@ class Blocks(GroupProtocol):
     """A member that has sent nothing for so long says how far it is, while there is need."""
     delay_s: float = 0.005
     """Who repeats what another lacks waits between 0 and so long, drawn anew each time."""
-    settle_s: float = 0.005
-    """A report that comes so much later than a copy says that it was lost: about a round trip."""
+    settle_s: float = 0.03
+    """A report that comes so much later than a copy says that it was lost: more than a round trip,
+    with all that waits in buffers while everybody sends."""
     waiting: int = 4_096
     """Runs that came and wait for others; beyond that, one of the lowest priority is dropped."""
-    run_bytes: int = 16_384
+    run_bytes: int = 32_000
     """Payload bytes of one run, but for single messages that are larger."""
 
     def __post_init__(self) -> None:
