@@ -27,21 +27,27 @@ RUN_BYTES_MAX = 60_000
 
 @dataclass(frozen=True, kw_only=True)
 class Blocks(GroupProtocol):
-    """Causal order on datagrams, which may be lost (docs/protocols/blocks.md)."""
+    """Causal order on datagrams, which may be lost (docs/protocols/blocks.md).
+
+    - ``window``: runs of a sender that not all members have delivered, before it waits; the same at
+      all members, and compared.
+    - ``null_s``: a member that has sent nothing for so many seconds says how far it is, while there
+      is need.
+    - ``delay_s``: who repeats what another lacks waits between 0 and so many seconds, drawn anew
+      each time.
+    - ``settle_s``: a report that comes so many seconds later than a copy says that it was lost:
+      more than a round trip, with all that waits in buffers while everybody sends.
+    - ``waiting``: runs that came and wait for others; beyond that, one of the lowest priority is
+      dropped, and recovered later.
+    - ``run_bytes``: payload bytes of one run, but for single messages that are larger.
+    """
 
     window: int = 64
-    """Runs of a sender that not all members have delivered, before it waits."""
     null_s: float = 0.05
-    """A member that has sent nothing for so long says how far it is, while there is need."""
     delay_s: float = 0.005
-    """Who repeats what another lacks waits between 0 and so long, drawn anew each time."""
     settle_s: float = 0.03
-    """A report that comes so much later than a copy says that it was lost: more than a round trip,
-    with all that waits in buffers while everybody sends."""
     waiting: int = 4_096
-    """Runs that came and wait for others; beyond that, one of the lowest priority is dropped."""
     run_bytes: int = 32_000
-    """Payload bytes of one run, but for single messages that are larger."""
 
     def __post_init__(self) -> None:
         """Refuse what cannot work."""
