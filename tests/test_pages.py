@@ -40,7 +40,7 @@ NO_LIMITS = {
     "net.transport.environment": {"_START_BYTES"},
     "net.transport.framing": {"_READ_BYTES"},
     "net.transport.ports": {"_TRIES_MAX", "_CLAIMS_MAX"},
-    "stack.early": {"_EARLY_RUN_BYTES"},
+    "stack.early": {"EARLY_RUN_BYTES"},
     "stack.process": {"_BARE_MAX"},
 }
 """What a format can hold, what something is counted with, and caches: nobody comes up to these."""

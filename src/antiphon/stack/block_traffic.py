@@ -28,6 +28,7 @@ from antiphon.core.views import View
 from antiphon.membership.effects import Effect, Outbox, SendDatagram
 from antiphon.membership.transition import Transition
 from antiphon.ordering.blocks.run_blocks import RunBlocks
+from antiphon.stack.early import EARLY_BYTES_MAX, EARLY_RUN_BYTES
 
 _Datagram = tuple[ProcessId, bytes]
 
@@ -36,8 +37,8 @@ class BlockTraffic:
     """One process's part in a group of causal blocks."""
 
     __slots__ = (
-        "_delivered", "_early", "_lifetime_us", "_others", "_out", "_priority", "_relays",
-        "_transition", "group", "now_us",
+        "_delivered", "_early", "_lifetime_us", "_others", "_out", "_priority", "_relayed_bytes",
+        "_relays", "_transition", "group", "now_us",
     )  # fmt: skip
 
     def __init__(self, out: Outbox, transition: Transition, group: RunBlocks) -> None:
@@ -53,6 +54,7 @@ class BlockTraffic:
         self._delivered: list[int] = []
         self._early: list[_Datagram] = []
         self._relays: list[tuple[ProcessId, Run]] = []
+        self._relayed_bytes: dict[ProcessId, int] = {}
 
     # As in every group with a protocol of its own.
 
@@ -62,6 +64,7 @@ class BlockTraffic:
         self._delivered = [0] * len(view.members)
         self._early = self.group.enter(view, view.rank_of(self._out.me), self.now_us)
         self._relays.clear()
+        self._relayed_bytes.clear()
         assert view.members[rank] == self._out.me, "it is this process's rank"
         self._look_at_view()
 
@@ -91,11 +94,11 @@ class BlockTraffic:
         if run.sender >= len(self._delivered) or run.stamp or run.foreign or run.is_gated:
             message = f"{peer} relays a run of member {run.sender} that blocks cannot have brought"
             raise PeerError(message)
-        if not self._transition.pending:
-            self._relays.append((peer, run))
-            return None
         delivered = self._delivered[run.sender]
         if run.last <= delivered:
+            return None
+        if not self._transition.pending:
+            self._keep(peer, run)
             return None
         if run.first > delivered + 1:
             message = f"{peer} relays message {run.first} of member {run.sender} without its past"
@@ -106,9 +109,18 @@ class BlockTraffic:
         self._out.relay(others, [fresh])
         return fresh
 
+    def _keep(self, peer: ProcessId, run: Run) -> None:
+        """Keep what is relayed for a newer view that is not known here yet."""
+        kept = self._relayed_bytes.get(peer, 0) + run.byte_count + EARLY_RUN_BYTES
+        if kept > len(self._delivered) * EARLY_BYTES_MAX:
+            message = f"{peer} relays ever more for a view that nobody here knows of"
+            raise PeerError(message)
+        self._relayed_bytes[peer] = kept
+        self._relays.append((peer, run))
+
     def take_relays(self) -> list[tuple[ProcessId, Run]]:
         """A newer view is known: return what was relayed before it was, to be taken now."""
-        relays, self._relays = self._relays, []
+        relays, self._relays, self._relayed_bytes = self._relays, [], {}
         return relays
 
     # Datagrams.

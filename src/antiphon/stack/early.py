@@ -1,8 +1,10 @@
 """What came too early: messages of views that are agreed on, but not installed here yet.
 
 Law: whatever is of a later view is kept until that view begins, in the order in which it came; who
-it is from is checked then. No correct process sends much of a view that others still have to
-install, because it cannot go on without them: so the bytes of each process are limited.
+it is from is checked then. No correct process multicasts much in a view that others still have to
+install, because it cannot go on without them: so the bytes of each process are limited. Where
+processes bring what others multicast (``dissemination``), the limit counts for each whose runs one
+may bring.
 """
 
 from typing import NamedTuple
@@ -13,11 +15,16 @@ from antiphon.core.ids import ProcessId
 from antiphon.core.runs import Letter, Run
 
 EARLY_BYTES_MAX = 64 * 1024 * 1024
-"""Bytes of one process kept of views that are not installed yet: more is no correct process."""
+"""Bytes of one sender, by one process, kept of views that are not installed yet: more is no correct
+process."""
+
+SENDERS_UNKNOWN = 64
+"""Of how many senders a process may bring runs while no view is known here."""
 
 EARLY_ALIVE_MAX = 10_000
 
-_EARLY_RUN_BYTES = 256
+EARLY_RUN_BYTES = 256
+"""What a run weighs beside its payload."""
 
 
 class EarlyRun(NamedTuple):
@@ -42,15 +49,24 @@ class Early:
         self._bytes: dict[ProcessId, int] = {}
         self._alive: dict[ProcessId, list[Alive]] = {}
 
-    def keep(self, peer: ProcessId, run: Run, arrival: int, *, relayed: bool) -> None:
-        """Keep a run or a letter of a later view, received as number ``arrival`` of all."""
-        kept = self._bytes.get(peer, 0) + run.byte_count + _EARLY_RUN_BYTES
-        if kept > EARLY_BYTES_MAX:
+    def keep(
+        self, peer: ProcessId, run: Run, arrival: int, *, relayed: bool, senders: int = 1
+    ) -> None:
+        """Keep a run or a letter of a later view, received as number ``arrival`` of all.
+
+        ``senders``: whose runs ``peer`` may bring, how many of them.
+        """
+        if self._bytes.get(peer, 0) + run.byte_count + EARLY_RUN_BYTES > senders * EARLY_BYTES_MAX:
             message = f"{peer} sends ever more of a view that is not installed here"
             raise PeerError(message)
+        self.keep_again(EarlyRun(peer, run, relayed, arrival))
+
+    def keep_again(self, early: EarlyRun) -> None:
+        """Keep what was kept before, and is still early."""
+        kept = self._bytes.get(early.peer, 0) + early.run.byte_count + EARLY_RUN_BYTES
         assert kept > 0, "what is kept weighs something"
-        self._bytes[peer] = kept
-        self.runs.append(EarlyRun(peer, run, relayed, arrival))
+        self._bytes[early.peer] = kept
+        self.runs.append(early)
 
     def keep_alive(self, peer: ProcessId, alive: Alive) -> None:
         """Keep a sign of life of a later view."""

@@ -28,7 +28,7 @@ from typing import Any, ClassVar
 from antiphon.core.control import Alive, Beat, StateChunk, StateTaken
 from antiphon.core.errors import PeerError, UsageError
 from antiphon.core.ids import GroupNumber, ProcessId
-from antiphon.core.runs import PORT_APPLICATION, PORT_ORDER, Run
+from antiphon.core.runs import PORT_APPLICATION, PORT_ORDER, Order, Run
 from antiphon.core.views import View
 from antiphon.membership.pulses import Pulses
 from antiphon.stack.agenda import Agenda
@@ -127,6 +127,8 @@ class Endpoint(PartInputs):
         if view is not None and me not in view.members:
             message = f"{me} is no member of group {view.group}: add it to the members"
             raise UsageError(message)
+        if commit is not None and settings.protocol is not None:
+            settings.check(Order.CAUSAL, uniform=True)
         self.me = me
         self._beats = pulses is None
         self._agenda = Agenda(now_us)

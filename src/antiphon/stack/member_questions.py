@@ -52,6 +52,11 @@ class MemberQuestions:
         self._settings.check(order, uniform=uniform)
         return False
 
+    def check(self, order: Order, *, uniform: bool) -> None:
+        """Refuse a multicast that cannot be given, before it is queued."""
+        if uniform or order is _TOTAL:
+            self._settings.check(order, uniform=uniform)
+
     def is_safe(self, order: Order) -> bool:
         """Whether what a multicast depends on in other groups cannot be lost (ISIS 6.5)."""
         domain = self.domain

@@ -39,6 +39,7 @@ class PartInputs(Crossing):
         match asked:
             case CallRequested(number, deadline_us=deadline_us):
                 self.member.check_payloads([asked.payload], TOOL_BYTES)
+                self.member.check(asked.order, uniform=False)
                 ports.call(asked)
                 if number and deadline_us is not None:
                     self._agenda.set_timer(CALLS, deadline_us)

@@ -24,7 +24,7 @@ from antiphon.ordering.stability import Stability
 from antiphon.stack.arrivals import Arrivals
 from antiphon.stack.dissemination import Dissemination
 from antiphon.stack.domain import Domain
-from antiphon.stack.early import Early
+from antiphon.stack.early import SENDERS_UNKNOWN, Early
 from antiphon.stack.past import Past
 from antiphon.stack.settings import Limits
 
@@ -197,7 +197,9 @@ class Receiver:
         if run.foreign and not relayed:
             _check_foreign(self._ordering, run)
         if run.view > number:
-            self.early.keep(peer, run, self._ordering.arrive(), relayed=relayed)
+            arrival = self._ordering.arrive()
+            senders = 1 if self._dissemination is None else _count_senders(self._transition)
+            self.early.keep(peer, run, arrival, relayed=relayed, senders=senders)
         if run.view != number:
             return None
         self._ordering.is_relayed = relayed
@@ -380,9 +382,10 @@ class Receiver:
         assert view is self._transition.current, "it has been entered"
         ordering = self._ordering
         was_frozen, ordering.is_frozen = ordering.is_frozen, True
-        for peer, run, relayed, arrival in self.early.take_runs():
+        for early in self.early.take_runs():
+            peer, run, relayed, arrival = early
             if run.view > view.number:
-                self.early.keep(peer, run, arrival, relayed=relayed)
+                self.early.keep_again(early)
             elif run.view == view.number and (relayed or _is_of(self.members, peer, run)):
                 # Whoever sent nonsense earlier must not spoil what others did right.
                 with suppress(PeerError), ordering.received_as(arrival):
@@ -409,3 +412,9 @@ def _check_foreign(ordering: MixedDomain, run: Run) -> None:
 def _is_of(members: tuple[ProcessId, ...], peer: ProcessId, run: Run) -> bool:
     """Whether ``peer`` is the sender that a run of the current view names."""
     return run.sender < len(members) and members[run.sender] == peer
+
+
+def _count_senders(transition: Transition) -> int:
+    """Return of how many senders a process may bring runs of a view to come."""
+    newest = transition.newest
+    return len(newest.members) if newest is not None else SENDERS_UNKNOWN

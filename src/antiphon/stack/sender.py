@@ -48,6 +48,7 @@ class Sender:
         if self._member.blocks is not None:
             self._member.check_payloads(asked.payloads)
         queue, how = self.queue, asked.how
+        self._member.check(how.order, uniform=how.uniform)
         expires_us = None if how.lifetime_us is None else self._agenda.now_us + how.lifetime_us
         item = WaitingRun(how, asked.payloads, asked.byte_count, expires_us)
         places = queue.places
