@@ -7,6 +7,9 @@ ARGS ?=
 # With xdist, everything that needs a JVM or sockets stays in one worker (tests/conftest.py).
 PARALLEL := -n auto --dist loadgroup
 
+# Tests start hundreds of processes: where nothing compiled is kept, each would compile all anew.
+test quick soak: export PYTHONDONTWRITEBYTECODE =
+
 .DEFAULT_GOAL := help
 .PHONY: help demo test quick check format bench soak explore mutants damage coverage setup with-java lock clean
 

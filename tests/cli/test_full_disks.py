@@ -12,8 +12,8 @@ import pytest
 from tests.cli.command import antiphon
 from tests.logs.chat import ROWS, lines
 
-NEARLY_NOTHING = 600
-"""Bytes that a file may have: enough for a cell of nothing, a run's record, and no page."""
+NEARLY_NOTHING = 900
+"""Bytes that a file may have: enough for records of a run and of a sweep; for no cell or page."""
 
 
 @pytest.fixture

@@ -43,6 +43,7 @@ async def live(folder: Path) -> dict[str, object]:
     raised: list[str] = []
     async with choir(["alice", "bob"], folder=folder) as nodes:
         alice, bob = nodes.values()
+        sys.dont_write_bytecode = True  # half a compiled module would outlast the test
         resource.setrlimit(resource.RLIMIT_FSIZE, (LIMIT_BYTES, LIMIT_BYTES))
 
         async def talk() -> None:
