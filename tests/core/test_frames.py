@@ -173,8 +173,8 @@ def test_lengths_take_the_smallest_width_that_fits(longest: int, flags: str, len
 def test_hello_has_its_bytes() -> None:
     """A header and a handshake."""
     handshake = Handshake("g", "f", ProcessId("a", 2, 3, "h:1"), 7, view=1)
-    who = "dc0013 a167 a166 94 a161 02 03 a3683a31 07 01 "
-    rest = "00 00 00 00 c2 c2 c2 c2 c400 c400 c400 c400 a0 a0"
+    who = "dc0014 a167 a166 94 a161 02 03 a3683a31 07 01 "
+    rest = "00 00 00 00 c2 c2 c2 c2 c400 c400 c400 c400 a0 a0 a0"
     data = bytes.fromhex("01 01 04 03 02 01 00" + who + rest)
     assert encode_hello(0x01020304, handshake) == data
     assert decode_frame(data) == Hello(0x01020304, handshake)

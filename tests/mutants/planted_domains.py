@@ -106,10 +106,11 @@ def own_sends_are_forgotten(self: Knowledge, group: int, clock: GroupClock, rank
 
 @plant(Knowledge, "_stamp_one", "000-14")
 def only_own_groups_ride_along(
-    self: Knowledge, group: int, to: int, told: int
+    self: Knowledge, group: int, to: int, told: int, *, is_whole: bool = False
 ) -> tuple[int, int, Stamp] | None:
     """A group is active only for its members."""
-    return _STAMP_ONE(self, group, to, told) if group in self._mine else None
+    is_active = group in self._mine
+    return _STAMP_ONE(self, group, to, told, is_whole=is_whole) if is_active else None
 
 
 @plant(DelayQueue, "put_ready", "000-15", seeds=400)

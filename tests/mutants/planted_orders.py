@@ -153,10 +153,16 @@ def token_is_taken_during_the_flush(self: TotalOrder, order: SetsOrder) -> None:
 
 @plant(MixedDomain, "advance", "000-10, kin", "all-to-all")
 def view_begins_with_a_holder_although_it_ends(
-    self: MixedDomain, group: GroupNumber, view: View, rank: Rank, *, has_holder: bool = True
+    self: MixedDomain,
+    group: GroupNumber,
+    view: View,
+    rank: Rank,
+    *,
+    has_holder: bool = True,
+    token: str | None = None,
 ) -> list[Run]:
     """The most senior member of a view gives turns in it although a newer one is known."""
-    return _RIGHT_ADVANCE(self, group, view, rank, has_holder=True)
+    return _RIGHT_ADVANCE(self, group, view, rank, has_holder=True, token=token)
 
 
 @plant(TotalOrder, "choose_left_over", "000-11, kin")

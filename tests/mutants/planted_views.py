@@ -235,7 +235,7 @@ def orphans_are_delivered(self: Receiver, view: View) -> None:
 
 
 @plant(Receiver, "take_fresh", "skip the FIFO check")
-def copies_are_taken_twice(self: Receiver, run: Run) -> Run | None:
+def copies_are_taken_twice(self: Receiver, _peer: ProcessId, run: Run) -> Run | None:
     """What came from its sender and from a relay is delivered both times."""
     group = self._ordering._groups[GROUP]
     group.received[run.sender] = group.delivered[run.sender] = run.last
