@@ -34,7 +34,7 @@ class Shape(NamedTuple):
 
 def shape_of(function: Any) -> Shape:
     """Return what a function, or the getter of a property, takes."""
-    plain = function.fget if isinstance(function, property) else function
+    plain: Any = function.fget if isinstance(function, property) else function
     parameters = inspect.signature(getattr(plain, "__func__", plain)).parameters.values()
     kinds = [parameter.kind for parameter in parameters]
     return Shape(
