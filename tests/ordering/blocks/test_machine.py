@@ -194,7 +194,7 @@ def test_peer_that_contradicts_itself_is_at_fault(message: BlockMessage) -> None
     [
         ({"lifetime_us": 0}, "lifetime is 1 to"),
         ({"priority": 8}, "priorities are 0 to 7"),
-        ({"payload": bytes(60_001)}, "60,000 bytes"),
+        ({"payload": bytes(1_000_001)}, "1,000,000 bytes"),
     ],
 )
 def test_message_that_cannot_be_is_refused(wrong: dict[str, object], said: str) -> None:
