@@ -144,7 +144,7 @@ def test_terms_are_those_of_the_command_line(spark: "SparkSession", tmp_path: Pa
     for source, terms, sentence in (
         (path, {"only": ["casual"]}, "'casual' is no property"),
         (frame, {"columns": "sender=from"}, "withColumnRenamed"),
-        (path, {"columns": "id=uuid"}, "antiphon import"),
+        ([path, theirs], {"columns": "id=uuid"}, "antiphon import"),
     ):
         with pytest.raises(UsageError, match=sentence):
             antiphon.spark.verify(spark, source, **terms)
