@@ -7,6 +7,7 @@ import pytest
 import antiphon
 from antiphon.core.control import Alive
 from antiphon.core.frames import Frame, Runs
+from antiphon.core.ids import ProcessId
 from antiphon.core.runs import Run
 from antiphon.net.driver.incarnation import Incarnation
 from antiphon.net.driver.outlet import Outlet
@@ -146,9 +147,11 @@ def test_frames_of_a_group_that_was_just_left_harm_nobody(
     late: list[Frame] = []
     send_run, on_frame = Outlet.send_run, Incarnation.on_frame
 
-    def noted_run(self: Outlet, run: Run, alive: Alive | None) -> int:
+    def noted_run(
+        self: Outlet, run: Run, alive: Alive | None, to: tuple[ProcessId, ...] | None = None
+    ) -> int:
         sent.append((self, run, self.members))
-        return send_run(self, run, alive)
+        return send_run(self, run, alive, to)
 
     def noted_frame(self: Incarnation, peer: Peer, frame: Frame) -> None:
         if isinstance(frame, Runs) and frame.domain not in self._by_domain:
