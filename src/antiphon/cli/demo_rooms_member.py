@@ -82,7 +82,8 @@ class Visitor:
         self._heard: set[bytes] = set()
         self._done: dict[str, set[str]] = {name: set() for name in config.rooms}
         self._views: dict[str, View] = {}
-        self._view_ns: dict[str, int] = {}
+        self._failed: dict[str, None] = {}
+        self._failed_ns = 0
 
     async def talk(self) -> None:
         """Do everything; return when all that are still there have said all they had to say."""
@@ -97,10 +98,10 @@ class Visitor:
             reporter = asyncio.ensure_future(self._report())
             async for event in self._process:
                 if isinstance(event, View):
-                    self._views[event.group], self._view_ns[event.group] = (
-                        event,
-                        time.monotonic_ns(),
-                    )
+                    self._views[event.group] = event
+                    if event.failed:  # others leave at the end
+                        self._failed |= dict.fromkeys(event.failed)
+                        self._failed_ns = time.monotonic_ns()
                     self.tell()
                 elif isinstance(event, Message):
                     await self._hear(event)
@@ -163,7 +164,6 @@ class Visitor:
     def tell(self) -> None:
         """Say how this process stands."""
         held_now, held_in_all = self._process.held
-        failed = {who for view in self._views.values() for who in view.failed}
         say_standing(
             DemoStanding(
                 self._config.me,
@@ -172,8 +172,8 @@ class Visitor:
                 self._delivered,
                 held_now,
                 held_in_all,
-                failed=tuple(sorted(failed)),
-                view_ns=max(self._view_ns.values(), default=0),
+                failed=tuple(sorted(self._failed)),
+                view_ns=self._failed_ns,
                 rooms={
                     name: (view.number, len(view.members)) for name, view in self._views.items()
                 },
