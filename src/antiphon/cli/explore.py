@@ -53,7 +53,7 @@ def explore(
     blocks: Annotated[
         bool, typer.Option("--blocks", help="Causal blocks, on channels that lose datagrams.")
     ] = False,
-    protocol: Annotated[str, typer.Option(help="vector or overlay.")] = "vector",
+    protocol: Annotated[str, typer.Option(help="vector, overlay or blocks.")] = "vector",
     resilience: Annotated[str, typer.Option(help="--domains: 1, 2 or all crashes.")] = "1",
     structure: Annotated[str, typer.Option(help="--domains: none, declared, excluded.")] = "none",
     replay: Annotated[
