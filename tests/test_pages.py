@@ -15,6 +15,7 @@ from antiphon.stack.inputs import Input
 
 MACHINE = ROOT / "docs" / "machine.md"
 ARCHITECTURE = ROOT / "docs" / "architecture.md"
+PAPERS = ROOT / "docs" / "papers.md"
 
 LIMITED = tuple(
     f"src/antiphon/{package}/"
@@ -127,6 +128,33 @@ def test_name_that_is_only_mentioned_is_not_listed() -> None:
     assert table == [["`One(a)`, `Two`", "`Three`"]]
     names = ["Zero", "One", "Two", "Three", "Four"]
     assert list(unlisted(names, table)) == ["Zero", "Three", "Four"]
+
+
+def claims_without_a_test(section: str) -> Iterator[str]:
+    """Yield what a section says a test shows (a letter for its file, and its name) if none does."""
+    files = dict(re.findall(r"\b([A-Z]) =\s\[`\w+\.py`\]\(\.\./([\w/]+\.py)\)", section))
+    files |= {key: path for path, key in re.findall(r"\(\.\./([\w/]+\.py)\) \(([A-Z])\)", section)}
+    for key, name in re.findall(r"\| ([A-Z]) `(\w+)`", section):
+        if f"def test_{name}(" not in read(ROOT / files[key]):
+            yield f"{key} {name}"
+
+
+def test_claims_of_papers_are_shown_by_tests_that_exist() -> None:
+    """Where docs/papers.md names files by letters: those whose tests have no list of their own."""
+    sections = [part for part in read(PAPERS).split("\n## ") if re.search(r"\b[A-Z] =\s\[`", part)]
+    assert len(sections) == 3
+    for section in sections:
+        assert re.search(r"\| [A-Z] `\w+`", section)
+        missing = list(claims_without_a_test(section))
+        assert not missing, f"docs/papers.md: no such test: {missing}"
+
+
+def test_claim_without_a_test_is_found() -> None:
+    """One of two tests exists, in each way of naming its file."""
+    here = "[`test_pages.py`](../tests/test_pages.py)"
+    table = "\n| a | Q `limits_are_found_and_looked_for` | |\n| b | Q `nothing` | |\n"
+    assert list(claims_without_a_test(f"Q = {here}{table}")) == ["Q nothing"]
+    assert list(claims_without_a_test(f"{here} (Q); R =\n{here}{table}")) == ["Q nothing"]
 
 
 def test_limits_are_found_and_looked_for() -> None:
