@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from antiphon.core.runs import Order
     from antiphon.membership.failure_detector import Timing
     from antiphon.net.application.causal_domain import CausalDomain
+    from antiphon.net.application.datagrams import Datagrams
     from antiphon.net.application.state import State
     from antiphon.net.group.committing import Committer, Ending, Resource
     from antiphon.net.group.group import Group
@@ -53,6 +54,7 @@ __all__ = [
     "CallError",
     "CausalDomain",
     "Committer",
+    "Datagrams",
     "DefiniteCallError",
     "Ending",
     "ExcludedError",
@@ -88,6 +90,7 @@ _PLACES = {
     "Batch": "antiphon.net.stream.events",
     "CausalDomain": "antiphon.net.application.causal_domain",
     "Committer": "antiphon.net.group.committing",
+    "Datagrams": "antiphon.net.application.datagrams",
     "Ending": "antiphon.net.group.committing",
     "Expired": "antiphon.net.stream.events",
     "Failed": "antiphon.toolkit.calls",

@@ -74,7 +74,7 @@ class Handshake(Struct, frozen=True, array_like=True):
     latter of who is blocked in ``view``."""
     causality_domain: Annotated[str, Meta(max_length=DESCRIPTION_LENGTH_MAX)] = ""
     """That of the group, described, alike at all members; empty: one of its own."""
-    protocol: Word = ""
+    protocol: Annotated[str, Meta(max_length=DESCRIPTION_LENGTH_MAX)] = ""
     """How runs reach the members of the group, alike at all; empty: with vector time."""
 
 

@@ -23,6 +23,7 @@ from antiphon.net.application.checking import (
     check_seeds,
     check_state,
 )
+from antiphon.net.application.datagrams import Datagrams
 from antiphon.net.application.state import State
 from antiphon.net.transport.address import Address, check_insecure, parse_address
 from antiphon.net.transport.environment import SYSTEM, Environment
@@ -65,6 +66,8 @@ class Config:
     """Network, clock, dice and journal."""
     domain: CausalDomain | None = None
     """The causality domain of the group; None: one of its own."""
+    datagrams: Datagrams | None = None
+    """How it sends and receives datagrams, if the process is in this group alone."""
 
     def __post_init__(self) -> None:
         """Refuse what is of the wrong kind."""

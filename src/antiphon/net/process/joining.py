@@ -10,11 +10,13 @@ from typing import Any, TypeVar
 from antiphon.membership.failure_detector import Timing
 from antiphon.net.application.checking import check_timing, check_trace, check_words
 from antiphon.net.application.config import Config, configure
+from antiphon.net.application.datagrams import Datagrams, check_datagrams, check_used
 from antiphon.net.application.state import State
 from antiphon.net.group.group import Group
 from antiphon.net.process.node import Node
 from antiphon.net.transport.environment import current_environment
 from antiphon.net.transport.interface import check_needs
+from antiphon.stack.blocks import Blocks
 from antiphon.stack.dissemination import GroupProtocol
 from antiphon.stack.settings import Limits, Settings
 
@@ -39,6 +41,7 @@ def join(
     protocol: GroupProtocol | None = None,
     token: str = "follow",  # noqa: S107 - no secret
     timing: Timing | None = None,
+    datagrams: Datagrams | None = None,
     rejoin: bool = False,
     connect_s: float = 10.0,
     drain_s: float = 5.0,
@@ -80,15 +83,16 @@ def join(
     sender with vector time. It excludes total order, uniform delivery and committers, and needs the
     view-atomic flush. ``token`` says where the token of the total order goes while this process
     holds it: to who sends most (follow), or nowhere (fixed). ``timing`` says how soon silence is
-    suspicious. ``trace`` is a run folder to journal into (``antiphon verify`` judges it); without
-    it nothing is recorded. Addresses beyond this machine need ``insecure=True``: connections are
-    not authenticated yet.
+    suspicious; ``datagrams`` how they are sent and received, where causal blocks use them
+    (:class:`antiphon.Datagrams`). ``trace`` is a run folder to journal into (``antiphon verify``
+    judges it); without it nothing is recorded. Addresses beyond this machine need
+    ``insecure=True``: connections are not authenticated yet.
     """
     return make_node(
         group, me, members=members, at=at, seeds=seeds, found=found, advertise=advertise,
         state=state, trace=trace, flush=flush,
-        protocol=protocol, token=token, timing=timing, rejoin=rejoin, connect_s=connect_s,
-        drain_s=drain_s, insecure=insecure,
+        protocol=protocol, token=token, timing=timing, datagrams=datagrams, rejoin=rejoin,
+        connect_s=connect_s, drain_s=drain_s, insecure=insecure,
     ).group  # fmt: skip
 
 
@@ -107,6 +111,7 @@ def make_node(
     token: str = "follow",  # noqa: S107 - no secret
     timing: Timing | None = None,
     limits: Limits | None = None,
+    datagrams: Datagrams | None = None,
     insecure: bool = False,
     **others: Any,  # noqa: ANN401 - the rest of Config
 ) -> Node:
@@ -114,6 +119,8 @@ def make_node(
     check_words(flush=flush, token=token)
     check_timing(timing)
     check_trace(trace)
+    check_datagrams(datagrams)
+    check_used(datagrams, is_used=isinstance(protocol, Blocks))
     ways = configure(
         group, me, members, at, seeds, insecure=insecure, advertise=advertise, found=found
     )
@@ -127,7 +134,7 @@ def make_node(
     config = Config(
         group=group, me=me, ways=ways, settings=settings,
         trace=Path(trace) / "events" if trace is not None else None, insecure=insecure,
-        environment=environment, **others,
+        environment=environment, datagrams=datagrams, **others,
     )  # fmt: skip
     return Node(config)
 

@@ -13,8 +13,8 @@ from antiphon.core.errors import AntiphonError, UsageError
 from antiphon.core.ids import ProcessId
 from antiphon.membership.exclusions import Exclusions
 from antiphon.membership.failure_detector import Timing
+from antiphon.net.application.datagrams import Datagrams
 from antiphon.net.datagrams.port import DatagramPort
-from antiphon.net.datagrams.settings import LOOPBACK_BYTES, DatagramSettings
 from antiphon.net.driver.incarnation import Incarnation
 from antiphon.net.group.sending import CollectingTurn
 from antiphon.net.session.listener import Listener
@@ -39,9 +39,12 @@ class LocalProcess:
         insecure: bool = False,
         delay_s_max: float = 0.0,
         is_alone: bool = False,
+        line: Datagrams | None = None,
     ) -> None:
         """Describe it; nothing happens before :meth:`open`."""
         self.name, self.timing, self.environment = name, timing, environment
+        self.line = line if line is not None else Datagrams()
+        """How it sends and receives datagrams."""
         self.is_alone = is_alone
         """Whether it is in one group for good."""
         self.is_open = False
@@ -86,9 +89,7 @@ class LocalProcess:
     async def open_datagrams(self) -> None:
         """Have a socket for datagrams, at the port of the listener."""
         if self.datagrams is None:
-            bound, settings = self._bound, DatagramSettings()
-            if bound.is_loopback:
-                settings = DatagramSettings(packet_bytes_max=LOOPBACK_BYTES)
+            bound, settings = self._bound, self.line.settings(self._bound)
             try:
                 self.datagrams = await DatagramPort.open(bound, self.environment, settings)
                 if self.incarnation is not None:
@@ -98,6 +99,8 @@ class LocalProcess:
                     f"{bound} cannot be had for datagrams ({error.strerror or error}), as it is "
                     "for connections: choose another port"
                 )
+                if settings.multicast is not None:
+                    message += f", or {settings.multicast.address} for multicast: try without"
                 raise UsageError(message) from None
 
     async def close(self) -> None:

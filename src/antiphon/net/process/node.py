@@ -60,7 +60,7 @@ class Node:
         self.process = process or LocalProcess(
             config.me, ways.address, ways.advertised, timing=config.settings.timing,
             environment=config.environment, insecure=config.insecure,
-            delay_s_max=config.delay_s_max, is_alone=True,
+            delay_s_max=config.delay_s_max, is_alone=True, line=config.datagrams,
         )  # fmt: skip
         """The process that takes part."""
         self.founding: Founding | None = None
@@ -117,6 +117,10 @@ class Node:
         """What an excluded process is to do."""
         return "it comes back by itself" if self.config.rejoin else HOW_TO_JOIN_AGAIN
 
+    @property
+    def _uses_datagrams(self) -> bool:
+        return isinstance(self.config.settings.protocol, Blocks)
+
     # Incarnations.
 
     async def start(self) -> None:
@@ -156,7 +160,7 @@ class Node:
                 await self.process.open()
             else:
                 await self._until_left()
-            if isinstance(config.settings.protocol, Blocks):
+            if self._uses_datagrams:
                 await self.process.open_datagrams()
             await Bootstrap(self, config.connect_s).enter(config.ways)
         except UsageError as error:
@@ -234,6 +238,7 @@ class Node:
             config.group, process.id.numbered(number), start, config.settings, founding,
             config.state is not None, with_commit=self.local_group.with_commit,
             causality_domain=domain.description if domain is not None else "",
+            line=process.line.description if self._uses_datagrams else "",
         )  # fmt: skip
 
     async def end_incarnation(self, detail: str) -> None:

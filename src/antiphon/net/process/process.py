@@ -29,6 +29,7 @@ from antiphon.net.application.checking import (
     check_words,
 )
 from antiphon.net.application.config import Config, Ways, configure, found_ways
+from antiphon.net.application.datagrams import Datagrams, check_datagrams
 from antiphon.net.application.state import State
 from antiphon.net.group.group import Group
 from antiphon.net.process.local_process import LocalProcess
@@ -50,7 +51,8 @@ class Process:
     through which it finds groups; any of them will do, for each knows others. ``advertise`` is
     where the others find it, if not ``at``. ``timing`` says how soon silence is suspicious, in all
     groups. ``trace`` is a folder to journal into: what happens in a group goes to the run folder
-    of the group's name in it, or of its domain's, if it names one. Who is taken for dead by the
+    of the group's name in it, or of its domain's, if it names one. ``datagrams`` says how they are
+    sent and received, in groups of causal blocks. Who is taken for dead by the
     others in one group is out of all: each stream ends with an ``ExcludedError``, or with
     ``rejoin=True`` the process comes back to each by itself. Addresses beyond this machine need
     ``insecure=True``.
@@ -69,12 +71,14 @@ class Process:
         advertise: str | None = None,
         timing: Timing | None = None,
         trace: str | PathLike[str] | None = None,
+        datagrams: Datagrams | None = None,
         rejoin: bool = False,
         insecure: bool = False,
     ) -> None:
         """Describe the process; nothing happens before it is entered."""
         check_timing(timing)
         check_trace(trace)
+        check_datagrams(datagrams)
         check_flags(rejoin=rejoin)
         ways = configure("any", me, None, at, seeds, insecure=insecure, advertise=advertise)
         environment = current_environment()
@@ -88,7 +92,7 @@ class Process:
         self._environment = environment
         self._local = LocalProcess(
             me, ways.address, ways.advertised, timing=self._timing, environment=environment,
-            insecure=insecure,
+            insecure=insecure, line=datagrams,
         )  # fmt: skip
         self._nodes: dict[str, Node] = {}  # by group, from when each is entered
         self._stream = ProcessStream(me, self._flush, environment.clock_s)
@@ -294,7 +298,7 @@ class Process:
         self._nodes = {name: node for name, node in self._nodes.items() if not node.has_ended}
 
 
-_OF_THE_PROCESS = ("me", "at", "advertise", "timing", "trace", "rejoin", "insecure")
+_OF_THE_PROCESS = ("me", "at", "advertise", "timing", "trace", "datagrams", "rejoin", "insecure")
 
 
 def _refuse_misplaced(names: Iterable[str]) -> None:

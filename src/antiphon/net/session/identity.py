@@ -31,6 +31,8 @@ class Identity:
     """Whether this process takes part in transactions, and so must everybody in the group."""
     causality_domain: str = ""
     """That of the group, described, which all must have been given alike; empty: one of its own."""
+    line: str = ""
+    """What datagrams go by that all must have been given alike; empty: nothing."""
 
     @property
     def domain(self) -> int:
@@ -38,7 +40,7 @@ class Identity:
         return domain_digest(
             self.group, self.settings.flush, with_state=self.with_state,
             with_commit=self.with_commit, causality_domain=self.causality_domain,
-            protocol=self.settings.protocol_name,
+            protocol=self._protocol,
         )  # fmt: skip
 
     @property
@@ -70,7 +72,13 @@ class Identity:
     @property
     def _protocol_said(self) -> str:
         """The group's protocol, as a handshake says it: nothing for vector time."""
-        return self.settings.protocol_name if self.settings.protocol is not None else ""
+        return self._protocol if self.settings.protocol is not None else ""
+
+    @property
+    def _protocol(self) -> str:
+        """The group's protocol, with what its datagrams go by."""
+        name = self.settings.protocol_name
+        return f"{name}, {self.line}" if self.line else name
 
     def difference(self, other: Handshake) -> str:
         """Say what the other's group does not have in common with this one."""
@@ -96,7 +104,7 @@ class Identity:
     def _other_ways(self, other: Handshake) -> str:
         if other.protocol != self._protocol_said:
             theirs = other.protocol or VECTOR
-            return f"has protocol {theirs}, not {self.settings.protocol_name}"
+            return f"has protocol {theirs}, not {self._protocol}"
         if other.flush != self.settings.flush:
             return f"leaves views by flush={other.flush!r}, not {self.settings.flush!r}"
         return ""
