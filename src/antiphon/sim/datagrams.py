@@ -43,7 +43,7 @@ class _Datagram:
         self.is_lost = False
 
 
-class Datagrams:
+class LossyChannels:
     """All that is sent by datagram in a world."""
 
     def __init__(

@@ -9,7 +9,7 @@ from antiphon.core.views import View
 from antiphon.membership.effects import LeaveGroup
 from antiphon.sim.calling import CallBook
 from antiphon.sim.channels import Channels
-from antiphon.sim.datagrams import Datagrams
+from antiphon.sim.datagrams import LossyChannels
 from antiphon.sim.deliveries import DeliveryBook
 from antiphon.sim.scheduler import Scheduler
 from antiphon.sim.transactions import VOTE_US_MAX
@@ -53,7 +53,7 @@ class Surroundings:
     """What all processes of a world share."""
 
     def __init__(
-        self, scheduler: Scheduler, channels: Channels, messages: int, datagrams: Datagrams
+        self, scheduler: Scheduler, channels: Channels, messages: int, datagrams: LossyChannels
     ) -> None:
         """Allow so many messages to be multicast in all."""
         self.scheduler = scheduler

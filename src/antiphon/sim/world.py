@@ -23,7 +23,7 @@ from antiphon.sim.bootstrap import INCARNATIONS_MAX, Bootstrap
 from antiphon.sim.channels import Channels
 from antiphon.sim.clock import Clock, clock_apart
 from antiphon.sim.coverage import DONE, Pair, pairs_in
-from antiphon.sim.datagrams import Datagrams
+from antiphon.sim.datagrams import LossyChannels
 from antiphon.sim.driver import GROUP, MADE_OUT, Driver
 from antiphon.sim.founding import Founders, FoundingReply
 from antiphon.sim.founding import Question as FoundingQuestion
@@ -99,7 +99,7 @@ class World:
             self.scheduler, scenario.seed, scenario.delay_us, self._arrive, scenario.distance_us
         )
         self.drivers: dict[ProcessId, Driver] = {}
-        self.datagrams = Datagrams(
+        self.datagrams = LossyChannels(
             self.scheduler, self.channels, scenario.seed, scenario.loss, self.drivers
         )
         self._around = Surroundings(
