@@ -46,8 +46,9 @@ def unexplained_fields(kind: type) -> Iterator[str]:
 def unit_missing(where: str, name: str, said: str) -> Iterator[str]:
     """Yield a complaint if a name ends in a unit that the text does not spell out."""
     for ending, unit in UNITS.items():
-        if re.search(rf"{ending}(_max|_min)?$", name) and unit not in said:
-            yield f"{where}: its unit, {unit}, is not said"
+        word = unit.removesuffix("s") if "_per_" in name else unit
+        if re.search(rf"{ending}(_max|_min)?$", name) and word not in said:
+            yield f"{where}: its unit, {word}, is not said"
 
 
 def unexplained_methods(kind: type) -> Iterator[str]:

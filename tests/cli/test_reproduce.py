@@ -1,7 +1,9 @@
 """``antiphon reproduce`` as a user meets it."""
 
+import json
 from pathlib import Path
 
+import pytest
 from tests.cli.command import antiphon
 
 
@@ -33,3 +35,15 @@ def test_unknown_paper_and_claim_are_one_sentence(tmp_path: Path) -> None:
     claim = antiphon("reproduce", "uniform", "--only", "speed", folder=tmp_path)
     assert claim.returncode == 2
     assert "there is no claim 'speed' in uniform: choose from counterexample" in claim.stderr
+
+
+@pytest.mark.spark
+def test_spark_computes_what_is_swept(tmp_path: Path) -> None:
+    """A figure is the same, to the last digit, whether its points are Spark tasks or not."""
+    words = ("reproduce", "overlay", "--quick", "--only", "figure-6-bytes", "--json")
+    here = antiphon(*words, folder=tmp_path)
+    there = antiphon(*words, "--engine", "spark", "--out", "there", folder=tmp_path)
+    assert here.returncode == there.returncode == 0, there.stderr
+    one, other = (json.loads(each.stdout)["claims"][0] for each in (here, there))
+    assert one["our_value"] == other["our_value"]
+    assert one["table"] == other["table"]

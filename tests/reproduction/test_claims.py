@@ -6,12 +6,14 @@ import pytest
 
 from antiphon.bench import layers
 from antiphon.core.errors import AntiphonError, UsageError
+from antiphon.pipeline.tables.local import LocalExecutor
 from antiphon.report.series import figure_file
 from antiphon.reproduction import blocks, counts, sockets, table_1, uniform
 from antiphon.reproduction.claim import Claim, Effort, Measured
 from antiphon.reproduction.judges import at_least, at_most, between, fit, if_steady, incomparable
 from antiphon.reproduction.overlay import flooding
 from antiphon.reproduction.running import claims_of, reproduce, run_claim
+from antiphon.reproduction.sweeping import Sweeping
 from antiphon.trace.claims import ClaimVerdict, read_reproduction
 
 QUICK = Effort(is_quick=True)
@@ -181,3 +183,32 @@ def test_function_belongs_to_the_layer_of_its_file() -> None:
     assert layers.layer_of("x/antiphon/net/driver/driver.py", "take") == layers.TRANSPORT
     assert layers.layer_of("~", "<method 'send' of '_socket.socket' objects>") == layers.SYSTEM
     assert layers.layer_of("lib/asyncio/events.py", "_run") == layers.LOOP
+
+
+def _square(number: int) -> int:
+    return number * number
+
+
+def test_points_are_computed_once_and_in_order_whoever_computes() -> None:
+    """In this process, or by workers; what is asked for twice is known the second time."""
+    asked: list[int] = []
+
+    def watched(number: int) -> int:
+        asked.append(number)
+        return _square(number)
+
+    here = Sweeping()
+    points = [(3,), (1,), (3,), (2,)]
+    assert here.values(watched, points) == [9, 1, 9, 4]
+    assert here.values(watched, [(2,), (5,)]) == [4, 25]
+    assert asked == [3, 1, 2, 5]
+    assert Sweeping(LocalExecutor(2)).values(_square, points) == [9, 1, 9, 4]
+
+
+def test_claim_is_the_same_whoever_computes_it() -> None:
+    """Processes of their own find what this one finds."""
+    claim = next(each for each in blocks.claims() if each.name == "last-message")
+    effort = Effort(is_quick=True, sweeping=Sweeping(LocalExecutor(2)))
+    here, there = run_claim(claim, QUICK), run_claim(claim, effort)
+    assert there.our_value == here.our_value
+    assert there.table == here.table

@@ -1,8 +1,10 @@
 """``antiphon reproduce``: what the papers report, run again, with a verdict per claim."""
 
 import shlex
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 import typer
@@ -10,9 +12,15 @@ from rich.table import Table
 from rich.text import Text
 
 from antiphon import __version__
+from antiphon.cli.places import ConfOption, MasterOption, SparkPlace, cluster_of
 from antiphon.cli.screen import output, print_json, progress_bar
+from antiphon.cli.tasks import TaskEngine, executor_for, on_cluster
 from antiphon.core.errors import UsageError
 from antiphon.trace.claims import ClaimVerdict, Reproduction
+
+if TYPE_CHECKING:
+    from antiphon.pipeline.tables.table import Executor
+    from antiphon.reproduction.claim import Claim
 
 _STYLES = {
     ClaimVerdict.HOLDS: "green",
@@ -39,6 +47,18 @@ def reproduce(
     out: Annotated[
         Path | None, typer.Option(help="Folder to write; if left out, reproductions/PAPER.")
     ] = None,
+    engine: Annotated[
+        TaskEngine,
+        typer.Option(
+            help="Who computes what is simulated. auto: this process. local: a process per core. "
+            "spark: Spark tasks."
+        ),
+    ] = TaskEngine.AUTO,
+    cores: Annotated[
+        int | None, typer.Option(help="Cores to use; all of this machine's if left out.")
+    ] = None,
+    master: MasterOption = None,
+    conf: ConfOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Run what the papers report, and judge every claim beside the paper's numbers.
@@ -56,8 +76,37 @@ def reproduce(
     Exit status: 0 no claim fails, 1 some claim does not hold, 2 bad usage.
     """
     from antiphon.reproduction.claim import Effort
-    from antiphon.reproduction.running import PAPERS, claims_of
     from antiphon.reproduction.running import reproduce as run_claims
+    from antiphon.reproduction.sweeping import Sweeping
+
+    papers, chosen = _chosen(paper, only or ())
+    words = ["antiphon", "reproduce", paper, *(["--quick"] if quick else [])]
+    words += [word for name in only or () for word in ("--only", name)]
+    folder = out or Path("reproductions") / paper
+    cluster = cluster_of(master, conf or [])
+    engine = on_cluster(engine, cluster)
+    with (
+        progress_bar("starting", len(chosen), time_left=True) as (bar, task),
+        _executor(engine, cores, cluster) as executor,
+    ):
+        task_id = bar.task_ids[task]
+
+        def on_claim(name: str, done: int, _total: int) -> None:
+            bar.update(task_id, description=name, completed=done)
+
+        effort = Effort(is_quick=quick, sweeping=Sweeping(executor))
+        found = run_claims(papers, effort, folder, shlex.join(words), __version__, on_claim, chosen)
+    if as_json:
+        print_json(msgspec.json.format(msgspec.json.encode(found)))
+    else:
+        _show(found)
+        output.print(f"next: antiphon report {folder}", soft_wrap=True, markup=False)
+    raise typer.Exit(1 if found.count(ClaimVerdict.FAILS) else 0)
+
+
+def _chosen(paper: str, only: Sequence[str]) -> "tuple[list[str], list[Claim]]":
+    """Return which papers and claims are meant."""
+    from antiphon.reproduction.running import PAPERS, claims_of
 
     papers = list(PAPERS) if paper == "all" else [paper]
     if paper != "all" and paper not in PAPERS:
@@ -65,29 +114,20 @@ def reproduce(
         raise UsageError(message)
     claims = claims_of(papers)
     names = [claim.name for claim in claims]
-    for name in only or ():
+    for name in only:
         if name not in names:
             message = f"there is no claim {name!r} in {paper}: choose from {', '.join(names)}"
             raise UsageError(message)
-    chosen = [claim for claim in claims if not only or claim.name in only]
-    words = ["antiphon", "reproduce", paper, *(["--quick"] if quick else [])]
-    words += [word for name in only or () for word in ("--only", name)]
-    folder = out or Path("reproductions") / paper
-    with progress_bar("starting", len(chosen), time_left=True) as (bar, task):
-        task_id = bar.task_ids[task]
+    return papers, [claim for claim in claims if not only or claim.name in only]
 
-        def on_claim(name: str, done: int, _total: int) -> None:
-            bar.update(task_id, description=name, completed=done)
 
-        found = run_claims(
-            papers, Effort(is_quick=quick), folder, shlex.join(words), __version__, on_claim, chosen
-        )
-    if as_json:
-        print_json(msgspec.json.format(msgspec.json.encode(found)))
-    else:
-        _show(found)
-        output.print(f"next: antiphon report {folder}", soft_wrap=True, markup=False)
-    raise typer.Exit(1 if found.count(ClaimVerdict.FAILS) else 0)
+def _executor(
+    engine: TaskEngine, cores: int | None, cluster: SparkPlace | None
+) -> "AbstractContextManager[Executor | None]":
+    """Return who computes what is a sweep; None is this process."""
+    if engine is TaskEngine.AUTO:
+        return nullcontext()
+    return executor_for(engine, "antiphon reproduce", cores, cluster=cluster)
 
 
 def _show(found: Reproduction) -> None:

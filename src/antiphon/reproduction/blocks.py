@@ -5,7 +5,7 @@ what costs; they are judged by numbers of our own, with the recovery rule as pri
 corrected) beside the one that ships, and beside receivers that ask the sender by a fixed timer.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from statistics import median
 
@@ -34,6 +34,7 @@ PRINTED = BlockSettings(settle_us=None, at_once=1, counts_receipts=False, report
 
 _PERIOD_US = HERE.null_us
 _ASKING_US = {"asking, 10 ms": 10_000, "asking, 50 ms": 50_000}
+_NAMES = ("as printed", "here", *_ASKING_US)
 _SHORT = "short delays"
 _LOSSES = (0.0, 0.01, 0.05, 0.1, 0.2, 0.3)
 _CHANNELS = LossOptions(loss=0.05)
@@ -51,17 +52,24 @@ _TIMES = (
 # Section VI.
 
 
+def _seeds(count: int) -> list[tuple[int]]:
+    return [(seed,) for seed in range(count)]
+
+
+def _experiment(seed: int) -> tuple[int, int, int, bool]:
+    """Return the counters of the first and last recovery, copies, and whether all was in order."""
+    experiment = LossExperiment(f"{seed}", AS_PRINTED)
+    experiment.live()
+    found = [supply for supply in experiment.supplies if supply.is_first]
+    in_order = [supply.block for supply in found] == list(BLOCKS)
+    return found[0].counter, found[-1].counter, len(experiment.supplies), in_order
+
+
 def _figure_7(effort: Effort) -> Measured:
-    firsts, lasts, copies, in_order = [], [], [], 0
     worlds = effort.pick(40, 400)
-    for seed in range(worlds):
-        experiment = LossExperiment(f"{seed}", AS_PRINTED)
-        experiment.live()
-        found = [supply for supply in experiment.supplies if supply.is_first]
-        in_order += [supply.block for supply in found] == list(BLOCKS)
-        firsts.append(found[0].counter)
-        lasts.append(found[-1].counter)
-        copies.append(len(experiment.supplies))
+    found = effort.sweeping.values(_experiment, _seeds(worlds))
+    firsts, lasts, copies, orders = zip(*found, strict=True)
+    in_order = sum(orders)
     rows = [
         ("block counter at the first recovery", FIGURE_7[0][0], median(firsts)),
         ("block counter at the last recovery", FIGURE_7[-1][0], median(lasts)),
@@ -105,9 +113,13 @@ def _header(_effort: Effort) -> Measured:
     )
 
 
+def _has_failed(seed: int) -> bool:
+    return bool(examine_blocks(seed))
+
+
 def _theorem(effort: Effort) -> Measured:
     worlds = effort.pick(200, 2_000)
-    failed = [seed for seed in range(worlds) if examine_blocks(seed)]
+    failed = [found for found in effort.sweeping.values(_has_failed, _seeds(worlds)) if found]
     return Measured(
         value=f"{len(failed)} of {worlds:,} random worlds fail",
         numbers={"failed": len(failed)},
@@ -115,30 +127,31 @@ def _theorem(effort: Effort) -> Measured:
     )
 
 
+def _of_last(name: str, seed: int, lost: int, crashes: bool) -> list[float]:  # noqa: FBT001 - a point
+    if name in _ASKING_US:
+        timer_us = _ASKING_US[name]
+        return ask_for_last(f"{seed}", 5, _PERIOD_US, timer_us, lost_at=lost, crashes=crashes)
+    return recover_last(f"{seed}", 5, _rule(name), lost_at=lost, crashes=crashes)
+
+
+def _pooled(found: Iterable[list[float]]) -> list[float]:
+    return sorted(each for times in found for each in times)
+
+
 def _last(effort: Effort) -> Measured:
     """Lose the last message before silence."""
     worlds = effort.pick(30, 200)
-    found: dict[str, list[list[float]]] = {}
-    for name, settings in (("as printed", PRINTED), ("here", HERE)):
-        found[name] = [
-            sorted(
-                each
-                for seed in range(worlds)
-                for each in recover_last(f"{seed}", 5, settings, lost_at=lost, crashes=crashes)
-            )
-            for lost, crashes in ((1, False), (4, False), (3, True))
-        ]
-    for name, timer_us in _ASKING_US.items():
-        found[name] = [
-            sorted(
-                each
-                for seed in range(worlds)
-                for each in ask_for_last(
-                    f"{seed}", 5, _PERIOD_US, timer_us, lost_at=lost, crashes=crashes
+    found = {
+        name: [
+            _pooled(
+                effort.sweeping.values(
+                    _of_last, [(name, seed, lost, crashes) for seed in range(worlds)]
                 )
             )
             for lost, crashes in ((1, False), (4, False), (3, True))
         ]
+        for name in _NAMES
+    }
     rows = [
         (name, *(_said(quantile(each, 0.5)) for each in times)) for name, times in found.items()
     ]
@@ -166,22 +179,30 @@ def _said(periods: float) -> str:
     return "never" if periods > 1_000 else f"{periods:.2f}"
 
 
+def _rule(name: str) -> BlockSettings:
+    return PRINTED if name == "as printed" else HERE
+
+
 def _recover(name: str, traffic: Traffic, options: LossOptions) -> Recovered:
     if name in _ASKING_US:
         return recover_by_asking("1", traffic, _PERIOD_US, _ASKING_US[name], options)
-    return recover("1", traffic, PRINTED if name == "as printed" else HERE, options)
+    return recover("1", traffic, _rule(name), options)
 
 
 def _activity(effort: Effort) -> Measured:
     """Recover under more and less traffic."""
-    names = ("as printed", "here", *_ASKING_US)
-    intervals = (5_000, 20_000, 50_000, 200_000)
-    found: dict[str, list[float]] = {name: [] for name in names}
-    for interval_us in intervals:
-        messages = effort.pick(300, 2_000)
-        traffic = Traffic(interval_us=interval_us, duration_us=messages * interval_us // 5)
-        for name in names:
-            found[name].append(_recover(name, traffic, _CHANNELS).quantile(0.5))
+    names, intervals = _NAMES, (5_000, 20_000, 50_000, 200_000)
+    messages = effort.pick(300, 2_000)
+    kinds = [Traffic(interval_us=each, duration_us=messages * each // 5) for each in intervals]
+    found = {
+        name: [
+            each.quantile(0.5)
+            for each in effort.sweeping.values(
+                _recover, [(name, traffic, _CHANNELS) for traffic in kinds]
+            )
+        ]
+        for name in names
+    }
     rows = [
         (interval // 1000, *(found[name][i] for name in names))
         for i, interval in enumerate(intervals)
@@ -206,33 +227,39 @@ def _activity(effort: Effort) -> Measured:
     )  # fmt: skip
 
 
+def _of_period(period_us: int, seed: int) -> list[float]:
+    settings = replace(HERE, null_us=period_us, rests=False)
+    found = recover_last(f"{seed}", 5, settings, lost_at=1)
+    return [each * period_us / 1000 for each in found]
+
+
 def _period(effort: Effort) -> Measured:
     """Change the null period, and nothing else."""
-    rows, points, nulls = [], [], []
+    rows, waits, nulls = [], [], []
     for period_us in (20_000, 50_000, 100_000, 200_000):
-        times = sorted(
-            each * period_us / 1000
-            for seed in range(effort.pick(20, 100))
-            for each in recover_last(
-                f"{seed}", 5, replace(HERE, null_us=period_us, rests=False), lost_at=1
-            )
-        )
+        points = [(period_us, seed) for seed in range(effort.pick(20, 100))]
+        times = _pooled(effort.sweeping.values(_of_period, points))
         ms, load = quantile(times, 0.5), 5 * 4 * 1_000_000 / period_us
-        points.append((period_us / 1000, ms))
+        waits.append((period_us / 1000, ms))
         nulls.append((period_us / 1000, load))
         rows.append((period_us // 1000, ms, load))
-    ratio = points[-1][1] / points[0][1]
+    ratio = waits[-1][1] / waits[0][1]
     return Measured(
-        value=f"{points[0][1]:.3g} ms and {nulls[0][1]:,.0f} null messages/s at 20 ms; "
-        f"{points[-1][1]:.3g} ms and {nulls[-1][1]:,.0f} at 200 ms",
+        value=f"{waits[0][1]:.3g} ms and {nulls[0][1]:,.0f} null messages/s at 20 ms; "
+        f"{waits[-1][1]:.3g} ms and {nulls[-1][1]:,.0f} at 200 ms",
         numbers={"ratio": ratio},
         table=table(("null period, ms", "recovered within, ms, median", "null messages/s"), rows),
         figure=FigureData(
             title="Recovery of the last message before silence, by null period",
             x_name="null period, ms", y_name="ms, median",
-            series=[Series(name="5 members, lost at one", points=points)],
+            series=[Series(name="5 members, lost at one", points=waits)],
         ),
     )  # fmt: skip
+
+
+def _of_delay(delay_us: int, size: int, duration_us: int) -> Recovered:
+    traffic = Traffic(size=size, senders=3, interval_us=20_000, duration_us=duration_us)
+    return recover("1", traffic, replace(HERE, delay_us_max=delay_us, at_once=1), _CHANNELS)
 
 
 def _delays(effort: Effort) -> Measured:
@@ -241,14 +268,13 @@ def _delays(effort: Effort) -> Measured:
     sizes = (3, 10, 30)
     copies: dict[int, list[tuple[float, float]]] = {size: [] for size in sizes}
     rows = []
+    duration_us = effort.pick(400, 2_000) * 1000
+    points = [(delay_us, size, duration_us) for delay_us in delays_us for size in sizes]
+    of_points = iter(effort.sweeping.values(_of_delay, points))
     for delay_us in delays_us:
         row: list[object] = [delay_us / 1000]
         for size in sizes:
-            traffic = Traffic(
-                size=size, senders=3, interval_us=20_000, duration_us=effort.pick(400, 2_000) * 1000
-            )
-            settings = replace(HERE, delay_us_max=delay_us, at_once=1)
-            found = recover("1", traffic, settings, _CHANNELS)
+            found = next(of_points)
             copies[size].append((delay_us / 1000, found.per_message))
             row += [found.per_message, found.quantile(0.5)]
         rows.append(row)
@@ -275,6 +301,11 @@ def _delays(effort: Effort) -> Measured:
     )  # fmt: skip
 
 
+def _of_loss(loss: float, settings: BlockSettings, duration_us: int) -> tuple[float, float]:
+    options = LossOptions(loss=loss, duplication=0.02, reordering=0.05)
+    return delivery_rate("1", 4, settings, options, every_us=500, duration_us=duration_us)
+
+
 def _loss(effort: Effort) -> Measured:
     """Have all speak as fast as they may, on worse and worse channels."""
     quick = replace(HERE, delay_us_max=2_000, settle_us=3_000, window=256)
@@ -285,13 +316,13 @@ def _loss(effort: Effort) -> Measured:
     }
     rates: dict[str, list[float]] = {name: [] for name in kinds}
     rows = []
+    duration_us = effort.pick(100_000, 1_000_000)
+    points = [(loss, rule, duration_us) for loss in _LOSSES for rule in kinds.values()]
+    of_points = iter(effort.sweeping.values(_of_loss, points))
     for loss in _LOSSES:
         row: list[object] = [f"{loss:.0%}"]
-        for name, settings in kinds.items():
-            rate, repeated = delivery_rate(
-                "1", 4, settings, LossOptions(loss=loss, duplication=0.02, reordering=0.05),
-                every_us=500, duration_us=effort.pick(100_000, 1_000_000),
-            )  # fmt: skip
+        for name in kinds:
+            rate, repeated = next(of_points)
             rates[name].append(rate)
             row += [rate, repeated]
         rows.append(row)

@@ -7,14 +7,16 @@ claim that nothing here can show has no ``measure``, and says why.
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from antiphon.reproduction.sweeping import Sweeping
 from antiphon.trace.claims import ClaimVerdict, FigureData, TableData
 
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """How much to run."""
+    """How much to run, and who computes what is a sweep."""
 
     is_quick: bool
+    sweeping: Sweeping = field(default_factory=Sweeping, compare=False, repr=False)
 
     def pick(self, quick: int, full: int) -> int:
         """Return a number of repetitions."""

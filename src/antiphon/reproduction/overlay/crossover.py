@@ -67,7 +67,8 @@ def _crossover(effort: Effort) -> Measured:
 
 def _crossover_delay(effort: Effort) -> Measured:
     sizes = (128, 512) if effort.is_quick else (128, 256, 512)
-    return _compared("delay", {n: _by_delay(n, effort.pick(10, 30)) for n in sizes})
+    found = effort.sweeping.values(_by_delay, [(n, effort.pick(10, 30)) for n in sizes])
+    return _compared("delay", dict(zip(sizes, found, strict=True)))
 
 
 def _compared(what: str, found: dict[int, int]) -> Measured:

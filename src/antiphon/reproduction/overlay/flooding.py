@@ -6,6 +6,7 @@ from copy import deepcopy
 from itertools import combinations
 from math import log2
 from random import Random
+from typing import TYPE_CHECKING
 
 from antiphon.ordering.overlay.flooding import (
     Broadcast,
@@ -18,6 +19,9 @@ from antiphon.ordering.overlay.topologies import TOPOLOGIES, copies_per_broadcas
 from antiphon.reproduction.claim import Claim, Effort, Measured
 from antiphon.reproduction.judges import all_of, at_most, between, table
 from antiphon.trace.claims import FigureData, Series
+
+if TYPE_CHECKING:
+    from antiphon.models.abstract import Flood
 
 _MACHINE = "the machine of antiphon.ordering.overlay, its links carried by the measurement"
 _SOURCE_BYTES, _NUMBER_BYTES = 4, 4
@@ -146,9 +150,15 @@ def count_copies(overlay: Sequence[Sequence[int]], seed: int) -> int:
         effects = members[who].receive(link, item)
 
 
+def _copies_in_cube(n: int) -> int:
+    return count_copies(TOPOLOGIES["hypercube"].overlay(n), n)
+
+
 def _copies(effort: Effort) -> Measured:
     sizes = [1 << bits for bits in range(3, effort.pick(8, 11))]
-    found = {n: count_copies(TOPOLOGIES["hypercube"].overlay(n), n) for n in sizes}
+    found = dict(
+        zip(sizes, effort.sweeping.values(_copies_in_cube, [(n,) for n in sizes]), strict=True)
+    )
     logs = {n: n.bit_length() - 1 for n in sizes}
     exact = all(found[n] == n * (logs[n] - 1) + 1 for n in sizes)
     last = sizes[-1]
@@ -209,15 +219,19 @@ def _incomplete(effort: Effort) -> Measured:
     )  # fmt: skip
 
 
-def _scale(effort: Effort) -> Measured:
+def _flooded(n: int) -> "Flood":
     from antiphon.models.abstract import flood
 
-    kind = TOPOLOGIES["incomplete-hypercube"]
+    return flood(TOPOLOGIES["incomplete-hypercube"], n, range(0, n, n // 10), seed=1)
+
+
+def _scale(effort: Effort) -> Measured:
+    sizes = (1_000, 10_000, 100_000)[: effort.pick(2, 3)]
     rows: list[tuple[object, ...]] = []
     per_node: dict[int, float] = {}
     wrong = 0
-    for n in (1_000, 10_000, 100_000)[: effort.pick(2, 3)]:
-        found = flood(kind, n, range(0, n, n // 10), seed=1)
+    floods = effort.sweeping.values(_flooded, [(n,) for n in sizes])
+    for n, found in zip(sizes, floods, strict=True):
         wrong += found.wrong + found.unequal
         per_node[n] = found.copies / 10 / n
         rows.append(

@@ -29,12 +29,11 @@ def _held(measure: str, data: int, effort: Effort) -> dict[int, float]:
     """Return a measure of Timestamp's delivery queues by number of nodes."""
     sizes = SIZES[:: effort.pick(5, 1)]
     seeds = range(1, 1 + effort.pick(2, 5))
+    points = [("timestamp", network_run(n, seed, _MESSAGES, data)) for n in sizes for seed in seeds]
+    found = [float(getattr(each, measure)) for each in effort.sweeping.values(run, points)]
     return {
-        size: fmean(
-            float(getattr(run("timestamp", network_run(size, seed, _MESSAGES, data)), measure))
-            for seed in seeds
-        )
-        for size in sizes
+        size: fmean(found[number * len(seeds) : (number + 1) * len(seeds)])
+        for number, size in enumerate(sizes)
     }
 
 

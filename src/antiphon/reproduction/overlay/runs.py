@@ -1,10 +1,10 @@
-"""Runs of Overlay 5.1 on the physical model, each made once whatever the number of claims on it.
+"""Runs of Overlay 5.1 on the physical model: points of a sweep, many claims ask for the same.
 
 Law: as in the paper, what is shown for a number of nodes is the mean over several networks, of
 maxima, too. What the paper leaves open is in ``ASSUMED``.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from math import log
@@ -68,23 +68,28 @@ def cells(size: int, data: int, effort: Effort) -> list[NetworkRun]:
 
 def averaged(measure: str, kind: Kind, data: int, effort: Effort) -> dict[int, float]:
     """Return a measure by number of nodes, at the mean over networks."""
+    by_size = {size: cells(size, data, effort) for size in sizes(effort)}
+    kinds = dict.fromkeys((kind, *KINDS))
+    points = [(each, cell) for each in kinds for some in by_size.values() for cell in some]
+    found = dict(zip(points, effort.sweeping.values(run, points), strict=True))
     return {
-        size: fmean(_value(measure, kind, cell) for cell in cells(size, data, effort))
-        for size in sizes(effort)
+        size: fmean(_value(measure, kind, cell, found) for cell in some)
+        for size, some in by_size.items()
     }
 
 
-def _value(measure: str, kind: Kind, cell: NetworkRun) -> float:
+Runs = Mapping[tuple[Kind, NetworkRun], "NetworkMeasures"]
+
+
+def _value(measure: str, kind: Kind, cell: NetworkRun, found: Runs) -> float:
     """Return a measure of one run; what is on links is averaged over the same time for both."""
-    found = run(kind, cell)
-    value = float(getattr(found, measure))
+    value = float(getattr(found[kind, cell], measure))
     if not measure.startswith("load"):
         return value
-    others = (run(each, cell).duration_ms for each in KINDS)
-    return value * found.duration_ms / max(others)
+    others = (found[each, cell].duration_ms for each in KINDS)
+    return value * found[kind, cell].duration_ms / max(others)
 
 
-@cache
 def run(kind: Kind, cell: NetworkRun) -> "NetworkMeasures":
     """Return what one run measures."""
     from antiphon.models.physical import measure
