@@ -39,8 +39,8 @@ def test_unknown_paper_and_claim_are_one_sentence(tmp_path: Path) -> None:
 
 @pytest.mark.spark
 def test_spark_computes_what_is_swept(tmp_path: Path) -> None:
-    """A figure is the same, to the last digit, whether its points are Spark tasks or not."""
-    words = ("reproduce", "overlay", "--quick", "--only", "figure-6-bytes", "--json")
+    """A table is the same, to the last digit, whether its points are Spark tasks or not."""
+    words = ("reproduce", "blocks", "--quick", "--only", "activity", "--json")
     here = antiphon(*words, folder=tmp_path)
     there = antiphon(*words, "--engine", "spark", "--out", "there", folder=tmp_path)
     assert here.returncode == there.returncode == 0, there.stderr
