@@ -104,8 +104,10 @@ class RowMaker:
             self._complain_of_columns(line, record)
             problem = f"not a row as in docs/trace-format.md: {error}"
             raise refusal(self._file, line, problem) from error
-        if problem_of(event) is not None and not event.id:
+        wrong = problem_of(event)
+        if wrong is not None and not event.id:
             self._complain_of_columns(line, record)
+            self._complain_of_needs(line, record, wrong)
         return event
 
     def _complain_of_columns(self, line: int, record: Record) -> None:
@@ -114,6 +116,13 @@ class RowMaker:
             if _found(record, theirs) is None and ours not in TIMES_US:
                 problem = f"there is no {theirs!r} here to be `{ours}`: {_there(record)}"
                 raise refusal(self._file, line, problem)
+
+    def _complain_of_needs(self, line: int, record: Record, problem: str) -> None:
+        """Say so if a row needs a column that is not there, under our name for it."""
+        for ours in ("first", "sender"):
+            if f"needs `{ours}`" in problem and ours not in (*record, *self._map.columns):
+                advice = f"say which of them it is with --map {ours}=..."
+                raise refusal(self._file, line, f"{problem}: {_there(record)}; {advice}")
 
     def _complain_of_kind(self, line: int, kind: Any) -> None:  # noqa: ANN401 - whatever it is
         if kind is not None and kind not in _KINDS:
