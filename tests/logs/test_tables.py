@@ -160,9 +160,8 @@ def test_missing_column_is_named_with_those_that_are_there(tmp_path: Path) -> No
         (
             "process,kind,seq\nA,multicast,1\n",
             (
-                ":2: a multicast row needs `first`, the number of "
-                "its first message, from 1: there are process, kind, seq; say which of them it is with "
-                "--map first=..."
+                ":2: a multicast row needs `first`, the number of its first message, from 1: there "
+                "are process, kind, seq; say which of them it is with --map first=..."
             ),
         ),
         (
