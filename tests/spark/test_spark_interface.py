@@ -131,6 +131,44 @@ def test_run_folder_is_a_table(spark: "SparkSession", tmp_path: Path) -> None:
         spark.read.format("antiphon").load(str(bad)).count()
 
 
+def test_parquet_is_a_table_like_lines(tmp_path: Path) -> None:
+    """The same rows, defaults included, in whatever types; what is no row is a sentence."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from antiphon.pipeline.ingest.sources import find_sources
+    from antiphon.spark.tables import rows_of
+
+    def rows(path: Path) -> list[dict[str, object]]:
+        return [
+            {**row, "file": ""}
+            for source in find_sources([path])
+            for batch in rows_of(source)
+            for row in batch.to_pylist()
+        ]
+
+    told = {"process": ["A", "B"], "kind": ["multicast", "deliver"], "first": [1, 1]}
+    told["sender"] = [None, "A"]
+    lines = write_rows(tmp_path / "log.ndjson", [multicast("A"), deliver("B", "A")])
+    table = tmp_path / "log.parquet"
+    pq.write_table(pa.table(told), table)
+    expected = rows(lines)
+    assert expected[0]["count"] == 1
+    assert rows(table) == expected
+    pq.write_table(pa.table({**told, "first": ["1", "1"]}), table)
+    assert rows(table) == expected
+    for wrong, words in (
+        ({"kind": ["multicast", "jump"]}, r"log\.parquet:2: what is `kind` 'jump'"),
+        ({"first": [1, 0]}, r"log\.parquet:2: a deliver row needs `first`"),
+    ):
+        pq.write_table(pa.table({**told, **wrong}), table)
+        with pytest.raises(TraceError, match=words):
+            rows(table)
+    table.write_bytes(table.read_bytes()[:-40])
+    with pytest.raises(TraceError, match=r"log\.parquet:1: not a whole Parquet file"):
+        rows(table)
+
+
 def test_stream_follows_journals_as_they_grow(spark: "SparkSession", tmp_path: Path) -> None:
     """Each row comes once: those of new processes too, and a row only when it is whole."""
     import antiphon.spark
