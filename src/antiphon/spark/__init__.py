@@ -19,9 +19,9 @@ borrowing  what our jobs need of somebody else's session, and putting it back
 shipping   this package, for executors that do not have it
 """
 
-from antiphon.spark.measuring import Measures, measure
+from antiphon.spark.measuring import Measurement, measure
 from antiphon.spark.result import Verification
 from antiphon.spark.source import register
 from antiphon.spark.verifying import verify
 
-__all__ = ["Measures", "Verification", "measure", "register", "verify"]
+__all__ = ["Measurement", "Verification", "measure", "register", "verify"]

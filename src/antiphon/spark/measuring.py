@@ -22,7 +22,7 @@ from antiphon.trace.log import Log, is_address, local_path
 
 
 @dataclass(frozen=True, slots=True)
-class Measures:
+class Measurement:
     """What a log tells of delays, queues, headers, stability and views."""
 
     runs: DataFrame
@@ -48,7 +48,7 @@ def measure(
     *,
     run: str = "",
     columns: str | Iterable[str] = (),
-) -> Measures:
+) -> Measurement:
     """Return the measures of a log: a path, or several that are one log, called ``run``.
 
     ``columns`` is the ``--map`` of the command line.
@@ -73,4 +73,4 @@ def measure(
         with numbered(log) as ready:
             runs = measured(SparkExecutor(spark), ready)
     tables = tables_of(runs.values())
-    return Measures(**{name: spark.createDataFrame(table) for name, table in tables.items()})
+    return Measurement(**{name: spark.createDataFrame(table) for name, table in tables.items()})
