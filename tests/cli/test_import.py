@@ -27,6 +27,24 @@ def test_rows_are_shown_written_and_judged(tmp_path: Path, name: str) -> None:
     assert [item["property"] for item in violated] == ["causal"]
 
 
+def test_log_is_judged_on_the_terms_of_verify(tmp_path: Path) -> None:
+    """What is asked for alone; and what may lie outside is held against nobody."""
+    rows = [
+        {"process": "A", "kind": "multicast", "first": 1},
+        {"process": "A", "kind": "multicast", "first": 2},
+        {"process": "B", "kind": "deliver", "sender": "A", "first": 2},
+    ]
+    (tmp_path / "log.json").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    alone = antiphon("import", "log.json", "--only", "fifo", "--json", folder=tmp_path)
+    verdict = json.loads(alone.stdout)["verdict"]
+    assert [item["property"] for item in verdict["properties"]] == ["fifo"]
+    assert alone.returncode == 1
+    late = antiphon("import", "log.json", "--only", "fifo", "--begins-late", "B", folder=tmp_path)
+    assert (late.returncode, late.stderr) == (0, "")
+    clocks = antiphon("import", "log.json", "--only", "clock-own", folder=tmp_path)
+    assert "log.json holds messages, and clock-own is about clocks" in clocks.stderr
+
+
 def test_file_that_cannot_be_written_is_told_first(tmp_path: Path) -> None:
     """Before anything is read: an ending that says nothing, a folder that is not there."""
     for name, said in (

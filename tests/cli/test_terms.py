@@ -150,7 +150,9 @@ def test_group_that_is_not_in_the_trace_is_refused(chat: Path, tmp_path: Path) -
     words = ["verify", str(chat), "--subscriptions", str(file)]
     done = CliRunner().invoke(application(["verify"]), words)
     assert isinstance(done.exception, UsageError)
-    assert "no group 'orders' is in the trace" in str(done.exception)
+    assert str(done.exception) == (
+        "--subscriptions: no group 'orders' is in the trace: it has '' (rows that name no group)"
+    )
 
 
 @pytest.fixture

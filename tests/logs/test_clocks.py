@@ -1,16 +1,21 @@
 """Logs of clocks: how they are found in text, what is wrong with them, and what is refused."""
 
+import csv
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from tests.logs.executions import Happening, random_execution, write_govector
 
 from antiphon.core.errors import AntiphonError
 from antiphon.logs.clocks.judging import judge_clocks
 from antiphon.logs.clocks.parsing import holds_clocks, read_clocks
+from antiphon.logs.mapping import column_map
 from antiphon.trace.log import Log
 from antiphon.trace.verdict import ClockProperty, Status, Verdict
 
@@ -245,3 +250,69 @@ def test_line_with_an_event_is_an_event_whatever_is_around_it(tmp_path: Path) ->
     read = read_clocks(Log.of(path), r"\[(?<host>\w)\] (?<clock>{.*}) (?<event>\w+)")
     assert [(event.host, event.line) for event in read.events] == [("a", 1), ("b", 3), ("b", 4)]
     assert read.left_out == [(str(path), 2)]
+
+
+ROWS: list[dict[str, object]] = [
+    {"host": host, "clock": clock, "event": text} for host, clock, text in CHAT
+]
+"""The same, a row each."""
+
+
+def rows_as(folder: Path, ending: str, rows: list[dict[str, object]]) -> Path:
+    """Write rows in one of the formats."""
+    path = folder / f"rows.{ending}"
+    names = list(rows[0])
+    if ending == "parquet":
+        pq.write_table(pa.Table.from_pylist(rows), path)
+    elif ending == "csv":
+        with path.open("w", newline="") as file:
+            table = csv.writer(file)
+            table.writerow(names)
+            table.writerows(
+                [json.dumps(v) if isinstance(v, dict) else v for v in row.values()] for row in rows
+            )
+    else:
+        path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    return path
+
+
+@pytest.mark.parametrize("ending", ["ndjson", "csv", "parquet"])
+def test_rows_with_clocks_are_judged(tmp_path: Path, ending: str) -> None:
+    """Under the usual names, or those that are mapped; the line is the row's."""
+    path = rows_as(tmp_path, ending, ROWS)
+    assert holds_clocks(Log.of(path))
+    verdict = judged(path)
+    assert (broken(verdict), verdict.event_count) == ({}, 4)
+    theirs: list[dict[str, object]] = [
+        {"node": r["host"], "vc": r["clock"], "kind": "x"} for r in ROWS
+    ]
+    theirs[3]["vc"] = {"b": 2, "c": 1}  # c knows b's answer, and not what b had heard
+    path = rows_as(tmp_path, ending, theirs)
+    log = Log((path,), columns=column_map(["process=node,clock=vc"]))
+    assert holds_clocks(log)
+    verdict = judge_clocks(log)
+    assert broken(verdict) == {MERGE: 1}
+    [violation] = verdict.of(MERGE).violations
+    assert (violation.chain[-1].file, violation.chain[-1].line) == (
+        str(path),
+        5 if ending == "csv" else 4,
+    )
+
+
+def test_rows_with_clocks_that_lie_are_refused_by_line(tmp_path: Path) -> None:
+    """A clock that is none, and a row without; rows about messages are none of ours."""
+    for clock, said in (
+        ({"a": "x"}, "rows.ndjson:5: the clock '{'a': 'x'}' is no JSON object of whole numbers"),
+        ({"a": -1}, "rows.ndjson:5: the clock '{'a': -1}' has a negative entry: mend it"),
+        (None, "rows.ndjson:5: there is no 'clock' here: there are host, clock; say which"),
+    ):
+        path = rows_as(tmp_path, "ndjson", [*ROWS, {"host": "a", "clock": clock}])
+        with pytest.raises(AntiphonError, match=re.escape(said)):
+            judged(path)
+    others: list[dict[str, object]] = [
+        {"process": "a", "kind": "multicast", "first": 1, "clock": {"a": 1}},
+        {"process": "a", "type": "sent", "first": 1, "clock": {"a": 1}},
+        {"process": "a", "clock": None},
+    ]
+    for row in others:
+        assert not holds_clocks(Log.of(rows_as(tmp_path, "ndjson", [row])))

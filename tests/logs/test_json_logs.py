@@ -73,6 +73,9 @@ def test_folder_of_several_kinds_is_refused(tmp_path: Path) -> None:
     (tmp_path / "b.csv").write_text("process,kind\n")
     with pytest.raises(TraceError, match=r"several kinds, such as a\.json and b\.csv: name those"):
         segments(tmp_path)
+    (tmp_path / "c.ndjson").write_bytes(lines(ROWS))
+    with pytest.raises(TraceError, match=r"several kinds, such as c\.ndjson and a\.json: name"):
+        segments(tmp_path)
 
 
 def test_several_paths_are_one_log(tmp_path: Path) -> None:

@@ -157,6 +157,20 @@ def test_missing_column_is_named_with_those_that_are_there(tmp_path: Path) -> No
         ("process,kind\nA,strat\n", ":2: what is `kind` 'strat'? Say --map kind:deliver=strat"),
         ("process,kind,first\nA,multicast,one\n", ":2: `first` cannot be 'one'"),
         ("process,kind,first\nA,multicast,0\n", ":2: a multicast row needs `first`"),
+        (
+            "process,kind,seq\nA,multicast,1\n",
+            (
+                ":2: a multicast row needs `first`, the number of its first message, from 1: there "
+                "are process, kind, seq; say which of them it is with --map first=..."
+            ),
+        ),
+        (
+            "process,kind,from,first\nA,deliver,B,1\n",
+            (
+                ":2: a deliver row needs `sender`, the process "
+                "that multicast the messages: there are process, kind, from, first; say"
+            ),
+        ),
         ("process,kind,uniform\nA,start,maybe\n", ":2: `uniform` cannot be 'maybe'"),
         ('process,kind\nA,"start\n', ":2: not CSV"),
         ("process,kind\n", ":1: the file has no rows"),

@@ -97,7 +97,9 @@ def test_claims_are_told_with_their_verdicts() -> None:
 def test_sweep_shows_lines_and_what_to_look_at() -> None:
     """A line per order over the size, and the bad cell with its command."""
     page = sweep_page(*sweep())
-    assert "1 cells break a promise, 0 failed" in page
+    assert "</b> 1 cell breaks a promise</p>" in page
+    assert "4 cells · 1 seed · 2 of order times 2 of processes" in page
+    assert "Each point is one cell, of the one seed." in page
     assert "violated: causal" in page
     assert "By processes" in page
     assert ">causal</text>" in page
@@ -106,10 +108,35 @@ def test_sweep_shows_lines_and_what_to_look_at() -> None:
     assert "Held back" not in page, "nothing was measured of it"
 
 
+def test_line_has_the_same_colour_in_every_figure() -> None:
+    """Also where another line has nothing to show; and large numbers are written out."""
+    record, results = sweep()
+    for each in results:
+        if each.parameters["order"] == "total":
+            each.measures["view_change"] = {"p50": 1_410_000.0}
+    page = sweep_page(record, results)
+    [figure] = re.findall(r"<figure>(?:(?!</figure>).)*View change.*?</figure>", page, re.DOTALL)
+    assert ">total</text>" in figure
+    assert ">causal</text>" not in figure
+    assert 'class="line l1"' in figure
+    assert 'class="line l0"' not in figure
+    assert "<td>1,410</td>" in page
+
+
+def test_papers_of_a_reproduction_are_listed() -> None:
+    """As one would say them."""
+    found = reproduction()
+    for claim, paper in zip(found.claims, ("ISIS", "Uniform", "Blocks"), strict=True):
+        claim.paper = paper
+    assert "ISIS, Uniform and Blocks, claim by claim" in claims_page(found)
+    found.claims = []
+    assert ", claim by claim" in claims_page(found)
+
+
 def test_sweep_that_is_not_finished_says_so() -> None:
     """Three of four."""
     record, results = sweep()
-    assert "1 of 4 cells are not finished" in sweep_page(record, results[:3])
+    assert "1 of 4 cells is not finished" in sweep_page(record, results[:3])
 
 
 def test_sweep_without_numbers_to_vary_has_no_figures() -> None:
@@ -170,6 +197,11 @@ def test_pages_fit_a_browser(tmp_path: Path, width: int) -> None:
             assert browser.asked == [file.as_uri()]
             assert browser.ask("document.documentElement.scrollWidth") == width
             assert browser.ask("document.querySelector('.save').hidden") is False
+            if name == "claims":  # green, red and ochre, on a phone too
+                colours = browser.ask(
+                    "[...document.querySelectorAll('.mark')].map((e) => getComputedStyle(e).color)"
+                )
+                assert len(set(colours)) == 3
 
 
 @pytest.mark.skipif(BROWSER is None, reason="there is no Chromium here")

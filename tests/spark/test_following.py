@@ -215,6 +215,18 @@ def test_what_is_there_is_read_however_short_the_time(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
+def test_folder_that_never_comes_is_no_verdict(tmp_path: Path) -> None:
+    """A name that is misspelt must not end like a run in which nothing is violated."""
+    with command(tmp_path / "rnu", "--for", "0.1", stderr=subprocess.PIPE) as follower:
+        assert list(lines_of(follower)) == []
+        assert follower.stderr is not None, "it is a pipe"
+        said = follower.stderr.read()
+    assert follower.returncode == 2
+    assert "rnu: there was no such run folder while it was followed" in said
+    assert said.count("\n") == 1
+
+
+@pytest.mark.long
 def test_java_that_is_killed_ends_following_with_a_sentence(tmp_path: Path) -> None:
     """Nothing is waited for, no traceback is shown, and the same command goes on."""
     run = GrowingRun(tmp_path / "run")

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,6 +13,8 @@ from tests.pipeline.large_trace import write_large_trace
 from tests.trace.hand_written import deliver, multicast, write_rows
 
 from antiphon.core.errors import TraceError, UsageError
+from antiphon.pipeline.measures.measuring import measure
+from antiphon.pipeline.measures.tables import tables_of
 from antiphon.pipeline.session.java import system_java_home
 from antiphon.pipeline.tables.local import LocalExecutor
 from antiphon.pipeline.verify import verify as verify_path
@@ -66,7 +69,9 @@ def test_path_becomes_tables_and_a_page(spark: "SparkSession", tmp_path: Path) -
     ]
     measures = {(row["process"], row["measure"]): row["value"] for row in result.measures.collect()}
     assert measures["C", "messages delivered"] == 2
+    assert repr(result).startswith("abc<: violated: causal; ")
     page = result._repr_html_()
+    assert "<b>causal</b>: C delivered" in page
     assert "abc&lt;" in page
     assert "violated (1)" in page
     assert f"{path}:4".replace("<", "&lt;") in page
@@ -124,6 +129,44 @@ def test_run_folder_is_a_table(spark: "SparkSession", tmp_path: Path) -> None:
     bad = write_rows(tmp_path / "bad.ndjson", [deliver("B", "")])
     with pytest.raises(Exception, match=r"bad\.ndjson:1: a deliver row needs `sender`"):
         spark.read.format("antiphon").load(str(bad)).count()
+
+
+def test_parquet_is_a_table_like_lines(tmp_path: Path) -> None:
+    """The same rows, defaults included, in whatever types; what is no row is a sentence."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from antiphon.pipeline.ingest.sources import find_sources
+    from antiphon.spark.tables import rows_of
+
+    def rows(path: Path) -> list[dict[str, object]]:
+        return [
+            {**row, "file": ""}
+            for source in find_sources([path])
+            for batch in rows_of(source)
+            for row in batch.to_pylist()
+        ]
+
+    told = {"process": ["A", "B"], "kind": ["multicast", "deliver"], "first": [1, 1]}
+    told["sender"] = [None, "A"]
+    lines = write_rows(tmp_path / "log.ndjson", [multicast("A"), deliver("B", "A")])
+    table = tmp_path / "log.parquet"
+    pq.write_table(pa.table(told), table)
+    expected = rows(lines)
+    assert expected[0]["count"] == 1
+    assert rows(table) == expected
+    pq.write_table(pa.table({**told, "first": ["1", "1"]}), table)
+    assert rows(table) == expected
+    for wrong, words in (
+        ({"kind": ["multicast", "jump"]}, r"log\.parquet:2: what is `kind` 'jump'"),
+        ({"first": [1, 0]}, r"log\.parquet:2: a deliver row needs `first`"),
+    ):
+        pq.write_table(pa.table({**told, **wrong}), table)
+        with pytest.raises(TraceError, match=words):
+            rows(table)
+    table.write_bytes(table.read_bytes()[:-40])
+    with pytest.raises(TraceError, match=r"log\.parquet:1: not a whole Parquet file"):
+        rows(table)
 
 
 def test_stream_follows_journals_as_they_grow(spark: "SparkSession", tmp_path: Path) -> None:
@@ -216,6 +259,7 @@ def test_paths_with_a_name_are_one_log(spark: "SparkSession", tmp_path: Path) ->
         (tmp_path / f"{name}.ndjson").write_text(f"{row}\n")
     both = [tmp_path / "x.ndjson", tmp_path / "y.ndjson"]
     named = antiphon.spark.verify(spark, both, run="ids", columns="id=uuid")
+    assert antiphon.spark.measure(spark, both, run="ids", columns="id=uuid").runs.count() == 1
     assert named.runs["ids"].of(Property.NO_CREATION).status is Status.HOLDS
     with pytest.raises(UsageError, match="say run="):
         antiphon.spark.verify(spark, both, columns="id=uuid")
@@ -233,3 +277,39 @@ def test_what_is_no_trace_is_one_sentence(spark: "SparkSession", tmp_path: Path)
         antiphon.spark.verify(spark, tmp_path / "gov.log")
     with pytest.raises(UsageError, match="give a path"):
         antiphon.spark.verify(spark, 7)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="the list of paths is empty"):
+        antiphon.spark.verify(spark, [])
+    stream = spark.readStream.format("antiphon").load(str(tmp_path))
+    with pytest.raises(UsageError, match="the DataFrame is a stream"):
+        antiphon.spark.verify(spark, stream)
+
+
+def test_measures_are_the_tables_of_the_command(spark: "SparkSession", tmp_path: Path) -> None:
+    """As DataFrames, whole; saved, they are its files."""
+    import pyarrow.parquet as pq
+
+    import antiphon.spark
+
+    run = write_large_trace(tmp_path / "run", process_count=3, round_count=9, run_length=2)
+    found = antiphon.spark.measure(spark, run)
+    expected = tables_of(measure(LocalExecutor(), run).values())
+    assert found.distributions.toArrow().to_pylist() == expected["distributions"].to_pylist()
+    found.save(tmp_path / "tables")
+    for name, table in expected.items():
+        assert pq.read_table(tmp_path / "tables" / f"{name}.parquet").to_pylist() == (
+            table.to_pylist()
+        )
+    for source, words in (([], "list: give a path"), (["s3a://b/run"], "are not measured")):
+        with pytest.raises(UsageError, match=words):
+            antiphon.spark.measure(spark, source)
+
+
+def test_session_that_cannot_be_used_is_a_sentence() -> None:
+    """One that was stopped, and one of Spark Connect: Spark would answer with pages."""
+    import antiphon.spark
+
+    stopped = SimpleNamespace(_jsparkSession=None, sparkContext=SimpleNamespace(_jsc=None))
+    for session, words in ((stopped, "has been stopped"), (SimpleNamespace(), "Spark Connect")):
+        for use in (antiphon.spark.verify, antiphon.spark.measure):
+            with pytest.raises(UsageError, match=words):
+                use(session, "any.ndjson")  # type: ignore[arg-type]

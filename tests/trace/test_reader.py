@@ -83,6 +83,7 @@ def test_a_users_last_line_cut_short_is_refused(tmp_path: Path) -> None:
         (ROW + ROW, "not JSON"),
         (b'{"kind":"start"}', "missing required field `process`"),
         (b'{"process":"p"}', "missing required field `kind`"),
+        (b'{"host":"p","op":"got"}', "there are host, op: say --map process="),
         (b'{"process":"p","kind":"dance"}', "Invalid enum value 'dance'"),
         (b'{"process":"p","kind":"dance"}', "a later Antiphon may know it"),
         (b'{"process":"p","kind":"start","index":"1"}', "Expected `int`, got `str`"),

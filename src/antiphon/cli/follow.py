@@ -42,7 +42,7 @@ def follow(run: Path, choices: FollowChoices, terms: Terms, *, as_json: bool) ->
     with _interrupts() as interrupts:
         watch = _Watch(run, terms, choices.seconds, interrupts, as_json=as_json)
         verdict = _followed(watch, choices)
-    raise typer.Exit(1 if verdict is not None and verdict.is_violated else 0)
+    raise typer.Exit(1 if verdict.is_violated else 0)
 
 
 @dataclass(slots=True)
@@ -76,8 +76,8 @@ class _Watch:
         return msgspec.structs.replace(verdict, properties=kept, terms=self.terms)
 
 
-def _followed(watch: _Watch, choices: FollowChoices) -> Verdict | None:
-    """Follow a run to its end, and tell the verdict; None: it never began."""
+def _followed(watch: _Watch, choices: FollowChoices) -> Verdict:
+    """Follow a run to its end, and tell the verdict."""
     from antiphon.pipeline.session.cluster import told_plainly
     from antiphon.pipeline.session.spark import QUICK, abandon, spark_session
     from antiphon.spark.following import SETTINGS, Follower, warm
@@ -98,8 +98,7 @@ def _followed(watch: _Watch, choices: FollowChoices) -> Verdict | None:
                 warm(spark)
         try:
             watch.begin()
-            if not _is_there(watch):
-                return None
+            _wait_for_folder(watch)
             follower.start(spark, EVERY_S if choices.every_s is None else choices.every_s)
             verdict = _told(follower, watch)
             if not watch.as_json:  # Spark may take a while to end
@@ -118,14 +117,17 @@ def _has_rows(run: Path) -> bool:
     return run.is_dir() and any(file.stat().st_size for file in run.glob("**/*.ndjson"))
 
 
-def _is_there(watch: _Watch) -> bool:
-    """Wait for the run folder; False: in vain."""
+def _wait_for_folder(watch: _Watch) -> None:
+    """Wait for the run folder; complain if that was in vain: nothing was judged."""
     with progress_bar(f"waiting for {watch.run}"):
         while not watch.run.is_dir():
             if watch.is_over():
-                return False
+                message = (
+                    f"{watch.run}: there was no such run folder while it was followed, so nothing "
+                    "was judged: correct the path, or have processes join with trace=..."
+                )
+                raise UsageError(message)
             time.sleep(LOOK_S)
-    return True
 
 
 def _told(follower: "Follower", watch: _Watch) -> Verdict:

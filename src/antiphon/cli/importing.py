@@ -12,6 +12,17 @@ from rich.text import Text
 from antiphon.cli.engines import Engine, judge
 from antiphon.cli.log_options import ColumnsOption, RegexOption
 from antiphon.cli.screen import output, print_json, verdict_screen
+from antiphon.cli.terms import (
+    BeginsLate,
+    Domains,
+    EndsEarly,
+    Only,
+    Subscriptions,
+    names_clocks,
+    only_clocks,
+    read_terms,
+    require_messages_for,
+)
 from antiphon.core.errors import UsageError
 from antiphon.logs.clocks.judging import judge_clocks
 from antiphon.logs.clocks.parsing import holds_clocks, read_clocks
@@ -41,6 +52,11 @@ def import_log(
         Path | None,
         typer.Option(help="Write the rows in our format: .ndjson, .ndjson.gz or .parquet."),
     ] = None,
+    only: Only = "",
+    begins_late: BeginsLate = "",
+    ends_early: EndsEarly = "",
+    subscriptions: Subscriptions = None,
+    domains: Domains = None,
     rows: Annotated[int, typer.Option(min=1, help="How many rows to show.")] = 10,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON document: rows, columns, verdict.")
@@ -55,18 +71,26 @@ def import_log(
 
     Exit status: 0 nothing is violated, 1 something is, 2 the log cannot be read.
     """
+    terms = read_terms(
+        only="" if names_clocks(only) else only,
+        begins_late=begins_late,
+        ends_early=ends_early,
+        subscriptions=subscriptions,
+        domains=domains,
+    )
     if to is not None:
         check_target(to)
     with log_at(paths) as named:
         log = replace(named, columns=column_map(columns or []))
         if regex is not None or holds_clocks(log):
-            _import_clocks(log, regex, rows, to, as_json=as_json)
+            _import_clocks(log, regex, rows, to, only, as_json=as_json)
+        require_messages_for(log, only)
         with numbered(log) as ready:
             shown = preview(log, ready, rows)
             if not as_json:
                 _show(shown)
             refused = _written(to, ready, as_json=as_json)
-            verdict = judge(ready, Engine.AUTO)
+            verdict = judge(ready, Engine.AUTO, terms=terms)
     if as_json:
         document = {
             "rows": [
@@ -97,14 +121,14 @@ def _written(to: Path | None, ready: Log, *, as_json: bool) -> UsageError | None
 
 
 def _import_clocks(
-    log: Log, regex: str | None, rows: int, to: Path | None, *, as_json: bool
+    log: Log, regex: str | None, rows: int, to: Path | None, only: str, *, as_json: bool
 ) -> NoReturn:
     """Show and judge a log of clocks."""
     if to is not None:
         message = f"{to}: a log of clocks names no messages, and cannot be written in our format"
         raise UsageError(message)
     shown = read_clocks(log, regex).events[:rows]
-    verdict = judge_clocks(log, regex)
+    verdict = only_clocks(judge_clocks(log, regex), only)
     if as_json:
         print_json(msgspec.json.format(msgspec.json.encode({"rows": shown, "verdict": verdict})))
         raise typer.Exit(1 if verdict.is_violated else 0)

@@ -12,6 +12,7 @@ import msgspec
 import typer
 
 from antiphon.core.errors import UsageError
+from antiphon.trace.log import Log
 from antiphon.trace.schema import Name
 from antiphon.trace.verdict import ClockProperty, Property, Terms, Verdict
 
@@ -100,6 +101,13 @@ def names_clocks(only: str) -> bool:
     """Whether a list names properties of clocks alone."""
     names = _names(only)
     return bool(names) and {*names} <= {which.value for which in ClockProperty}
+
+
+def require_messages_for(log: Log, only: str) -> None:
+    """Complain if a log of messages is asked for what clocks tell."""
+    if names_clocks(only):
+        message = f"--only: {log} holds messages, and {only} is about clocks: leave it out"
+        raise UsageError(message)
 
 
 def _properties(text: str) -> tuple[Property, ...]:

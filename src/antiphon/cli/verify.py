@@ -28,6 +28,7 @@ from antiphon.cli.terms import (
     names_clocks,
     only_clocks,
     read_terms,
+    require_messages_for,
 )
 from antiphon.core.errors import UsageError
 from antiphon.logs.clocks.judging import judge_clocks
@@ -142,9 +143,7 @@ def _judge_clocks(log: Log, regex: str | None, only: str) -> Verdict | None:
     """Judge a log that holds clocks and no messages; None: it holds messages."""
     if regex is not None or holds_clocks(log):
         return only_clocks(judge_clocks(log, regex), only)
-    if names_clocks(only):
-        message = f"--only: {log} holds messages, and {only} is about clocks: leave it out"
-        raise UsageError(message)
+    require_messages_for(log, only)
     return None
 
 

@@ -28,7 +28,7 @@ TIMES_US = {"time_us": 1, "time_ms": 1_000, "time_s": 1_000_000}
 """What a time may be mapped to, and how many microseconds its unit has."""
 
 FIELDS = tuple(field.name for field in msgspec.structs.fields(Event))
-_KINDS: tuple[str, ...] = get_args(Kind)
+KINDS: tuple[str, ...] = get_args(Kind)
 _TEXTS = frozenset({"run", "process", "kind", "group", "sender", "order", "domain", "detail", "id"})
 _SHOWN_MAX = 20
 _NOTHING = (None, "")
@@ -55,7 +55,7 @@ class RowMaker:
         """Return the row that a record is; None if it is to be skipped."""
         fields: dict[str, Any] = {}
         for ours, theirs, convert in self._sought:
-            value = _found(record, theirs)
+            value = found(record, theirs)
             if value not in _NOTHING:
                 try:
                     fields[ours] = convert(value)
@@ -75,7 +75,7 @@ class RowMaker:
             if theirs.partition(".")[0] not in names:
                 message = (
                     f"{self._file}:1: there is no column {theirs!r} to be `{ours}`: "
-                    f"{_there(names)}; say which is it with --map {ours}=..."
+                    f"{those_there(names)}; say which is it with --map {ours}=..."
                 )
                 raise TraceError(message)
 
@@ -104,19 +104,28 @@ class RowMaker:
             self._complain_of_columns(line, record)
             problem = f"not a row as in docs/trace-format.md: {error}"
             raise refusal(self._file, line, problem) from error
-        if problem_of(event) is not None and not event.id:
+        wrong = problem_of(event)
+        if wrong is not None and not event.id:
             self._complain_of_columns(line, record)
+            self._complain_of_needs(line, record, wrong)
         return event
 
     def _complain_of_columns(self, line: int, record: Record) -> None:
         """Say so if something is wrong with a row because a mapped column is not there."""
         for ours, theirs in self._map.columns.items():
-            if _found(record, theirs) is None and ours not in TIMES_US:
-                problem = f"there is no {theirs!r} here to be `{ours}`: {_there(record)}"
+            if found(record, theirs) is None and ours not in TIMES_US:
+                problem = f"there is no {theirs!r} here to be `{ours}`: {those_there(record)}"
                 raise refusal(self._file, line, problem)
 
+    def _complain_of_needs(self, line: int, record: Record, problem: str) -> None:
+        """Say so if a row needs a column that is not there, under our name for it."""
+        for ours in ("first", "sender"):
+            if f"needs `{ours}`" in problem and ours not in (*record, *self._map.columns):
+                advice = f"say which of them it is with --map {ours}=..."
+                raise refusal(self._file, line, f"{problem}: {those_there(record)}; {advice}")
+
     def _complain_of_kind(self, line: int, kind: Any) -> None:  # noqa: ANN401 - whatever it is
-        if kind is not None and kind not in _KINDS:
+        if kind is not None and kind not in KINDS:
             problem = (
                 f"what is `kind` {kind!r}? Say --map kind:deliver={kind}, or another of our kinds, "
                 f"or leave such rows out: --map kind:{SKIP}={kind}"
@@ -124,7 +133,7 @@ class RowMaker:
             raise refusal(self._file, line, problem)
 
 
-def _found(record: Record, path: str) -> Any:  # noqa: ANN401 - whatever is there
+def found(record: Record, path: str) -> Any:  # noqa: ANN401 - whatever is there
     """Return what a record has under a name, or inside objects, by names with dots between."""
     if path in record or "." not in path:
         return record.get(path)
@@ -134,7 +143,8 @@ def _found(record: Record, path: str) -> Any:  # noqa: ANN401 - whatever is ther
     return value
 
 
-def _there(names: Iterable[str]) -> str:
+def those_there(names: Iterable[str]) -> str:
+    """Say which columns there are."""
     listed = [str(name) for name in names]
     more = ", ..." if len(listed) > _SHOWN_MAX else ""
     return f"there are {', '.join(listed[:_SHOWN_MAX])}{more}" if listed else "there is none"
@@ -182,7 +192,7 @@ def _names(value: Any) -> list[str]:  # noqa: ANN401
     return [_text(each) for each in value]
 
 
-def _clock(value: Any) -> dict[str, int]:  # noqa: ANN401
+def clock_of(value: Any) -> dict[str, int]:  # noqa: ANN401
     """Return a clock; a Parquet map comes as pairs, a struct with nulls where there is nothing."""
     if isinstance(value, str):
         value = json.loads(value)
@@ -207,5 +217,5 @@ _CONVERTERS: dict[str, Callable[[Any], Any]] = {
     "uniform": _truth,
     "members": _names,
     "to": _names,
-    "clock": _clock,
+    "clock": clock_of,
 }

@@ -27,7 +27,8 @@ _TEXT_MAX = 1_000
 def claims_page(found: Reproduction) -> str:
     """Return the page."""
     script = script_of("figures")
-    papers = " and ".join(dict.fromkeys(claim.paper for claim in found.claims))
+    papers = list(dict.fromkeys(claim.paper for claim in found.claims))
+    names = " and ".join(filter(None, (", ".join(papers[:-1]), *papers[-1:])))
     about = [
         f"antiphon {escape(found.antiphon)}",
         f"Python {escape(found.python)}",
@@ -39,7 +40,7 @@ def claims_page(found: Reproduction) -> str:
         "summary.html",
         {
             "kind": "Antiphon reproduction report",
-            "title": escape(f"{papers}, claim by claim"),
+            "title": escape(f"{names}, claim by claim"),
             "digest": digest_of(script),
             "style": template("page.css") + template("summary.css"),
             "script": script,

@@ -33,7 +33,10 @@ text { fill: #1a1f26; } .name, .legend, .tiny { fill: #56606d; font-size: 13px; 
 
 
 def series_plot(figure: FigureData) -> str:
-    """Return the lines of a figure over a common axis, both from their least or 0 on; or bars."""
+    """Return the lines of a figure over a common axis, both from their least or 0 on; or bars.
+
+    A line without points is left out, and those after it keep their colours.
+    """
     if figure.categories:
         return _bars_plot(figure)
     points = [point for series in figure.series for point in series.points]
@@ -41,12 +44,12 @@ def series_plot(figure: FigureData) -> str:
     top = max(y for _, y in points)
     step = nice_step(top * 1.05, 5)
     high = step * -(-top * 1.02 // step)
-    above = (len(figure.series) + 1) // 2 * _LEGEND_PX
+    above = (sum(bool(series.points) for series in figure.series) + 1) // 2 * _LEGEND_PX
     frame = Frame(figure.title, xs[-1], high, xs[0] if len(xs) > 1 else xs[0] - 1)
     frame.grid_y(step)
     ticks = xs if len(xs) <= 8 else xs[:: -(-len(xs) // 8)]
     frame.ticks_x([(x, si(x)) for x in ticks], figure.x_name)
-    for style, series in _styled(figure.series):
+    for style, series in _drawn(figure.series):
         _draw(frame, style, series)
     frame.text(8, 18, figure.y_name, "start", "name")
     _name(frame, figure.series, 12 - above)
@@ -89,6 +92,10 @@ def _styled(all_series: Sequence[Series]) -> Iterator[tuple[int, Series]]:
         seen[series.is_paper] += 1
 
 
+def _drawn(all_series: Sequence[Series]) -> Iterator[tuple[int, Series]]:
+    return ((style, series) for style, series in _styled(all_series) if series.points)
+
+
 def _draw(frame: Frame, style: int, series: Series) -> None:
     kind = " paper" if series.is_paper else ""
     frame.line(series.points, f"line l{style}{kind}")
@@ -101,7 +108,7 @@ def _draw(frame: Frame, style: int, series: Series) -> None:
 
 def _name(frame: Frame, all_series: Sequence[Series], top: float) -> None:
     """Name the lines above the plot, two in a row."""
-    for place, (style, series) in enumerate(_styled(all_series)):
+    for place, (style, series) in enumerate(_drawn(all_series)):
         x, y = 8 + (place % 2) * 212, top + (place // 2) * _LEGEND_PX
         kind = " paper" if series.is_paper else ""
         frame.add(f'<path class="line l{style}{kind}" d="M{x} {y - 4}h22"/>')

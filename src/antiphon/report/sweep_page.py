@@ -61,9 +61,9 @@ def sweep_page(record: SweepRecord, results: Sequence[CellResult]) -> str:
     bad = [each for each in results if each.status == "failed" or each.violated]
     done = [each for each in results if each.status == "done"]
     about = [
-        f"{len(record.cells):,} cells",
-        f"{len(record.seeds):,} seeds",
-        " times ".join(f"{len(values)} {escape(cut(name, _NAME_MAX))}" for name, values in
+        _counted(len(record.cells), "cell"),
+        _counted(len(record.seeds), "seed"),
+        " times ".join(f"{len(values)} of {escape(cut(name, _NAME_MAX))}" for name, values in
                    record.grid.items()) or "one combination",
         f"{sum(each.seconds for each in results):,.0f} s of work",
         f"antiphon {escape(cut(record.antiphon, _NAME_MAX))}",
@@ -88,10 +88,14 @@ def _headline(record: SweepRecord, results: Sequence[CellResult], bad: Sequence[
     left = len(record.cells) - len(results)
     if bad:
         failed = sum(each.status == "failed" for each in bad)
-        words = f"{len(bad) - failed} cells break a promise, {failed} failed"
+        broken = len(bad) - failed
+        breaks = "breaks a promise" if broken == 1 else "break a promise"
+        parts = ((broken, breaks), (failed, "failed"))
+        words = ", ".join(f"{_counted(count, 'cell')} {what}" for count, what in parts if count)
         return f'<p class="headline violated"><b aria-hidden="true">✗</b> {words}</p>'
     if left:
-        words = f"{left:,} of {len(record.cells):,} cells are not finished"
+        whole = _counted(len(record.cells), "cell")
+        words = f"{left:,} of {whole} {'is' if left == 1 else 'are'} not finished"
         return f'<p class="headline unknown"><b aria-hidden="true">?</b> {words}</p>'
     words = "All cells are finished, and no promise was broken"
     return f'<p class="headline holds"><b aria-hidden="true">✓</b> {words}</p>'
@@ -127,20 +131,24 @@ def _figures(record: SweepRecord, done: Sequence[CellResult]) -> str:
     pictures = []
     for quantity in _QUANTITIES:
         series = [
-            Series(name=cut(name, 26), points=points)
+            Series(name=cut(name, 26), points=_points(cells, axis, quantity))
             for name, cells in lines.items()
-            if (points := _points(cells, axis, quantity))
         ]
-        if series:
+        if any(each.points for each in series):
             figure = FigureData(
                 title=quantity.title, x_name=axis, y_name=quantity.unit, series=series
             )
             title = f"{quantity.title} ({quantity.unit})"
             pictures.append(figure_html(escape(title), series_plot(figure), note))
     name = escape(cut(axis, _NAME_MAX))
+    said = (
+        f"Each point is the median over {len(record.seeds):,} seeds."
+        if len(record.seeds) > 1
+        else "Each point is one cell, of the one seed."
+    )
     return (
         f'<section aria-labelledby="figures"><h2 id="figures">By {name}</h2>'
-        f'<p class="quiet">Each point is the median over {len(record.seeds)} seeds.</p>'
+        f'<p class="quiet">{said}</p>'
         f'<div class="figures">{"".join(pictures)}</div></section>'
     )
 
@@ -214,10 +222,18 @@ def _row(key: tuple[str, ...], cells: Sequence[CellResult]) -> str:
     words.append(f"<td>{len(cells)}</td>")
     for quantity in _QUANTITIES:
         found = [value for each in cells if (value := quantity.value(each)) is not None]
-        words.append(f"<td>{statistics.median(found):.3g}</td>" if found else "<td>-</td>")
+        words.append(f"<td>{_number(statistics.median(found))}</td>" if found else "<td>-</td>")
     wrong = sum(each.status == "failed" or bool(each.violated) for each in cells)
     words.append(f"<td>{wrong or ''}</td>")
     return f"<tr>{''.join(words)}</tr>"
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
 def _again(record: SweepRecord) -> str:

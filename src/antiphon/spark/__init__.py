@@ -9,6 +9,7 @@
     spark.read.format("antiphon").load("runs/a").groupBy("process", "kind").count().show()
 
 verifying  verify: a path, several, or a DataFrame
+measuring  measure: delays, queues, headers, stability and views, as DataFrames
 result     what comes of it: verdicts, violations and measures, as DataFrames
 addresses  traces that are elsewhere: s3a://bucket/run
 following  a run judged while it is written
@@ -18,8 +19,9 @@ borrowing  what our jobs need of somebody else's session, and putting it back
 shipping   this package, for executors that do not have it
 """
 
+from antiphon.spark.measuring import Measurement, measure
 from antiphon.spark.result import Verification
 from antiphon.spark.source import register
 from antiphon.spark.verifying import verify
 
-__all__ = ["Verification", "register", "verify"]
+__all__ = ["Measurement", "Verification", "measure", "register", "verify"]

@@ -27,12 +27,7 @@ _SETTINGS = {
 @contextmanager
 def borrowed(session: SparkSession) -> Iterator[None]:
     """Use a session for a while."""
-    if not hasattr(session, "_jsparkSession"):
-        message = (
-            "this is a Spark Connect session, which runs elsewhere: give verify a session made "
-            "without a remote address"
-        )
-        raise UsageError(message)
+    check(session)
     before = {name: session.conf.get(name) for name in _SETTINGS}
     try:
         for name, value in _SETTINGS.items():
@@ -47,6 +42,7 @@ def borrowed(session: SparkSession) -> Iterator[None]:
 @contextmanager
 def equipped(session: SparkSession) -> Iterator[None]:
     """See to it that functions made in the meantime run with the right Python, and find us."""
+    check(session)
     context = session.sparkContext
     if not is_local(session):
         context.addPyFile(str(package_archive()))
@@ -64,6 +60,21 @@ def equipped(session: SparkSession) -> Iterator[None]:
             del context.environment["PYTHONPATH"]
         else:
             context.environment["PYTHONPATH"] = path
+
+
+def check(session: SparkSession) -> None:
+    """Complain of a session that cannot be used, before Spark does in pages."""
+    if not hasattr(session, "_jsparkSession"):
+        message = (
+            "this is a Spark Connect session, which runs elsewhere: give a session made without a "
+            "remote address"
+        )
+        raise UsageError(message)
+    if session.sparkContext._jsc is None:  # noqa: SLF001 - no other way
+        message = (
+            "this Spark session has been stopped: give one that runs, of builder.getOrCreate()"
+        )
+        raise UsageError(message)
 
 
 def is_local(session: SparkSession) -> bool:

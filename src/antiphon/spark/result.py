@@ -5,17 +5,17 @@ and stay valid whatever becomes of the trace. Columns are documented in docs/spa
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from html import escape
 
 from pyspark.sql import DataFrame, SparkSession
 
-from antiphon.trace.verdict import Link, MessageId, Verdict, Violation
+from antiphon.trace.verdict import Link, MessageId, Status, Verdict, Violation
 
 VERDICT_COLUMNS = (
     "run string, property string, status string, violation_count bigint, reason string"
 )
-_MESSAGE = "struct<sender: string, number: bigint, group: string, view: bigint>"
+_MESSAGE = "struct<sender: string, number: bigint, group: string, view: bigint, id: string>"
 _LINK = "struct<process: string, index: bigint, text: string, file: string, line: bigint>"
 VIOLATION_COLUMNS = (
     f"run string, property string, process string, message {_MESSAGE}, earlier {_MESSAGE}, "
@@ -26,17 +26,19 @@ MEASURE_COLUMNS = "run string, process string, measure string, value bigint"
 Measure = tuple[str, str, str, int]
 """Run, process, what is measured, value."""
 
-_STYLE = {"holds": "color:#2e7d32", "violated": "color:#c62828;font-weight:bold"}
+# Colours that are read on white and on black: a notebook may be either.
+_STYLE = {"holds": "color:#2e8b3a", "violated": "color:#e5383b;font-weight:bold"}
+_UNKNOWN_STYLE = "color:#7d7d7d"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Verification:
     """The verdict on each run of a trace."""
 
     runs: dict[str, Verdict]
     """By name."""
-    _session: SparkSession = field(repr=False)
-    _measures: list[Measure] = field(repr=False)
+    _session: SparkSession
+    _measures: list[Measure]
 
     @property
     def is_violated(self) -> bool:
@@ -75,6 +77,10 @@ class Verification:
         """A row per run, process and measure."""
         return self._session.createDataFrame(self._measures, MEASURE_COLUMNS)
 
+    def __repr__(self) -> str:
+        """As a prompt shows it: a line per run."""
+        return "\n".join(map(_run_line, self.runs.values()))
+
     def _explained(self) -> Iterable[tuple[str, Violation]]:
         for run, verdict in self.runs.items():
             for item in verdict.properties:
@@ -86,10 +92,10 @@ class Verification:
         return "".join(_run_html(verdict) for verdict in self.runs.values())
 
 
-def _message(message: MessageId | None) -> tuple[str, int, str, int] | None:
-    return (
-        None if message is None else (message.sender, message.number, message.group, message.view)
-    )
+def _message(message: MessageId | None) -> tuple[str, int, str, int, str | None] | None:
+    if message is None:
+        return None
+    return message.sender, message.number, message.group, message.view, message.id or None
 
 
 def _link(link: Link) -> tuple[str, int | None, str, str | None, int | None]:
@@ -98,25 +104,42 @@ def _link(link: Link) -> tuple[str, int | None, str, str | None, int | None]:
     return link.process, index, link.text, *place
 
 
+def _run_line(verdict: Verdict) -> str:
+    by_status = {
+        status: [item.property.value for item in verdict.properties if item.status is status]
+        for status in Status
+    }
+    told = ", ".join(by_status[Status.VIOLATED]) or "nothing"
+    return (
+        f"{verdict.run}: violated: {told}; {len(by_status[Status.HOLDS])} hold, "
+        f"{len(by_status[Status.UNKNOWN])} unknown ({_summary(verdict)})"
+    )
+
+
+def _summary(verdict: Verdict) -> str:
+    return (
+        f"{verdict.event_count:,} events of {verdict.process_count:,} processes, "
+        f"{verdict.message_count:,} messages, {verdict.delivery_count:,} deliveries"
+    )
+
+
 def _run_html(verdict: Verdict) -> str:
     rows = "".join(
         f"<tr><td>{escape(item.property)}</td>"
-        f'<td style="{_STYLE.get(item.status.value, "color:#757575")}">{escape(item.status)}'
+        f'<td style="white-space:nowrap;{_STYLE.get(item.status.value, _UNKNOWN_STYLE)}">'
+        f"{escape(item.status)}"
         f"{f' ({item.violation_count:,})' if item.violation_count else ''}</td>"
         f'<td style="text-align:left">{escape(item.reason)}</td></tr>'
         for item in verdict.properties
     )
     witnesses = "".join(
-        f"<li>{escape(violation.text)}<ol>{''.join(map(_link_html, violation.chain))}</ol></li>"
+        f"<li><b>{escape(item.property)}</b>: {escape(violation.text)}"
+        f"<ol>{''.join(map(_link_html, violation.chain))}</ol></li>"
         for item in verdict.properties
         for violation in item.violations
     )
-    summary = (
-        f"{verdict.event_count:,} events of {verdict.process_count:,} processes, "
-        f"{verdict.message_count:,} messages, {verdict.delivery_count:,} deliveries"
-    )
     return (
-        f"<p><b>{escape(verdict.run)}</b>: {summary}</p>"
+        f"<p><b>{escape(verdict.run)}</b>: {_summary(verdict)}</p>"
         f"<table><tr><th>property</th><th>verdict</th><th></th></tr>{rows}</table>"
         + (f"<ul>{witnesses}</ul>" if witnesses else "")
     )

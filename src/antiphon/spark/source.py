@@ -164,6 +164,6 @@ def _is_packed(options: Mapping[str, str]) -> bool:
 
 def _path(options: Mapping[str, str]) -> Path:
     if "path" not in options:
-        message = 'the format antiphon needs a path: .load("runs/a")'
+        message = 'the format antiphon takes one path: .load("runs/a"); union several'
         raise UsageError(message)
     return Path(options["path"].removeprefix("file://").removeprefix("file:"))

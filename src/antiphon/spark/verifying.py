@@ -107,6 +107,9 @@ def _ingested(
     if not isinstance(source, str | Path | Sequence):
         message = f"{type(source).__name__}: give a path, a list of paths, or a DataFrame"
         raise UsageError(message)
+    if not isinstance(source, str | Path) and not source:
+        message = "the list of paths is empty: give a path, a list of paths, or a DataFrame"
+        raise UsageError(message)
     named = [str(each) for each in ([source] if isinstance(source, str | Path) else source)]
     if any(map(is_address, named)):
         if asks_for_numbers(Log((), columns=columns)):
@@ -148,6 +151,12 @@ def _of_frame(executor: SparkExecutor, frame: DataFrame, run: str, terms: Terms)
                 "withColumnRenamed"
             )
             raise UsageError(message)
+    if frame.isStreaming:
+        message = (
+            "the DataFrame is a stream, which has no end: verify what it has written, or follow a "
+            "run folder with antiphon.spark.following"
+        )
+        raise UsageError(message)
     known = [name for name in READ if name in frame.columns]
     rows = frame.select(*(F.col(f"`{name}`") for name in known))
     rows = rows.withColumn("row", F.monotonically_increasing_id())

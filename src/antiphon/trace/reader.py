@@ -7,6 +7,7 @@ of lines, and one span per process. Cost: about a microsecond and a half per row
 """
 
 import gzip
+import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -26,6 +27,8 @@ Row = tuple[Event, str, int]
 """A row, its file and its line."""
 
 _DECODER = msgspec.json.Decoder(Event)
+_MISSING = re.compile("missing required field `([a-z_]+)`$")
+_SHOWN_MAX = 20
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _GZIP_MARK = b"\x1f\x8b"
 _MESSAGE_CHARACTERS_MAX = 200
@@ -225,7 +228,7 @@ def _decode_line(file: str, line: int, raw: bytes) -> Event:
         raw.decode()  # the decoder does not look into fields that it does not know
         return _DECODER.decode(raw)
     except msgspec.ValidationError as error:
-        problem = f"not a row as in docs/trace-format.md: {error}{_advice(error)}"
+        problem = f"not a row as in docs/trace-format.md: {error}{_advice(error, raw)}"
         if not raw.lstrip().startswith(b"{"):
             problem = f"not a row: {what_is_expected(raw)}"
     except RecursionError:
@@ -247,8 +250,11 @@ def what_is_expected(raw: bytes, error: object = "") -> str:
     return f"{said}; CSV and Parquet are known by their endings, logs of clocks by --regex"
 
 
-def _advice(error: msgspec.ValidationError) -> str:
-    """Return what to do about a kind that is not known; there may be more of them one day."""
+def _advice(error: msgspec.ValidationError, raw: bytes) -> str:
+    """Return what to do about a column that is not there, or a kind that is not known (yet)."""
+    if (missing := _MISSING.search(str(error))) is not None:
+        there = list(msgspec.json.decode(raw, type=dict[str, object]))[:_SHOWN_MAX]
+        return f"; there are {', '.join(there)}: say --map {missing[1]}=..." if there else ""
     if not str(error).endswith("at `$.kind`"):
         return ""
     return (

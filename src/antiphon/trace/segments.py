@@ -30,7 +30,7 @@ _FAMILIES = (
     (".parquet",),
     (".csv", ".tsv", ".csv.gz", ".tsv.gz"),
 )
-"""How files of a trace end. Where a folder has some of the first kind, others are no part of it."""
+"""How files of a trace end. A folder has files of one kind: none is left out in silence."""
 
 _NO_TRACE = frozenset({"run.json", "verdict.json"})
 """What a run folder has besides."""
@@ -154,7 +154,7 @@ def _files_of(folder: Path) -> list[Path]:
         for family in _FAMILIES
         if (files := [file for file in listed if file.name.endswith(family)])
     ]
-    if len(families) > 1 and not families[0][0].name.endswith(_FAMILIES[0]):
+    if len(families) > 1:
         message = (
             f"{folder}: has files of several kinds, such as {families[0][0].name} and "
             f"{families[1][0].name}: name those that are to be judged"

@@ -108,7 +108,7 @@ class Terms(msgspec.Struct, frozen=True):
 def _check_known(option: str, what: str, names: Iterable[str], known: set[str]) -> None:
     for name in names:
         if name not in known:
-            there = words.listed(known)
+            there = words.listed(each or f"'' (rows that name no {what})" for each in known)
             message = f"{option}: no {what} {name!r} is in the trace: it has {there}"
             raise UsageError(message)
 

@@ -1,10 +1,11 @@
 r"""Events with their vector clocks, from text, by a regular expression.
 
-Law: the expression has the groups `host`, `clock` and `event`, named as in JavaScript or in Python,
-and may go over several lines; a clock is a JSON object from hosts to numbers. It is given, or else
-is the first line of the file (then the log begins in the third, as ShiViz has it), or else the one
-of the usual ones that finds most at the beginning. The line of an event is that of its clock.
-What is between events is counted, not forgotten. Memory: the text of a file, and its events.
+Law: files of rows are read row by row. Of others the expression has the groups `host`, `clock` and
+`event`, named as in JavaScript or in Python, and may go over several lines; a clock is a JSON
+object from hosts to numbers. It is given, or else is the first line of the file (then the log
+begins in the third, as ShiViz has it), or else the one of the usual ones that finds most at the
+beginning. The line of an event is that of its clock. What is between events is counted, not
+forgotten. Memory: the text of a file, and its events.
 """
 
 import re
@@ -15,6 +16,7 @@ from pathlib import Path
 import msgspec
 
 from antiphon.core.errors import TraceError, UsageError
+from antiphon.logs.clocks.records import clock_rows, may_be_clocks
 from antiphon.trace.log import Log
 from antiphon.trace.reader import line_blocks, refusal
 from antiphon.trace.segments import Format, Segment, segments
@@ -61,11 +63,13 @@ class ClockLog:
 
 
 def holds_clocks(log: Log) -> bool:
-    """Whether a log, of which nothing is said, looks like one of clocks: by its first file."""
-    if log.columns is not None or not all(path.is_file() for path in log.paths):
+    """Whether a log looks like one of clocks: by the first row, or rows, of its first file."""
+    if not all(path.is_file() for path in log.paths):
         return False
     segment = segments(log)[0]
-    if segment.format is not Format.JSON:
+    if may_be_clocks(segment):
+        return True
+    if log.columns is not None or segment.format is not Format.JSON:
         return False
     try:
         text = _beginning(segment)
@@ -87,7 +91,13 @@ def read_clocks(log: Log, pattern: str | None) -> ClockLog:
     found = ClockLog()
     compiled = _compiled(pattern, "--regex") if pattern else None
     for segment in segments(log):
-        _read(segment, compiled, found)
+        if compiled is None and may_be_clocks(segment):
+            found.events += [
+                ClockEvent(row.host, row.clock, row.text, segment.file, row.line)
+                for row in clock_rows(segment)
+            ]
+        else:
+            _read(segment, compiled, found)
     if not found.events:
         message = f"{segments(log)[0].file}:1: the log has no events"
         raise TraceError(message)

@@ -137,7 +137,7 @@ class ColumnReader(SourceFile):
     def _check(self, columns: Columns, groups: list[Integers]) -> None:
         """Complain about the first row that is none, or that does not come next."""
         wrong = [self._misnumbered(columns, rows) for rows in groups]
-        wrong.append(_unruly(columns))
+        wrong.append(unruly(columns))
         # By row, and in one row the rules come first, as where lines are read.
         found = min((item for item in wrong if item is not None), default=None)
         if found is not None:
@@ -164,7 +164,7 @@ class ColumnReader(SourceFile):
         return int(rows[place]), 1, str(step_problem(span, int(index[place])))
 
 
-def _unruly(columns: Columns) -> tuple[int, int, str] | None:
+def unruly(columns: Columns) -> tuple[int, int, str] | None:
     """Return the first row that is none, and why."""
     is_bad = ~columns.those("kind", *get_args(Kind)) | ~columns.those("order", *get_args(Order))
     is_bad |= columns.those("process", "")
