@@ -163,6 +163,11 @@ class Stability:
         self._reached[self.rank] = sent
         self._note_stable(self.rank, min(self._reached))
 
+    def learn_stable(self, rank: int, number: int) -> None:
+        """What brings messages here knows that so many of a member have reached everybody."""
+        assert number <= self._delivered[rank], "this process has them, too"
+        self._note_stable(rank, number)
+
     def _note_stable(self, rank: int, number: int) -> None:
         if number <= self._stable[rank]:
             return

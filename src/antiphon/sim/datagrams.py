@@ -13,7 +13,7 @@ from typing import Protocol
 from antiphon.core.ids import ProcessId
 from antiphon.sim.channels import SENT_MAX, Channels, Dice
 from antiphon.sim.scheduler import Scheduler
-from antiphon.stack.inputs import DatagramReceived
+from antiphon.stack.inputs import DatagramsReceived
 
 _REPEATED, _LATE = 0.5, 0.5
 """Of every datagram lost, how many others arrive twice, and how many are late."""
@@ -29,7 +29,7 @@ class Hearer(Protocol):
     def is_paused(self) -> bool:
         """Whether it does nothing now: what comes then is kept by nobody."""
 
-    def give(self, happened: DatagramReceived) -> None:
+    def give(self, happened: DatagramsReceived) -> None:
         """Give an input to its machine, if it is up."""
 
 
@@ -92,7 +92,7 @@ class LossyChannels:
         if not (datagram.is_lost or self._channels.is_cut(source.name, target.name)):
             listener = self._listeners.get(target)
             if listener is not None and not listener.is_paused:
-                listener.give(DatagramReceived(source, datagram.data))
+                listener.give(DatagramsReceived([(source, datagram.data)]))
 
     def lose_sent(self, source: ProcessId) -> None:
         """``source`` has crashed: some of what it has under way is lost."""

@@ -22,6 +22,7 @@ def protocol_of(scenario: Scenario) -> GroupProtocol | None:
         delay_s=round_trip_s / 2,
         settle_s=round_trip_s,
         window=3 if is_tight else 64,
+        window_bytes=100 if is_tight else 65_536,
         waiting=2 if is_tight else 4_096,
         run_bytes=64 if is_tight else 16_384,
     )

@@ -13,7 +13,7 @@ from antiphon.core.ids import GroupNumber
 from antiphon.membership.effects import Outbox
 from antiphon.membership.transition import Transition
 from antiphon.ordering.blocks.run_blocks import RunBlocks
-from antiphon.ordering.blocks.settings import BlockSettings
+from antiphon.ordering.blocks.settings import WINDOW_BYTES, BlockSettings
 from antiphon.stack.block_traffic import BlockTraffic
 from antiphon.stack.dissemination import GroupProtocol
 
@@ -22,15 +22,20 @@ _PER_SECOND = 1_000_000
 GROUP = GroupNumber(0)
 """How runs name a group that is alone in its domain."""
 
-RUN_BYTES_MAX = 60_000
+RUN_BYTES = 32_000
+
+RUN_BYTES_MAX = 512_000
+
+PACKETS_PER_RUN = 4
+"""So many large packets, as there are on loopback, make one run."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Blocks(GroupProtocol):
     """Causal order on datagrams, which may be lost (docs/protocols/blocks.md).
 
-    - ``window``: runs of a sender that not all members have delivered, before it waits; the same at
-      all members, and compared.
+    - ``window``: runs of a sender that not all members have delivered, before it waits;
+      ``window_bytes``: their bytes, likewise. The same at all members, and compared.
     - ``null_s``: a member that has sent nothing for so many seconds says how far it is, while there
       is need.
     - ``delay_s``: who repeats what another lacks waits between 0 and so many seconds, drawn anew
@@ -39,19 +44,22 @@ class Blocks(GroupProtocol):
       more than a round trip, with all that waits in buffers while everybody sends.
     - ``waiting``: runs that came and wait for others; beyond that, one of the lowest priority is
       dropped, and recovered later.
-    - ``run_bytes``: payload bytes of one run, but for single messages that are larger.
+    - ``run_bytes``: payload bytes of one run, but for single messages that are larger; by default
+      32,000, or four packets if these are larger, as they are on loopback. A run of several
+      packets is lost if one of them is.
     """
 
     window: int = 64
+    window_bytes: int = WINDOW_BYTES
     null_s: float = 0.05
     delay_s: float = 0.005
     settle_s: float = 0.03
     waiting: int = 4_096
-    run_bytes: int = 32_000
+    run_bytes: int | None = None
 
     def __post_init__(self) -> None:
         """Refuse what cannot work."""
-        if not 1 <= self.run_bytes <= RUN_BYTES_MAX:
+        if self.run_bytes is not None and not 1 <= self.run_bytes <= RUN_BYTES_MAX:
             message = f"a run of causal blocks has 1 to {RUN_BYTES_MAX:,} bytes: set run_bytes so"
             raise UsageError(message)
         self.settings  # noqa: B018 - checked here, not when the group begins
@@ -64,14 +72,25 @@ class Blocks(GroupProtocol):
             delay_us_max=int(self.delay_s * _PER_SECOND),
             settle_us=int(self.settle_s * _PER_SECOND),
             window=self.window,
+            window_bytes=self.window_bytes,
             waiting_max=self.waiting,
         )
 
     @property
     def description(self) -> str:
         """The window, too: a member forgets what is more than one behind."""
-        return f"blocks, window {self.window}"
+        return f"blocks, window {self.window}, {self.window_bytes} bytes"
 
     def begin(self, out: Outbox, transition: Transition) -> BlockTraffic:
         """Begin a process's part in a group, outside any view."""
-        return BlockTraffic(out, transition, RunBlocks(GROUP, self.settings, self.run_bytes))
+        run_bytes = RUN_BYTES if self.run_bytes is None else self.run_bytes
+        return BlockTraffic(out, transition, RunBlocks(GROUP, self.settings, run_bytes))
+
+    def run_bytes_on(self, packet_bytes: int) -> int:
+        """Return how large runs are where a packet has room for so many bytes.
+
+        What a run costs is much the same whatever its size.
+        """
+        if self.run_bytes is not None:
+            return self.run_bytes
+        return min(RUN_BYTES_MAX, max(RUN_BYTES, PACKETS_PER_RUN * packet_bytes))

@@ -53,7 +53,7 @@ from antiphon.stack.inputs import (
     CallAbandoned,
     CallRequested,
     ControlReceived,
-    DatagramReceived,
+    DatagramsReceived,
     Input,
     JoinRequested,
     LeaveRequested,
@@ -316,7 +316,7 @@ class Endpoint(PartInputs):
         RunsReceived: _take_runs,
         LetterReceived: _take_letter,
         ControlReceived: _take_control,
-        DatagramReceived: PartInputs.take_datagram,
+        DatagramsReceived: PartInputs.take_datagrams,
         PeerHeard: _note_peer,
         PeerFilled: _note_peer,
         PeerLost: _note_peer,
@@ -416,7 +416,14 @@ class Endpoint(PartInputs):
             done.append(delivery)
             if run.port not in _APPLICATION:
                 done += self.ports.deliver(self.sender_of(run), run, self._agenda.now_us)
-            return
+        elif all(run.port in _APPLICATION and run.group == self.group for run in runs):
+            done.append(delivery)
+        else:
+            self._deliver_apart(runs)
+
+    def _deliver_apart(self, runs: list[Run]) -> None:
+        """Deliver runs of several groups, or for several ports."""
+        done = self._agenda.done
         part: list[Run] = []
         for run in runs:
             if run.group != self.group:

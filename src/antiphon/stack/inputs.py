@@ -232,11 +232,10 @@ class ControlReceived:
 
 @final
 @dataclass(slots=True)
-class DatagramReceived:
-    """A datagram has arrived from a process: perhaps not for the first time, in any order."""
+class DatagramsReceived:
+    """Datagrams have arrived together, each from a process: perhaps again, in any order."""
 
-    peer: ProcessId
-    data: bytes
+    arrived: Sequence[tuple[ProcessId, bytes]]
 
 
 @final
@@ -307,6 +306,6 @@ Input = (
     MulticastRequested | LetterRequested | CallRequested | CallAbandoned | RequestAnswered
     | TransactionRequested | VoteCast | StateSaved | PieceLoaded | ReaderLagged | SendersWaited
     | ReaderAdvanced | LeaveRequested | TakeOverRequested | JoinRequested | Stopped
-    | RunsReceived | LetterReceived | ControlReceived | DatagramReceived | PeerHeard | PeerLost
+    | RunsReceived | LetterReceived | ControlReceived | DatagramsReceived | PeerHeard | PeerLost
     | MemberStalled | PeerFilled | ProbeAnswered | ProbeReceived | TimerFired
 )  # fmt: skip

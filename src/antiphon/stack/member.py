@@ -198,7 +198,8 @@ class Member(MemberDatagrams):
         receiver, announcer = self.receiver, self.announcer
         size = byte_count if byte_count is not None else sum(map(len, payloads))
         alive = None
-        if announcer.is_due_after(size, now_us) and len(receiver.members) > 1:
+        is_told = self.blocks is not None  # receipts go with the blocks; the rest can wait
+        if not is_told and announcer.is_due_after(size, now_us) and len(receiver.members) > 1:
             # Before the run is stamped: what it makes ready is delivered after all this is sent.
             alive = announcer.announce(now_us)
         if is_plain:

@@ -4,11 +4,12 @@ Law: what the blocks deliver is counted, kept and delivered as any run; while a 
 only relays are.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
 from antiphon.core.errors import PeerError, UsageError
 from antiphon.core.ids import GroupNumber, ProcessId
+from antiphon.core.runs import Run
 from antiphon.membership.effects import Effect, Outbox
 from antiphon.ordering.blocks.codec import PAYLOAD_BYTES_MAX
 from antiphon.stack.block_traffic import BlockTraffic
@@ -34,18 +35,32 @@ class MemberDatagrams(MemberQuestions):
     blocks: BlockTraffic | None
     """What carries this process's runs by datagram, where the group has chosen that."""
 
-    def take_datagram(self, peer: ProcessId, data: bytes, now_us: int) -> list[Effect]:
-        """Take a datagram: what is wrong with it raises :class:`PeerError`, and changes nothing."""
+    def take_datagrams(
+        self, arrived: Iterable[tuple[ProcessId, bytes]], now_us: int
+    ) -> list[tuple[ProcessId, str]]:
+        """Take datagrams; return what is wrong with some: these change nothing."""
         blocks = self.blocks
-        if blocks is not None and peer != self.me and not self.membership.is_over:
-            blocks.now_us = now_us
-            self._take_datagram(peer, data)
-        return self._out.take()
+        faults: list[tuple[ProcessId, str]] = []
+        if blocks is None or self.membership.is_over:
+            return faults
+        blocks.now_us = now_us
+        ready: list[Run] = []
+        for peer, data in arrived:
+            try:
+                if peer != self.me:
+                    ready += blocks.take_datagram(peer, data)
+            except PeerError as error:
+                faults.append((peer, str(error)))
+        self.receiver.accept_all(ready)
+        self._look_what_is_settled(blocks)
+        return faults
 
-    def _take_datagram(self, peer: ProcessId, data: bytes) -> None:
-        assert self.blocks is not None, "there are such"
-        for run in self.blocks.take_datagram(peer, data):
-            self.receiver.accept(run)
+    def _look_what_is_settled(self, blocks: BlockTraffic) -> None:
+        """Drop copies of what the blocks know to be everywhere: no receipts are needed for it."""
+        for rank, last in blocks.group.take_settled():
+            # Who numbers its messages wrongly has some that were passed over here.
+            delivered = self.receiver.received()[rank]
+            self.receiver.stability.learn_stable(rank, min(last, delivered))
 
     def wake_blocks(self, now_us: int) -> list[Effect]:
         """Do what causal blocks have to do by now."""
@@ -57,7 +72,7 @@ class MemberDatagrams(MemberQuestions):
     def check_payloads(self, payloads: Sequence[bytes], more: int = 0) -> None:
         """Refuse messages that are too large for this group, with so many bytes ``more``."""
         limit = PAYLOAD_BYTES_MAX - HEAD_BYTES - more
-        if self.blocks is not None and any(len(payload) > limit for payload in payloads):
+        if self.blocks is not None and max(map(len, payloads), default=0) > limit:
             message = (
                 f"a message of causal blocks has at most {limit:,} bytes: cut it up, or multicast "
                 "a reference to it"
@@ -66,9 +81,8 @@ class MemberDatagrams(MemberQuestions):
 
     def _take_early_datagrams(self) -> None:
         """A view begins: take what came for it before."""
-        for peer, data in self.blocks.take_early() if self.blocks is not None else ():
-            with suppress(PeerError):
-                self._take_datagram(peer, data)
+        if self.blocks is not None:
+            self.take_datagrams(self.blocks.take_early(), self.blocks.now_us)
 
     def _look_at_blocks(self, blocks: BlockTraffic, now_us: int) -> None:
         """Take, if a newer view is known by now, what others had relayed for it before that."""

@@ -4,7 +4,6 @@ Law: what is asked of a tool goes through ``ports``; what comes by datagram ends
 what is wrong with it is noted.
 """
 
-from antiphon.core.errors import PeerError
 from antiphon.ordering.blocks.machine import NEVER
 from antiphon.stack.crossing import Crossing
 from antiphon.stack.effects import IgnoreMessage
@@ -14,7 +13,7 @@ from antiphon.stack.inputs import (
     VOTES,
     CallAbandoned,
     CallRequested,
-    DatagramReceived,
+    DatagramsReceived,
     Input,
     PieceLoaded,
     RequestAnswered,
@@ -65,16 +64,12 @@ class PartInputs(Crossing):
         if ports.has_just_loaded:
             work.extend(self.member.gain_state(self._agenda.now_us))
 
-    def take_datagram(self, received: DatagramReceived) -> None:
+    def take_datagrams(self, received: DatagramsReceived) -> None:
         """Nothing that comes by datagram ends a channel: what is wrong with it is noted."""
-        peer, work = received.peer, self._agenda.work
-        try:
-            work.extend(self.member.take_datagram(peer, received.data, self._agenda.now_us))
-            if self._receiver.is_confirmation_due:
-                work.extend(self.member.confirm_receipts(self._agenda.now_us))
-        except PeerError as error:
-            work.extend(self.member.take_effects())
-            work.append(IgnoreMessage(peer, str(error)))
+        work, now_us = self._agenda.work, self._agenda.now_us
+        faults = self.member.take_datagrams(received.arrived, now_us)
+        work.extend(self.member.take_effects())
+        work.extend(IgnoreMessage(peer, why) for peer, why in faults)
 
     def _take_part_timer(self, timer: Timer) -> None:
         """It is time for a tool, or for datagrams."""
@@ -94,5 +89,9 @@ class PartInputs(Crossing):
         agenda, commit, blocks = self._agenda, self.ports.commit, self.member.blocks
         if commit is not None and commit.open_count and not agenda.is_set(VOTES):
             agenda.set_timer(VOTES, agenda.now_us + self._vote_tick_us)
-        if blocks is not None and blocks.group.due_us < NEVER:
-            agenda.set_timer(DATAGRAMS, blocks.group.due_us)
+        if blocks is not None and (due_us := blocks.group.due_us) < NEVER:
+            if due_us <= agenda.now_us:  # all else that this step brings has been said
+                agenda.work.extend(self.member.wake_blocks(agenda.now_us))
+                self._do_work()
+                due_us = blocks.group.due_us
+            agenda.set_timer(DATAGRAMS, due_us)

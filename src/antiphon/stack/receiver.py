@@ -216,18 +216,26 @@ class Receiver:
 
     def accept(self, fresh: Run) -> Run:
         """Take a run that is new, and its sender's next; return it."""
-        ready = self._ordering.receive(fresh)
-        self.stability.keep(fresh)
-        self.received_bytes += fresh.byte_count
-        self.has_news = True
-        if self._arrivals is not None:
-            self._arrivals.note(fresh)
-        count = self._ordering.received_of(self.group, fresh.sender)
-        assert count == fresh.last, "what is taken is counted once"
-        self.deliver(ready)
-        if self._asked:
-            self.answer()
+        self.accept_all([fresh])
         return fresh
+
+    def accept_all(self, fresh: list[Run]) -> None:
+        """Take runs, each of them new, and its sender's next; deliver what can be together."""
+        ready: list[Run] = []
+        ordering, stability, arrivals = self._ordering, self.stability, self._arrivals
+        for run in fresh:
+            ready += ordering.receive(run)
+            stability.keep(run)
+            self.received_bytes += run.byte_count
+            if arrivals is not None:
+                arrivals.note(run)
+            count = ordering.received_of(self.group, run.sender)
+            assert count == run.last, "what is taken is counted once"
+        if fresh:
+            self.has_news = True
+            self.deliver(ready)
+            if self._asked:
+                self.answer()
 
     def _fresh_of(self, run: Run) -> Run | None:
         """Return what is new in a run that its sender, or a relay, brings."""

@@ -16,8 +16,10 @@ told instead (``tell``). An application belongs to the incarnation whose events 
 The queue outlives them, and counts them from 1.
 """
 
+from bisect import bisect_right
 from collections import deque
 from functools import lru_cache
+from itertools import accumulate
 from typing import NamedTuple
 
 from antiphon.core.ids import ProcessId
@@ -69,15 +71,17 @@ class WaitingRun(NamedTuple):
 
     def up_to(self, byte_count: int) -> "tuple[WaitingRun, WaitingRun | None]":
         """Return the first messages, of no more bytes if there are several; and the rest."""
-        size = 0
-        for count, payload in enumerate(self.payloads):
-            size += len(payload)
-            if count and size > byte_count:
-                size -= len(payload)
-                first = self._replace(payloads=self.payloads[:count], byte_count=size)
-                left, rest = self.byte_count - size, self.payloads[count:]
-                return first, self._replace(payloads=rest, byte_count=left)
-        return self, None
+        if self.byte_count <= byte_count:
+            return self, None
+        payloads = self.payloads
+        ends = list(accumulate(map(len, payloads)))
+        count = max(1, bisect_right(ends, byte_count))
+        if count == len(payloads):
+            return self, None
+        size = ends[count - 1]
+        first = self._replace(payloads=payloads[:count], byte_count=size)
+        rest = self._replace(payloads=payloads[count:], byte_count=self.byte_count - size)
+        return first, rest
 
 
 class WaitingLetter(NamedTuple):

@@ -177,7 +177,7 @@ class Actor:
         if run is not None:
             self._note(run)
         for who in to:
-            received = on.DatagramReceived(self.me, data)
+            received = on.DatagramsReceived([(self.me, data)])
             self.world.lob(self.me.bare(), who.bare(), received)
 
     @property

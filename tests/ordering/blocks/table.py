@@ -82,7 +82,9 @@ class Table:
         for effect in effects:
             if isinstance(effect, DeliverBlock):
                 message = effect.message
-                self.delivered[who].append("-" if message.is_void else message.payload.decode())
+                self.delivered[who].append(
+                    "-" if message.is_void else bytes(message.payload).decode()
+                )
             else:
                 self._send(who, effect, lost_at)
         self._settle(who)
@@ -106,7 +108,7 @@ class Table:
     def repeated(self) -> list[tuple[str, str]]:
         """Who repeated what."""
         return [
-            (who, message.payload.decode())
+            (who, bytes(message.payload).decode())
             for who, message, is_repeated in self.sent
             if is_repeated and not message.is_null
         ]

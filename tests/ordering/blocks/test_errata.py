@@ -97,7 +97,8 @@ def test_004_7_copy_is_what_was_sent() -> None:
     message = table.say("p", "m", lost_at="r")
     table.periods_until("r", "m")
     copies = [(who, copy) for who, copy, is_repeated in table.sent if is_repeated]
-    assert {copy for _, copy in copies} == {message}
+    assert copies
+    assert all(copy == message for _, copy in copies)
 
 
 @pytest.mark.parametrize("is_sender", [True, False])

@@ -10,6 +10,7 @@ Recovery is not ours: the protocol above asks for what did not come.
 """
 
 from antiphon.core.errors import PeerError
+from antiphon.core.varint import Octets
 from antiphon.net.datagrams.packing import Piece
 
 STALE_US = 2_000_000
@@ -23,7 +24,7 @@ class _Partial:
 
     def __init__(self, total: int) -> None:
         self.total = total
-        self.pieces: dict[int, bytes] = {}
+        self.pieces: dict[int, Octets] = {}
         self.byte_count = 0
         self.time_us = 0
 

@@ -118,10 +118,11 @@ class Driver:
         """What goes by datagram, where the group has chosen that."""
         self._effects = self._effect_table()
         self.number = incarnation.add(self)
-        if isinstance(identity.settings.protocol, Blocks):
+        protocol = identity.settings.protocol
+        if isinstance(protocol, Blocks):
             port = incarnation.datagrams
             assert port is not None, "it was opened on the way in"
-            self.datagrams = GroupDatagrams(self, port, self._effects[SendControl])
+            self.datagrams = GroupDatagrams(self, port, protocol, self._effects[SendControl])
 
     def _effect_table(self) -> dict[type, Callable[[Any], None]]:
         """Return how each effect is done; what is not here is for the application's side."""
@@ -216,6 +217,8 @@ class Driver:
             name=identity.group,
         )  # fmt: skip
         self.endpoint = machine.endpoint(self.number)
+        if self.datagrams is not None:
+            self.datagrams.size_runs(self.endpoint.member)
         incarnation.do_all(self.number, effects)
         self.reception.take_early()
 

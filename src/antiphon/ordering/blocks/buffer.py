@@ -21,10 +21,14 @@ from antiphon.ordering.blocks.messages import BlockMessage
 class HeldBlock:
     """A message, and what is noted of it here."""
 
-    __slots__ = ("copied_us", "expires_us", "is_delivered", "is_repeated", "message")
+    __slots__ = (
+        "byte_count", "copied_us", "expires_us", "is_delivered", "is_repeated", "message",
+    )  # fmt: skip
 
     def __init__(self, message: BlockMessage, now_us: int, *, is_delivered: bool) -> None:
         self.message = message
+        self.byte_count = len(message.payload)
+        """Of its payload as it came, whatever is left of it."""
         self.is_delivered = is_delivered
         self.copied_us = now_us
         """When it, or a copy of it, was last sent or heard here."""
@@ -45,11 +49,12 @@ class HeldBlock:
 class BlockBuffer:
     """What one member holds."""
 
-    __slots__ = ("_held", "_kept", "_next", "_waiting_max", "_window", "waiting")
+    __slots__ = ("_bytes", "_held", "_kept", "_next", "_waiting_max", "_window", "waiting")
 
     def __init__(self, size: int, window: int, waiting_max: int) -> None:
         """Hold nothing."""
         self._held: list[dict[int, HeldBlock]] = [{} for _ in range(size)]
+        self._bytes = [0] * size
         self._next: list[dict[int, int]] = [{} for _ in range(size)]  # waiting, by the one before
         self._kept: list[list[int]] = [[] for _ in range(size)]  # delivered, in order
         self._window, self._waiting_max = window, waiting_max
@@ -68,6 +73,10 @@ class BlockBuffer:
     def count(self, sender: int) -> int:
         """Return how many messages of a sender are held."""
         return len(self._held[sender])
+
+    def byte_count(self, sender: int) -> int:
+        """Return how many bytes these have."""
+        return self._bytes[sender]
 
     def all(self) -> list[HeldBlock]:
         """Return all that is held, by sender and block."""
@@ -90,6 +99,7 @@ class BlockBuffer:
         """Hold a message; one that was delivered already, or one that waits."""
         sender, block = held.message.sender, held.message.block
         self._held[sender][block] = held
+        self._bytes[sender] += held.byte_count
         if held.is_delivered:
             self._keep(sender, block)
         else:
@@ -134,4 +144,4 @@ class BlockBuffer:
                 del kept[:count]
 
     def _forget(self, sender: int, block: int) -> None:
-        del self._held[sender][block]
+        self._bytes[sender] -= self._held[sender].pop(block).byte_count

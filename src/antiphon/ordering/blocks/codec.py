@@ -29,6 +29,7 @@ _COUNTER = Struct(">I")
 _PRIORITY_SHIFT = 2
 _HAS_LIFETIME = 1 << 5
 _HAS_LABEL = 1 << 6
+_KINDS = tuple(BlockKind)  # indexing is faster than BlockKind(value)
 _UNUSED = 0b1000_0000
 LABEL_BYTES_MAX = 32
 """What is left of an expired message, beside its stamp."""
@@ -44,8 +45,8 @@ def header_bytes(size: int) -> int:
     return _HEAD.size + _COUNTER.size * size
 
 
-def encode_block(message: BlockMessage) -> bytes:
-    """Return a message as bytes."""
+def encode_block(message: BlockMessage, before: bytes = b"") -> bytes:
+    """Return a message as bytes, behind others that come ``before``."""
     if message.block > BLOCK_MAX or len(message.delivered) > MEMBERS_MAX:
         what = f"block {message.block:,} of {len(message.delivered):,} members"
         text = f"{what} does not fit into a message of causal blocks: begin another view"
@@ -53,29 +54,44 @@ def encode_block(message: BlockMessage) -> bytes:
     if len(message.payload) > PAYLOAD_BYTES_MAX:
         text = f"a message of causal blocks has at most {PAYLOAD_BYTES_MAX:,} bytes: divide it"
         raise UsageError(text)
+    label, lifetime_us, delivered = message.label, message.lifetime_us, message.delivered
     flags = message.kind | message.priority << _PRIORITY_SHIFT
-    tail = message.payload
-    if message.label:
+    rest: tuple[Octets, ...] = (message.payload,)
+    if label:
         flags |= _HAS_LABEL
-        tail = bytes((len(message.label),)) + message.label + tail
-    if message.lifetime_us is not None:
+        rest = bytes((len(label),)), label, *rest
+    if lifetime_us is not None:
         flags |= _HAS_LIFETIME
-        tail = _COUNTER.pack(message.lifetime_us) + tail
+        rest = _COUNTER.pack(lifetime_us), *rest
     head = _HEAD.pack(message.sender, flags, message.block, message.maximum)
-    return head + _vector(len(message.delivered)).pack(*message.delivered) + tail
+    # In one go: a message is copied once.
+    return b"".join((before, head, _vector(len(delivered)).pack(*delivered), *rest))
 
 
 def decode_block(data: Octets, size: int) -> BlockMessage:
     """Return the message that some bytes are, in a group of so many members."""
-    if len(data) < header_bytes(size):
-        text = f"a message of {len(data)} bytes is shorter than a header of {header_bytes(size)}"
+    message = read_block(bytes(data), 0, size)
+    check_block(message, size)
+    return message
+
+
+def read_block(data: Octets, offset: int, size: int) -> BlockMessage:
+    """Do the same from an offset on, for who checks the message itself (``check_block``).
+
+    Its payload is cut out of the data: of a view of bytes it is one too, and not copied.
+    """
+    begin = offset
+    offset += header_bytes(size)
+    if len(data) < offset:
+        size_here, needed = len(data) - begin, header_bytes(size)
+        text = f"a message of {size_here} bytes is shorter than a header of {needed}"
         raise PeerError(text)
-    sender, flags, block, maximum = _HEAD.unpack_from(data)
+    sender, flags, block, maximum = _HEAD.unpack_from(data, begin)
     if flags & _UNUSED:
         text = f"a message is of kind {flags:#04x}, which there is not"
         raise PeerError(text)
-    delivered = _vector(size).unpack_from(data, _HEAD.size)
-    offset, lifetime_us = header_bytes(size), None
+    delivered = _vector(size).unpack_from(data, begin + _HEAD.size)
+    lifetime_us = None
     if flags & _HAS_LIFETIME:
         if len(data) < offset + _COUNTER.size:
             text = "a message ends inside its lifetime"
@@ -85,13 +101,10 @@ def decode_block(data: Octets, size: int) -> BlockMessage:
     label = b""
     if flags & _HAS_LABEL:
         label, offset = _decode_label(data, offset)
-    kind, priority = BlockKind(flags & 3), flags >> _PRIORITY_SHIFT & PRIORITY_MAX
-    message = BlockMessage(
-        sender, kind, block, maximum, delivered, bytes(data[offset:]), priority, lifetime_us,
-        label,
+    return BlockMessage(
+        sender, _KINDS[flags & 3], block, maximum, delivered, data[offset:],
+        flags >> _PRIORITY_SHIFT & PRIORITY_MAX, lifetime_us, label,
     )  # fmt: skip
-    check_block(message, size)
-    return message
 
 
 def _decode_label(data: Octets, offset: int) -> tuple[bytes, int]:

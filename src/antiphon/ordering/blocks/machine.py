@@ -84,23 +84,26 @@ class CausalBlocks:
         """Of nulls, repeated, duplicates, dropped (under pressure) and expired messages."""
         self._waiters: list[dict[int, None]] = [{} for _ in range(size)]
         self._null_us = now_us + settings.null_us
-        self._unreported = 0
+        self._unreported = self._unreported_bytes = 0
         self._owes = True  # a first word
         self._rests = settings.rests and settings.settle_us is not None
         # A sender whose window is full must not wait for the end of a silence.
         self._report_every = min(settings.report_every, max(1, settings.window // 2))
+        self._report_bytes = settings.window_bytes // 2
 
     # What is asked.
 
     @property
     def due_us(self) -> int:
         """When :meth:`wake` is to be called next; ``NEVER``: not before something happens."""
-        return min(self._null_us, min(self.recovery.due_us.values(), default=self._null_us))
+        due_us = self.recovery.due_us
+        return min(self._null_us, *due_us.values()) if due_us else self._null_us
 
     @property
     def has_room(self) -> bool:
         """Whether a message can be multicast now."""
-        return self.buffer.count(self.me) < self.settings.window
+        buffer, settings, me = self.buffer, self.settings, self.me
+        return buffer.count(me) < settings.window and buffer.byte_count(me) < settings.window_bytes
 
     def slowest(self) -> int | None:
         """Return the live member that has delivered least of the own messages; None: all has."""
@@ -135,7 +138,8 @@ class CausalBlocks:
             text = f"a lifetime is 1 to {LIFETIME_US_MAX:,} us, not {lifetime_us:,}"
             raise UsageError(text)
         if not self.has_room:
-            text = f"{self.settings.window} messages have not been delivered everywhere yet: wait"
+            count, size = self.buffer.count(self.me), self.buffer.byte_count(self.me)
+            text = f"{count} messages, {size:,} bytes, are not known to be everywhere yet: wait"
             raise BackPressureError(text)
         if self.matrix.counter >= BLOCK_MAX:
             text = f"there are no blocks beyond {BLOCK_MAX:,}: begin another view"
@@ -165,7 +169,7 @@ class CausalBlocks:
             self.buffer.put(HeldBlock(message, now_us, is_delivered=False))
             effects = self._deliver_all(message.sender, now_us)
             self._relieve()
-            self._count_unreported(now_us)
+            self._count_unreported(len(message.payload), now_us)
         if is_news or effects:
             self._look(message.sender, now_us)
         return effects
@@ -207,16 +211,18 @@ class CausalBlocks:
             text = f"two messages of member {sender} follow its block {message.before}"
             raise PeerError(text)
 
-    def _count_unreported(self, now_us: int) -> None:
-        """After so many messages, report at once how far this process is."""
+    def _count_unreported(self, byte_count: int, now_us: int) -> None:
+        """After so many messages, or bytes, report at once how far this process is."""
         self._unreported += 1
-        if self._unreported >= self._report_every:
+        self._unreported_bytes += byte_count
+        is_due = self._unreported_bytes >= self._report_bytes
+        if is_due or self._unreported >= self._report_every:
             self._null_us = min(self._null_us, now_us)
 
     def _stamped(self, now_us: int) -> tuple[int, int, tuple[int, ...]]:
         """Return the stamp of the next own message, which ends the silence."""
         self._null_us = now_us + self.settings.null_us
-        self._unreported = 0
+        self._unreported = self._unreported_bytes = 0
         self._owes = False
         return self.matrix.stamp()
 

@@ -32,8 +32,8 @@ class BlockMatrix:
     """The knowledge of one member of a group."""
 
     __slots__ = (
-        "_maxima", "counter", "counts_receipts", "heard_us", "highest", "last", "least", "limit",
-        "live", "me", "others", "reported", "size",
+        "_all_live", "_maxima", "counter", "counts_receipts", "heard_us", "highest", "last",
+        "least", "limit", "live", "me", "others", "reported", "size",
     )  # fmt: skip
 
     def __init__(self, size: int, me: int, *, counts_receipts: bool = True) -> None:
@@ -49,6 +49,7 @@ class BlockMatrix:
         self.heard_us = [0] * size
         """By member, when it last said something new."""
         self.live = [True] * size
+        self._all_live = True
         self._maxima = [0] * size
         self.others = [self._others(column) for column in range(size)]
         """By column, the live members but this process and the sender of the column."""
@@ -70,14 +71,20 @@ class BlockMatrix:
 
     def maximum(self) -> int:
         """Return the own maximum block."""
+        if self._all_live:
+            return min(self.highest)
         return min(block for block, is_live in zip(self.highest, self.live, strict=True) if is_live)
 
     def _look(self) -> None:
         """Reckon the limit again."""
-        self._maxima[self.me] = self.maximum()
-        self.limit = min(
-            block for block, is_live in zip(self._maxima, self.live, strict=True) if is_live
-        )
+        maxima = self._maxima
+        maxima[self.me] = self.maximum()
+        if self._all_live:
+            self.limit = min(maxima)
+        else:
+            self.limit = min(
+                block for block, is_live in zip(maxima, self.live, strict=True) if is_live
+            )
 
     def stamp(self) -> tuple[int, int, tuple[int, ...]]:
         """Return block, maximum and vector of the next own message."""
@@ -88,19 +95,21 @@ class BlockMatrix:
 
     def hear(self, message: BlockMessage, now_us: int) -> bool:
         """Take note of what a message says of its sender; tell whether that is news."""
-        sender = message.sender
-        if self.counts_receipts:
-            self.counter = max(self.counter, message.block)
-        if message.block <= self.highest[sender]:
+        sender, block = message.sender, message.block
+        if self.counts_receipts and block > self.counter:
+            self.counter = block
+        if block <= self.highest[sender]:
             return False
-        self.highest[sender] = message.block
+        self.highest[sender] = block
         before, self.reported[sender] = self.reported[sender], message.delivered
         self._maxima[sender] = message.maximum
         self.heard_us[sender] = now_us
-        least = self.least
-        for column, (old, new) in enumerate(zip(before, message.delivered, strict=True)):
-            if new < least[column] or old == least[column] != new:
-                least[column] = self._least(column)
+        if before != message.delivered:
+            least = self.least
+            for column, (old, new) in enumerate(zip(before, message.delivered, strict=True)):
+                # Nobody reports of itself: its own column is the others'.
+                if column != sender and (new < least[column] or old == least[column] != new):
+                    least[column] = self._least(column)
         self._look()
         return True
 
@@ -111,14 +120,15 @@ class BlockMatrix:
 
     def lack(self, message: BlockMessage) -> int | None:
         """Return a sender of whom something must be delivered before this message, or None."""
-        for member, (wanted, block) in enumerate(zip(message.delivered, self.last, strict=True)):
-            if wanted > block:
+        last = self.last
+        for member, wanted in enumerate(message.delivered):
+            if wanted > last[member]:
                 return member
         return None
 
     def suspect(self, member: int) -> None:
         """Wait no longer for what a member reports; its own messages are still of use (004-8)."""
-        self.live[member] = False
+        self.live[member] = self._all_live = False
         self.others = [self._others(column) for column in range(self.size)]
         self.least = [self._least(column) for column in range(self.size)]
         self._look()

@@ -8,6 +8,8 @@ tombstone: the same header, kind ``VOID``; 004-9).
 from dataclasses import dataclass, replace
 from enum import IntEnum
 
+from antiphon.core.varint import Octets
+
 PRIORITY_MAX = 7
 
 
@@ -23,7 +25,10 @@ class BlockKind(IntEnum):
     """A null message of a process that does not know yet whether all have delivered what it has."""
 
 
-@dataclass(frozen=True, slots=True)
+_NULL, _ASK = BlockKind.NULL, BlockKind.ASK  # looking a member of an enum up is slow
+
+
+@dataclass(slots=True)  # not frozen: making it would cost four times as much
 class BlockMessage:
     """One message: its stamp, and what the application gave."""
 
@@ -34,7 +39,7 @@ class BlockMessage:
     """Least, over the senders, of the highest block its sender had received: not "all below"."""
     delivered: tuple[int, ...]
     """By sender, the block of the last message that its sender had delivered; own: had sent."""
-    payload: bytes = b""
+    payload: Octets = b""
     priority: int = 0
     """From 0 up to ``PRIORITY_MAX``: under pressure the lowest ones are dropped first."""
     lifetime_us: int | None = None
@@ -50,7 +55,8 @@ class BlockMessage:
     @property
     def is_null(self) -> bool:
         """Whether it only says how far its sender is."""
-        return self.kind is BlockKind.NULL or self.kind is BlockKind.ASK
+        kind = self.kind
+        return kind is _NULL or kind is _ASK
 
     @property
     def before(self) -> int:
@@ -62,7 +68,7 @@ class BlockMessage:
         return replace(self, kind=BlockKind.VOID, payload=b"", lifetime_us=None)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class TransmitBlock:
     """Send a message to all other members, on channels that may lose it."""
 
@@ -71,7 +77,7 @@ class TransmitBlock:
     """Whether it was sent before, by whomever."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class DeliverBlock:
     """Hand a message to the application; a void one says that it has expired."""
 

@@ -24,7 +24,7 @@ seeded by the member and the view.
 Fault model and cost: those of the machine. A view costs nothing; a datagram has its view in front.
 """
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable
 
 from antiphon.core.errors import PeerError
@@ -33,7 +33,7 @@ from antiphon.core.records import decode_unplaced, encode_unplaced
 from antiphon.core.runs import ExpiredRun, Order, Run
 from antiphon.core.varint import append_varint, append_varints, read_varint, read_varints
 from antiphon.core.views import View
-from antiphon.ordering.blocks.codec import decode_block, encode_block
+from antiphon.ordering.blocks.codec import encode_block, read_block
 from antiphon.ordering.blocks.machine import NEVER, CausalBlocks
 from antiphon.ordering.blocks.messages import BlockEffect, BlockMessage, TransmitBlock
 from antiphon.ordering.blocks.settings import BlockSettings
@@ -63,6 +63,8 @@ class RunBlocks:
         """The group, as runs name it here."""
         self._settings = settings
         self._view = 0
+        self._head = b""
+        """What datagrams of the view begin with: its number."""
         self._machine: CausalBlocks | None = None
         self._ranks: dict[ProcessId, int] = {}
         self._early: list[tuple[int, ProcessId, bytes]] = []
@@ -70,6 +72,8 @@ class RunBlocks:
         self.counts: Counter[str] = Counter()
         """Datagrams dropped, by the reason: of no open view, or too early."""
         self._outgoing: list[bytes] = []
+        self._places: list[deque[tuple[int, int]]] = []
+        """By sender, blocks delivered that may not be everywhere: each with its last number."""
 
     # What is asked.
 
@@ -110,11 +114,15 @@ class RunBlocks:
         """Begin a view; return what had come too early for it, by whom."""
         assert view.number > self._view, "views are entered in order"
         self._view = view.number
+        head = bytearray()
+        append_varint(head, view.number)
+        self._head = bytes(head)
         self._ranks = {member: place for place, member in enumerate(view.members)}
         seed = f"{view.members[rank]}/{view.number}"
         self._machine = CausalBlocks(
             len(view.members), rank, self._settings, draw_from(seed), now_us
         )
+        self._places = [deque() for _ in view.members]
         early, self._early, self._early_bytes = self._early, [], 0
         for number, source, data in early:
             if number > view.number:
@@ -148,6 +156,7 @@ class RunBlocks:
                 priority=priority, lifetime_us=lifetime_us, label=bytes(label),
             )
         )  # fmt: skip
+        self._places[run.sender].append((self._machine.matrix.last[run.sender], run.last))
 
     def take(self, source: ProcessId, data: bytes, now_us: int) -> list[Run]:
         """Take a datagram; return what can be delivered, in order."""
@@ -159,8 +168,9 @@ class RunBlocks:
         if view < self._view or self._machine is None or rank is None:
             self.counts["of no open view"] += 1
             return []
-        message = decode_block(memoryview(data)[offset:], self._machine.matrix.size)
-        # Made before it is taken: who sends nonsense must not spoil what others did right.
+        # What it says is checked when it is taken. The run is made before that: who sends nonsense
+        # must not spoil what others did right.
+        message = read_block(memoryview(data), offset, self._machine.matrix.size)
         run = None if message.is_null else self._run_of(message)
         return self._put(self._machine.receive(message, rank, now_us), message, run)
 
@@ -168,6 +178,21 @@ class RunBlocks:
         """Do what is due."""
         if self._machine is not None:
             self._put(self._machine.wake(now_us))
+
+    def take_settled(self) -> list[tuple[int, int]]:
+        """Return, by sender, up to which message ALL members are known to have delivered; news.
+
+        Nothing more is, once somebody is suspected: others may still count on that one.
+        """
+        machine, settled = self._machine, []
+        if machine is not None and all(machine.matrix.live):
+            for sender, least in enumerate(machine.matrix.least):
+                places, last = self._places[sender], 0
+                while places and places[0][0] <= least:
+                    last = places.popleft()[1]
+                if last:
+                    settled.append((sender, last))
+        return settled
 
     def take_outgoing(self) -> list[bytes]:
         """Hand over datagrams for all other members of the view."""
@@ -187,12 +212,12 @@ class RunBlocks:
         ready: list[Run] = []
         for effect in effects:
             if isinstance(effect, TransmitBlock):
-                out = bytearray()
-                append_varint(out, self._view)
-                self._outgoing.append(bytes(out) + encode_block(effect.message))
+                self._outgoing.append(encode_block(effect.message, self._head))
             elif effect.message.sender != self._machine.me:
                 known = run if effect.message is message else None
-                ready.append(known if known is not None else self._run_of(effect.message))
+                made = known if known is not None else self._run_of(effect.message)
+                self._places[made.sender].append((effect.message.block, made.last))
+                ready.append(made)
         return ready
 
     def _run_of(self, message: BlockMessage) -> Run:

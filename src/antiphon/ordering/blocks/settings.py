@@ -7,6 +7,9 @@ from antiphon.core.errors import UsageError
 WINDOW_MAX = 65_536
 """Own messages that not all have delivered; a window beyond this bounds nothing."""
 
+WINDOW_BYTES = 2 * 1024 * 1024
+"""Their payloads: what a receiver's socket buffer holds, where the system gives what is asked."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockSettings:
@@ -31,6 +34,8 @@ class BlockSettings:
     """A process that has received so many messages since it last spoke sends a null at once."""
     window: int = 64
     """Own messages that not all have delivered, at most."""
+    window_bytes: int = WINDOW_BYTES
+    """Their bytes: below that one more is sent, whatever its size."""
     waiting_max: int = 4_096
     """Received messages that cannot be delivered yet, at most; more, and some are dropped."""
 
@@ -39,7 +44,9 @@ class BlockSettings:
         if self.null_us < 1 or self.delay_us_max < 0 or (self.settle_us or 0) < 0:
             message = "the null period is at least 1 us, and delays are not negative"
             raise UsageError(message)
-        least = min(self.at_once, self.report_every, self.waiting_max, self.window)
+        least = min(
+            self.at_once, self.report_every, self.waiting_max, self.window, self.window_bytes
+        )
         if least < 1 or self.window > WINDOW_MAX:
             message = f"bounds are at least 1, and a window at most {WINDOW_MAX:,}"
             raise UsageError(message)

@@ -221,7 +221,7 @@ class LossyWorld:
         number = posted.number if posted else _NOBODY_SENT + message.block
         return Run(
             GroupNumber(0), self.view.number, Rank(message.sender), number, Order.CAUSAL, (),
-            [message.payload],
+            [bytes(message.payload)],
         )  # fmt: skip
 
     @property

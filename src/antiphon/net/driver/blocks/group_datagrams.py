@@ -16,7 +16,9 @@ from antiphon.membership.effects import SendControl
 from antiphon.membership.group_keys import GroupKeys, KeyEffect, UseKey
 from antiphon.net.datagrams.packets import SECRET_BYTES
 from antiphon.net.datagrams.port import DatagramPort
-from antiphon.stack.inputs import DatagramReceived
+from antiphon.stack.blocks import Blocks
+from antiphon.stack.inputs import DatagramsReceived
+from antiphon.stack.member import Member
 
 WAITING_MAX = 256
 """Datagrams that wait for the key of their view."""
@@ -33,7 +35,7 @@ class BlocksDriver(Protocol):
     flush: Callable[[], None]
     """Gives what the application has multicast."""
 
-    def give(self, happened: DatagramReceived) -> None:
+    def give(self, happened: DatagramsReceived) -> None:
         """Give an input to the machine."""
 
 
@@ -41,20 +43,31 @@ class GroupDatagrams:
     """One incarnation's datagrams in one group."""
 
     def __init__(
-        self, owner: BlocksDriver, port: DatagramPort, send_control: Callable[[SendControl], None]
+        self,
+        owner: BlocksDriver,
+        port: DatagramPort,
+        protocol: Blocks,
+        send_control: Callable[[SendControl], None],
     ) -> None:
         """Take part, in no view yet."""
-        self._owner, self._port = owner, port
+        self._owner, self._port, self._protocol = owner, port, protocol
         self._send_control = send_control
         self._keys = GroupKeys(owner.process)
         self._members: dict[int, tuple[ProcessId, ...]] = {}
         self._waiting: list[bytes] = []
+        self._arrived: list[tuple[ProcessId, bytes]] = []
         self._number = 0
         self.lost = 0
         """Datagrams for which there was no key, and no room to wait for it."""
         self.channel = port.channel(owner.domain, self)
 
     # What the driver calls.
+
+    def size_runs(self, member: Member) -> None:
+        """Let runs be as large as this process's packets make worth while."""
+        assert member.blocks is not None, "the group has chosen them"
+        run_bytes = self._protocol.run_bytes_on(self._port.settings.body_bytes_max)
+        member.blocks.group.run_bytes_max = run_bytes
 
     def install(self, view: View) -> None:
         """A view has been installed, of which this process is a member."""
@@ -95,16 +108,19 @@ class GroupDatagrams:
     # What the socket calls.
 
     def on_items(self, number: int, sender: int, items: list[bytes]) -> None:
-        """Give the machine what a member has sent."""
+        """A member has sent these."""
         members = self._members.get(number)
         if members is None or members[sender] == self._owner.process:
             return
-        self._owner.flush()  # what was multicast before this arrival does not depend on it
-        for item in items:
-            self._owner.give(DatagramReceived(members[sender], item))
+        source = members[sender]
+        self._arrived += [(source, item) for item in items]
 
     def on_read(self) -> None:
-        """What had arrived together has been given: nothing is left to do."""
+        """Give what has arrived together: one step of the machine is for all of it."""
+        arrived, self._arrived = self._arrived, []
+        if arrived:
+            self._owner.flush()  # what was multicast before this arrival does not depend on it
+            self._owner.give(DatagramsReceived(arrived))
 
     def on_room(self) -> None:
         """The line takes more: few enough messages are under way anyhow."""
