@@ -8,7 +8,8 @@ from collections.abc import Iterable
 from tests.mutants.planted_domains import plant
 
 from antiphon.core.ids import GroupNumber
-from antiphon.core.runs import Foreign
+from antiphon.core.runs import Foreign, Letter
+from antiphon.ordering.delay_queue import Lack
 from antiphon.ordering.gated import GatedDomain
 from antiphon.ordering.structure import Structure
 from antiphon.stack.domain import Domain
@@ -46,6 +47,24 @@ def what_a_joiner_is_told_ends_with_the_view(self: GatedDomain, group: int) -> N
     """The next view begins although what a joiner was told is not here."""
     _FORGET(self, group)
     self._barriers.pop(group, None)
+
+
+@plant(
+    GatedDomain, "expect_bars", "6.6 with joiners, kin",
+    schedule="test_what_a_joiner_has_received_may_not_be_ready",
+)  # fmt: skip
+def what_a_joiner_has_received_is_ready(self: GatedDomain, group: GroupNumber) -> None:
+    """What everybody has received is named no more, though a joiner holds it."""
+    del self, group
+
+
+@plant(
+    GatedDomain, "_letter_lack", "6.6 with joiners and letters",
+    schedule="test_a_letter_to_a_joiner_comes_before_what_follows_it",
+)  # fmt: skip
+def letter_to_a_joiner_waits_for_all(self: GatedDomain, letter: Letter) -> Lack | None:
+    """A joiner holds letters until all have told it what they know, and acknowledges them."""
+    return self._barrier_lack(letter.group)
 
 
 @plant(

@@ -91,6 +91,41 @@ def test_who_joins_with_another_is_told_too() -> None:
     assert delivered(world, "s") == ["t1@A", "r1@B"]
 
 
+def _joiner_that_is_still_to_be_told(resilience: int) -> SeveralGroups:
+    """A={a,b,c} B={a,d}: b joins B, and what d is to tell it is on its way."""
+    world = domain_of({A: "abc", B: "ad"}, CHAIN, resilience)
+    world.slow["d", "b"] = 80_000
+    world.join("b", B, "a")
+    world.run(25_000)
+    assert world.node("b").views[GroupNumber(B)].number == 2
+    return world
+
+
+def test_what_a_joiner_has_received_may_not_be_ready() -> None:
+    """What a says in B has come to b, and waits; then a speaks in A."""
+    for resilience in (1, 2, ALL):
+        world = _joiner_that_is_still_to_be_told(resilience)
+        world.say("a", B)
+        world.run(15_000)
+        world.say("a", A)
+        world.run(15_000)
+        assert delivered(world, "c") == ["a1@A"]
+        assert delivered(world, "b") == [], "d's word is on its way"
+        let_settle(world)
+        assert delivered(world, "b") == ["a1@B", "a1@A"]
+
+
+def test_a_letter_to_a_joiner_comes_before_what_follows_it() -> None:
+    """So with a letter of a's to b, which is acknowledged: nothing names it."""
+    world = _joiner_that_is_still_to_be_told(1)
+    world.write("a", B, "b")
+    world.run(15_000)
+    world.say("a", A)
+    world.run(15_000)
+    assert delivered(world, "b") == ["a1@A"], "it waits for a's own word alone, and that is there"
+    let_settle(world)
+
+
 def test_a_joiner_does_not_wait_for_who_has_died() -> None:
     """The same; p dies as soon as s is in: what it knew in the view before, q knows."""
     world = domain_of({A: "tps", B: "pquv"}, CHAIN)

@@ -8,13 +8,17 @@ who is in two groups that overlap has had what names the one in the other; a joi
 was in the group before tells it, first, all that it knows of other groups, and the joiner delivers
 nothing of the group before it has heard all of them, and has delivered what they name (``bar``).
 Who of them has failed need not be heard: the others, who go on, know what it multicast before.
+What a joiner has received, it may hold for that. So a letter waits for what its own sender has said
+alone: who has its acknowledgement speaks on, and names no letter. And in views in which somebody
+joined an entry is left out of stamps only once everybody has delivered what it names
+(``expect_bars``).
 """
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from antiphon.core.ids import GroupNumber, Rank
-from antiphon.core.runs import Foreign, Order, Run
+from antiphon.core.runs import Foreign, Letter, Order, Run
 from antiphon.ordering.delay_queue import Lack
 from antiphon.ordering.gate import Gate
 from antiphon.ordering.knowledge import (
@@ -220,6 +224,10 @@ class GatedDomain(VectorDomain):
 
     # Joiners.
 
+    def expect_bars(self, group: GroupNumber) -> None:
+        """Somebody has joined, and holds what it receives: what is received may not be ready."""
+        self._groups[group].is_gated = True
+
     def bar(self, group: GroupNumber, ranks: Iterable[int]) -> None:
         """Deliver nothing of a group before these members have said what they know of others."""
         self._barriers[group] = Barrier(ranks)
@@ -249,7 +257,9 @@ class GatedDomain(VectorDomain):
     def lack(self, run: Run) -> Lack | None:
         """Return one thing that ``run`` still waits for, or None when it is ready."""
         lack = super().lack(run)
-        return self._barrier_lack(run.group) if lack is None and self._barriers else lack
+        if lack is not None or not self._barriers:
+            return lack
+        return self._letter_lack(run) if type(run) is Letter else self._barrier_lack(run.group)
 
     def _barrier_lack(self, group: int) -> Lack | None:
         barrier = self._barriers.get(group)
@@ -257,10 +267,23 @@ class GatedDomain(VectorDomain):
             return None
         if barrier.awaited:
             return group, BARRED, 0
-        lacks = [lack for lack in map(self._foreign_lack, barrier.told) if lack is not None]
-        if not lacks:
+        if not any(map(self._foreign_lack, barrier.told)):
             del self._barriers[group]
-        elif EPOCHS in self._expected:
+            return None
+        return self._told_lack(barrier.told)
+
+    def _letter_lack(self, letter: Letter) -> Lack | None:
+        """Return what of its sender's past a letter waits for, in a group that is barred."""
+        barrier = self._barriers.get(letter.group)
+        if barrier is None:
+            return None
+        if letter.sender in barrier.awaited:
+            return letter.group, BARRED, 0
+        return self._told_lack([one for one in barrier.told if one.sender == letter.sender])
+
+    def _told_lack(self, told: Iterable[Run]) -> Lack | None:
+        lacks = [lack for lack in map(self._foreign_lack, told) if lack is not None]
+        if lacks and EPOCHS in self._expected:
             lacks = self._of_this_epoch(lacks)
         return lacks[0] if lacks else None
 

@@ -38,6 +38,7 @@ class Newcomers:
         self._view = view.number
         if domain.names.structure is None or not view.joined:
             return
+        domain.ordering.expect_bars(self._group)
         if out.me in view.joined:
             self._await(view)
             return
