@@ -21,6 +21,7 @@ from antiphon.core.control import (
     Decide,
     Elsewhere,
     EpochSaid,
+    Everywhere,
     Flush,
     Forgettable,
     ForgettingAsked,
@@ -46,6 +47,7 @@ from antiphon.core.control import (
     Standing,
     StateChunk,
     StateTaken,
+    Subtree,
     Want,
     decode_message,
     encode_message,
@@ -61,6 +63,7 @@ KINDS = (
     Situation, Standing, Flush, Report, Install, Alive, Beat, Confirm, LetterTaken, LetterAsked,
     StateChunk, StateTaken, FoundingQuestion, FoundingAnswer, Elsewhere, Begun, ReceiptsAsked,
     Receipts, Forgettable, ForgettingAsked, GroupsNamed, PastTold, EpochSaid, KeyTold,
+    Subtree, Everywhere,
 )  # fmt: skip
 
 
@@ -123,6 +126,8 @@ class Liar:
             Decide: lambda: Decide(tuple(self.view(latest) for _ in range(1 + coin()))),
             Want: lambda: Want(number()),
             ReceiptsAsked: lambda: ReceiptsAsked(number(), self._counts(), coin()),
+            Subtree: lambda: Subtree(number(), self._counts(), self._counts()),
+            Everywhere: lambda: Everywhere(number(), self._counts(), self._counts()),
             Receipts: lambda: Receipts(number(), self._counts(), coin()),
             ForgettingAsked: lambda: ForgettingAsked(
                 ((number(), number(), self._counts()),), coin()

@@ -6,6 +6,7 @@ Law: as of the others (``registry``): planted into the machines that ship, and f
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import msgspec
 from tests.mutants.registry import Patch
 
 from antiphon.core.control import Alive
@@ -15,9 +16,11 @@ from antiphon.core.views import View
 from antiphon.membership.effects import Effect, RelayRuns
 from antiphon.membership.relaying_flush import RelayingFlush
 from antiphon.membership.view_atomic_flush import ViewAtomicFlush
+from antiphon.ordering.tree_stability import TreeStability
 from antiphon.stack.arrivals import Arrivals
 from antiphon.stack.member import Member
 from antiphon.stack.overlay import ViewFlooding
+from antiphon.stack.receipt_tree import ReceiptTree, Word
 from antiphon.stack.receiver import Receiver
 
 
@@ -156,3 +159,52 @@ def what_comes_while_the_view_is_left_goes_to_neighbours_only(
 def all_is_relayed_in_the_first_flush_only(self: RelayingFlush) -> None:
     """The next view is left without a word about what is in it."""
     ViewAtomicFlush.installed(self)
+
+
+# Receipts that are summed up a tree.
+
+
+def _least_of(parts: list[list[int]]) -> list[int]:
+    return list(map(min, zip(*parts, strict=True)))
+
+
+@plant(TreeStability, "_least", "stability: every member")
+def root_tells_what_it_has_itself(self: TreeStability) -> list[int]:
+    """As if nobody could lack what has come to it."""
+    if self.is_root:
+        return list(self._delivered)
+    return _least_of([part.counts for part in self._parts.values()])
+
+
+@plant(TreeStability, "_least", "stability: every member")
+def inner_member_forgets_its_last_child(self: TreeStability) -> list[int]:
+    """Its word is for fewer than it seems."""
+    parts = [part.counts for part in self._parts.values()]
+    is_inner = not self.is_root and len(parts) > 1
+    return _least_of(parts[:-1] if is_inner else parts)
+
+
+@plant(TreeStability, "_least", "stability: every member")
+def child_that_has_said_nothing_does_not_count(self: TreeStability) -> list[int]:
+    """As if it had nothing to add."""
+    parts = [part.counts for part in self._parts.values()]
+    return _least_of([counts for counts in parts if any(counts)] or parts)
+
+
+_hear = ReceiptTree.hear
+
+
+@plant(ReceiptTree, "hear", "000-17 c", first=250)
+def word_of_an_earlier_view_counts(self: ReceiptTree, peer: ProcessId, word: Word) -> None:
+    """Numbers of one view say nothing of another."""
+    number = self._membership.transition.number
+    if word.number < number:
+        word = msgspec.structs.replace(word, number=number)
+    _hear(self, peer, word)
+
+
+@plant(ReceiptTree, "take_early", "000-17 d, kin", first=60)
+def words_that_come_early_are_lost(self: ReceiptTree) -> None:
+    """They are said once: whoever enters a view late never hears them."""
+    self._spoken.clear()
+    self._early.clear()

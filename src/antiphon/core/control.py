@@ -10,7 +10,7 @@ and heartbeat, so the codec is chosen for safety and not for the last byte.
     questions    Standing, Out, Situation
     founding     FoundingQuestion, FoundingAnswer
     flush        Flush, Report, Install
-    stability    Alive, Beat
+    stability    Alive, Beat; in groups that flood an overlay, Subtree, Everywhere
     uniform      Confirm
     letters      LetterTaken, LetterAsked
     domains      ReceiptsAsked, Receipts, Forgettable, ForgettingAsked, GroupsNamed, PastTold,
@@ -229,6 +229,24 @@ class Beat(Struct, frozen=True, array_like=True, tag=True):
     """I live, and have nothing to add to what I said last."""
 
 
+class Subtree(Struct, frozen=True, array_like=True, tag=True):
+    """To my parent in the tree of view ``number``: what all from me on downwards have delivered."""
+
+    number: Number
+    delivered: tuple[tuple[Rank, Number], ...]
+    """By sender, where it is more than I said before."""
+    holding: tuple[tuple[Rank, Number], ...] = ()
+    """Members that hold this up, and how many messages each has."""
+
+
+class Everywhere(Struct, frozen=True, array_like=True, tag=True):
+    """To my children in the tree of view ``number``: what all members have delivered."""
+
+    number: Number
+    delivered: tuple[tuple[Rank, Number], ...]
+    holding: tuple[tuple[Rank, Number], ...] = ()
+
+
 class Confirm(Struct, frozen=True, array_like=True, tag=True):
     """The two phases of uniform multicast in view ``number`` (Uniform 4.1), both at once."""
 
@@ -339,7 +357,8 @@ AnyMessage = (
     Prepare | Promise | Propose | Accept | Reject | Decide | Want
     | JoinRequest | JoinRefused | Ask | Out | Standing | Elsewhere | Situation
     | FoundingQuestion | FoundingAnswer | Begun
-    | Flush | Report | Install | Alive | Beat | Confirm | LetterTaken | LetterAsked
+    | Flush | Report | Install | Alive | Beat | Subtree | Everywhere | Confirm | LetterTaken
+    | LetterAsked
     | ReceiptsAsked | Receipts | Forgettable | ForgettingAsked | GroupsNamed | PastTold
     | EpochSaid
     | StateChunk | StateTaken

@@ -141,7 +141,7 @@ class Stability:
 
     def is_delivered_everywhere(self, rank: int, count: int) -> bool:
         """Whether everybody is known to have delivered so many messages of a member."""
-        if self.deliveries.delivered(rank) >= count:
+        if self.delivered_by_all(rank) >= count:
             return True
         heard = self._flushed.get(rank, {})
         others = (peer for peer in range(self._size) if peer != self.rank)
@@ -152,7 +152,7 @@ class Stability:
     def is_everywhere(self, rank: int, count: int, *, delivered: bool) -> bool:
         """Whether everybody has received, or delivered, so many messages of a member."""
         if delivered:
-            return self.deliveries.delivered(rank) >= count
+            return self.delivered_by_all(rank) >= count
         return self._stable[rank] >= count or (
             bool(self._heard) and self.receivers(rank, count) >= self._size - 1
         )
@@ -180,6 +180,10 @@ class Stability:
     def stable(self, rank: int) -> int:
         """Return how many messages of a member are known to have reached everybody."""
         return self._stable[rank]
+
+    def delivered_by_all(self, rank: int) -> int:
+        """Return how many messages of a member are known to have been delivered by everybody."""
+        return self.deliveries.delivered(rank)
 
     def k_stable(self, k: int) -> int:
         """Return how many own messages have reached at least ``k`` other members."""

@@ -57,7 +57,7 @@ class DeliveryBook:
         """Have a process that is up say what it takes to be delivered by all."""
         view = member.view
         if view is not None and member.me in view.members:
-            known = member.stability.deliveries.delivered
+            known = member.stability.delivered_by_all
             said = {str(process): known(rank) for rank, process in enumerate(view.members)}
             self.claim(str(member.me), view, said)
 

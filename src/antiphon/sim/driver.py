@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import partial
 from random import Random
 
-from antiphon.core.control import Alive, AnyMessage
+from antiphon.core.control import Alive, AnyMessage, Everywhere, Subtree
 from antiphon.core.ids import GroupName, ProcessId
 from antiphon.core.runs import PORT_APPLICATION, PORT_COMMIT, ExpiredRun, Letter, Run
 from antiphon.core.views import LINEAGE_STEP_MAX, View
@@ -83,6 +83,8 @@ _FORGOTTEN = 0.5
 """How often who takes over keeps no channel to those it leaves behind: they are away for long."""
 
 _SENDING = (SendRun, SendDatagram)
+
+_RECEIPTS = (Alive, Subtree, Everywhere)
 
 Item = RunsReceived | LetterReceived | ControlReceived
 """What travels: what it is to whom it arrives at."""
@@ -411,5 +413,5 @@ class Driver:
 
 def _may_tell_deliveries(happened: Input) -> bool:
     """Whether a process may know of more deliveries of others, or say more of its own, after it."""
-    is_told = isinstance(happened, ControlReceived) and isinstance(happened.message, Alive)
+    is_told = isinstance(happened, ControlReceived) and isinstance(happened.message, _RECEIPTS)
     return is_told or isinstance(happened, TimerFired)

@@ -36,6 +36,8 @@ class Announcer:
 
     def is_due_after(self, byte_count: int, now_us: int) -> bool:
         """So much is multicast: return whether it is time to announce along with it."""
+        if self._receiver.tree is not None:
+            return False  # receipts go another way
         self._sent_bytes += byte_count
         membership = self._membership
         if self._sent_bytes < ALIVE_BYTES and now_us - self._said_us < membership.heartbeat_us // 2:
@@ -46,12 +48,13 @@ class Announcer:
     def has_news(self) -> bool:
         """Whether others do not know how this process stands, or somebody has not been told."""
         is_told = self._said_to is self._membership.transition.everybody()
-        return self._receiver.has_news or not is_told or self._said != self._standing()
+        has_receipts = self._receiver.has_news and self._receiver.tree is None
+        return has_receipts or not is_told or self._said != self._standing()
 
     def _standing(self) -> tuple[object, ...]:
         """Return what an Alive says beside receipts."""
         membership, stability = self._membership, self._receiver.stability
-        stable = stability.stable(stability.rank)
+        stable = stability.stable(stability.rank) if self._receiver.tree is None else 0
         return membership.transition.number, self._agreed(), membership.is_blocked, stable
 
     def _agreed(self) -> int:

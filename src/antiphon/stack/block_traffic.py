@@ -20,6 +20,8 @@ A datagram is no sign of life, and no word of views: these go by channel. What i
 harms nobody. Who is dead for certain is waited for no longer at once (004-8).
 """
 
+from collections.abc import Sequence
+
 from antiphon.core.control import Alive
 from antiphon.core.errors import PeerError
 from antiphon.core.ids import ProcessId
@@ -28,6 +30,7 @@ from antiphon.core.views import View
 from antiphon.membership.effects import Effect, Outbox, SendDatagram
 from antiphon.membership.transition import Transition
 from antiphon.ordering.blocks.run_blocks import RunBlocks
+from antiphon.ordering.stability import Stability
 from antiphon.stack.early import EARLY_BYTES_MAX, EARLY_RUN_BYTES
 
 _Datagram = tuple[ProcessId, bytes]
@@ -67,6 +70,10 @@ class BlockTraffic:
         self._relayed_bytes.clear()
         assert view.members[rank] == self._out.me, "it is this process's rank"
         self._look_at_view()
+
+    def begin_receipts(self, size: int, rank: int, delivered: Sequence[int]) -> Stability:
+        """As in groups without a protocol of their own: everybody tells all others."""
+        return Stability(size, rank, delivered)
 
     def prepare(self, run: Run, now_us: int, priority: int, expires_us: int | None) -> list[Run]:
         """Say how the next run is to be sent; return it, or what is left if it has expired."""

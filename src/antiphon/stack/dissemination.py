@@ -17,6 +17,7 @@ channels from sender to receiver.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Protocol
 
 from antiphon.core.control import Alive
@@ -25,6 +26,7 @@ from antiphon.core.runs import Run
 from antiphon.core.views import View
 from antiphon.membership.effects import Effect, Outbox
 from antiphon.membership.transition import Transition
+from antiphon.ordering.stability import Stability
 
 
 class Dissemination(Protocol):
@@ -32,6 +34,12 @@ class Dissemination(Protocol):
 
     def enter(self, view: View, rank: int) -> None:
         """A view begins, of which this process is number ``rank``."""
+
+    def begin_receipts(self, size: int, rank: int, delivered: Sequence[int]) -> Stability:
+        """Return what is to keep account of who has received what in a view of so many members.
+
+        ``delivered`` always tells what has been delivered here, by sender.
+        """
 
     def send(self, run: Run, alive: Alive | None) -> list[Effect]:
         """Return how an own run leaves, without its stamp; it is delivered here after that.

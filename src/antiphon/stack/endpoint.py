@@ -142,7 +142,8 @@ class Endpoint(PartInputs):
         self.queue = queue if queue is not None else SendQueue(settings.limits.queued_bytes)
         if domain is not None:
             self.queue.places.enter(domain.program, group, len(self.queue.waiting))
-        self.flow = FlowControl(me, settings.limits, lambda: member.ordering.held_bytes)
+        self.flow = flow = FlowControl(me, settings.limits, lambda: member.ordering.held_bytes)
+        member.receipts.is_behind = lambda: flow.is_behind
         timing = self._timing = settings.timing
         self._sender = Sender(member, self.queue, self.flow, self._agenda, timing.stall_us)
         has_state = view is not None if with_state else None

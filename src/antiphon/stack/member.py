@@ -25,6 +25,7 @@ from antiphon.core.control import (
     Beat,
     Confirm,
     EpochSaid,
+    Everywhere,
     Forgettable,
     ForgettingAsked,
     GroupsNamed,
@@ -33,6 +34,7 @@ from antiphon.core.control import (
     PastTold,
     Receipts,
     ReceiptsAsked,
+    Subtree,
 )
 from antiphon.core.errors import PeerError, UsageError
 from antiphon.core.ids import GroupNumber, ProcessId
@@ -55,6 +57,7 @@ from antiphon.stack.domain import Domain
 from antiphon.stack.member_datagrams import MemberDatagrams, as_blocks
 from antiphon.stack.newcomers import Newcomers
 from antiphon.stack.reach import GroupReach
+from antiphon.stack.receipt_tree import ReceiptTree
 from antiphon.stack.receiver import GROUP, Receiver
 from antiphon.stack.settings import Settings
 
@@ -65,11 +68,6 @@ Words = (
 """What members say of messages, beside what concerns views."""
 
 _TOTAL = Order.TOTAL  # looking a member of an enum up is slow
-
-_WORDS = (
-    Confirm, LetterTaken, LetterAsked, ReceiptsAsked, Receipts, Forgettable, ForgettingAsked,
-    GroupsNamed, PastTold, EpochSaid,
-)  # fmt: skip
 
 
 class Member(MemberDatagrams):
@@ -100,7 +98,7 @@ class Member(MemberDatagrams):
         self.domain = domain if domain is not None else Domain()
         """What the process's groups of one causality domain share."""
         self.ordering = self.domain.ordering
-        """The ordering machine, to look into: clocks, what is held and why."""
+        """The ordering machine, to look into."""
         self.letters = Letters()
         """Whose acknowledgement is awaited, and whose letters are to be: :meth:`acknowledge`."""
         transition = Transition(view)
@@ -126,6 +124,9 @@ class Member(MemberDatagrams):
             pulses, former=former,
         )  # fmt: skip
         self.announcer = Announcer(self.membership, self.receiver, now_us)
+        has_tree = self.dissemination is not None and self.blocks is None
+        self.receipts = ReceiptTree(self._out, self.receiver, self.membership, is_used=has_tree)
+        """What is said of receipts where members tell each other by a tree."""
         if view is not None:
             self._begin(view, is_founding=True)
             self._out.put(InstallView(view))
@@ -139,7 +140,9 @@ class Member(MemberDatagrams):
 
     def confirm_receipts(self, now_us: int) -> list[Effect]:
         """Tell the others what was received."""
-        if self.membership.latest is not None and not self.membership.is_over:
+        if self.receiver.tree is not None:
+            self.receipts.confirm()
+        elif self.membership.latest is not None and not self.membership.is_over:
             everybody = self.membership.transition.everybody()
             self._out.send_each(everybody, self.announcer.announce(now_us))
         return self._out.take()
@@ -311,6 +314,8 @@ class Member(MemberDatagrams):
         if self.membership.latest is not None and (is_due or self.announcer.has_news()):
             everybody = self.membership.transition.everybody()
             self._out.send_each(everybody, self.announcer.announce(now_us))
+        if self.receiver.tree is not None:
+            self.receipts.beat()
         return self._settled(now_us)
 
     def hear_beat(self, peer: ProcessId, now_us: int) -> list[Effect]:
@@ -362,7 +367,10 @@ class Member(MemberDatagrams):
                 self._unaware.pop(peer, None)
             self.membership.hear_alive(peer, message, now_us)
             self.receiver.take_alive(peer, message, self.membership.roster.view_of)
-        elif isinstance(message, _WORDS):
+        elif isinstance(message, Subtree | Everywhere):
+            self.membership.hear(peer, now_us)
+            self.receipts.hear(peer, message)
+        elif isinstance(message, Words):
             self.membership.hear(peer, now_us)
             self._take_word(peer, message)
         else:
@@ -459,6 +467,7 @@ class Member(MemberDatagrams):
             self.receiver.take_early(view, membership.roster.view_of)
             self.receiver.drop_past(membership.roster.view_of)
             self._take_early_datagrams()
+            self.receipts.take_early()
         else:  # the last word of a leaver: it needs nothing more
             farewell = Alive(view.number, (), 0, view.number)
             self._out.send_each(membership.transition.everybody(), farewell)

@@ -37,6 +37,7 @@ Cost. Copies of a run: sum of degrees - (n - 1), n (log2 n - 1) + 1 in a full cu
 not grow with n. State: n counts. In a flush each of n participants relays u unstable runs to all.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from antiphon.core.control import Alive
@@ -44,9 +45,12 @@ from antiphon.core.errors import PeerError, UsageError
 from antiphon.core.ids import ProcessId
 from antiphon.core.runs import Run
 from antiphon.core.views import View
-from antiphon.membership.effects import Effect, Outbox, SendControl, SendRun
+from antiphon.membership.effects import Effect, Outbox, SendRun
 from antiphon.membership.transition import Transition
+from antiphon.ordering.overlay.spanning_tree import spanning_tree
 from antiphon.ordering.overlay.topologies import TOPOLOGIES
+from antiphon.ordering.stability import Stability
+from antiphon.ordering.tree_stability import TreeStability
 from antiphon.stack.dissemination import GroupProtocol
 
 _SAME = {"hypercube": "incomplete-hypercube"}
@@ -104,17 +108,18 @@ class ViewFlooding:
         ranks = self._topology.neighbours(size, rank)
         self.neighbours = tuple(view.members[neighbour] for neighbour in ranks)
 
+    def begin_receipts(self, size: int, rank: int, delivered: Sequence[int]) -> Stability:
+        """Return receipts that are summed up a tree of the overlay's links."""
+        return TreeStability(size, rank, delivered, spanning_tree(self._topology.name, size))
+
     def send(self, run: Run, alive: Alive | None) -> list[Effect]:
         """Return how an own run leaves: to the neighbours, without the stamp that it was given."""
+        assert alive is None, "receipts go by the tree"
         assert run.sender == self._rank, "it is a run of this process"
         assert not self._transition.pending, "nothing is multicast while a view is being left"
         self._marked[run.sender] = run.last
         run.stamp = ()
-        said: list[Effect] = [SendRun(run, None, self.neighbours)]
-        if alive is not None:  # everybody is told, also who does not get the run from here
-            others = tuple(who for who in self._transition.everybody() if who != self._out.me)
-            said.insert(0, SendControl(others, alive))
-        return said
+        return [SendRun(run, None, self.neighbours)]
 
     def take(self, peer: ProcessId, run: Run) -> Run | None:
         """Take a run from whoever brings it; return what is new, which has been forwarded."""

@@ -49,7 +49,7 @@ class Questions:
         """Whether nothing is under way, so that a heartbeat need not be looked at."""
         member = self.member
         is_sending = self.queue.waiting or self.flow.are_senders_waiting
-        has_news = member.announcer.has_news() or self.flow.is_due
+        has_news = member.announcer.has_news() or self.flow.is_due or member.receipts.has_news()
         is_quiet = member.is_open and member.membership.is_idle
         return self.is_over or (is_quiet and not is_sending and not has_news)
 

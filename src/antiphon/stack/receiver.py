@@ -21,6 +21,7 @@ from antiphon.membership.transition import Transition
 from antiphon.ordering.letters import Letters
 from antiphon.ordering.mixed import MixedDomain
 from antiphon.ordering.stability import Stability
+from antiphon.ordering.tree_stability import TreeStability
 from antiphon.stack.arrivals import Arrivals
 from antiphon.stack.dissemination import Dissemination
 from antiphon.stack.domain import Domain
@@ -42,7 +43,7 @@ class Receiver:
         "_arrivals", "_asked", "_confirmed_bytes_max", "_dissemination", "_domain", "_letters",
         "_notes_deliveries", "_ordering", "_out", "_past", "_token", "_transition",
         "_unstable_bytes_max", "early", "group", "has_news", "members", "plain_view", "ranks",
-        "received_bytes", "stability",
+        "received_bytes", "stability", "tree",
     )  # fmt: skip
 
     def __init__(
@@ -80,6 +81,8 @@ class Receiver:
         """What has come of views that are still to be installed."""
         self.stability = Stability(1, 0)
         """What is known to have reached whom in the current view."""
+        self.tree: TreeStability | None = None
+        """The same, where members tell each other by a tree."""
         self.members: tuple[ProcessId, ...] = ()
         """The members of the current view, by rank; none outside."""
         self.ranks: dict[ProcessId, int] = {}
@@ -367,7 +370,10 @@ class Receiver:
         is_last = not self._transition.pending
         self._ordering.advance(self.group, view, rank, has_holder=is_last, token=self._token)
         self._letters.enter(view)
-        self.stability = Stability(len(view.members), rank, self._ordering.delivered(self.group))
+        delivered, way = self._ordering.delivered(self.group), self._dissemination
+        begin = Stability if way is None else way.begin_receipts
+        self.stability = begin(len(view.members), rank, delivered)
+        self.tree = self.stability if isinstance(self.stability, TreeStability) else None
         if self._notes_deliveries:
             self.stability.note_receipts()
         self.members = view.members

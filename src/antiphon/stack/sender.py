@@ -13,6 +13,7 @@ is sent, or returned to the application (``send_queue``), or was a letter to who
 from antiphon.core.errors import UsageError
 from antiphon.core.ids import ProcessId
 from antiphon.core.runs import PORT_APPLICATION, Order
+from antiphon.ordering.tree_stability import TreeStability
 from antiphon.stack.agenda import Agenda
 from antiphon.stack.effects import AdmitSenders, GiveUpProcess, SendLetter
 from antiphon.stack.flow_control import FlowControl
@@ -215,11 +216,31 @@ class Sender:
             for who, count in member.blocks.group.awaited().items():
                 found[who, "datagrams"] = count
         if not flow.has_room(member.kept_bytes, member.members):
-            sent = member.receiver.received()[member.members.index(member.me)]
-            for who in member.members:
-                count = flow.confirmed.get(who, 0)
-                if who != member.me and (who in flow.full or count < sent):
-                    found[who, "messages"] = count
+            tree = member.receiver.tree
+            found |= self._unconfirmed() if tree is None else self._unconfirmed_by(tree)
+        return found
+
+    def _unconfirmed(self) -> dict[Awaited, int]:
+        """Return who has not confirmed all, or takes no more for now."""
+        member, flow = self._member, self._flow
+        sent = member.receiver.received()[member.members.index(member.me)]
+        return {
+            (who, "messages"): count
+            for who in member.members
+            if (count := flow.confirmed.get(who, 0)) < sent or who in flow.full
+            if who != member.me
+        }
+
+    def _unconfirmed_by(self, tree: TreeStability) -> dict[Awaited, int]:
+        """Return who holds receipts up, as the root says; and neighbours that take no more."""
+        member, full = self._member, self._flow.full
+        seen = sum(map(tree.stable, range(len(member.members))))
+        found: dict[Awaited, int] = {
+            (who, "messages"): seen for who in member.members if who in full
+        }
+        for rank, count in tree.holding:
+            if member.members[rank] != member.me:
+                found[member.members[rank], "messages"] = count
         return found
 
     def acknowledge_soon(self) -> None:

@@ -112,7 +112,7 @@ class Group:
         if member is None or member.view is None:
             return {}
         stability = member.stability
-        known = stability.deliveries.delivered if delivered else stability.stable
+        known = stability.delivered_by_all if delivered else stability.stable
         return {str(process): known(rank) for rank, process in enumerate(member.view.members)}
 
     @property
