@@ -92,8 +92,9 @@ def reproduce(
 
 def _show(found: Reproduction) -> None:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for name in ("claim", "verdict", "paper", "here"):
-        table.add_column(name, overflow="fold")
+    longest = max((len(claim.name) for claim in found.claims), default=0)
+    for name in ("claim", "verdict", "paper", "here"):  # names are typed again: they stay whole
+        table.add_column(name, overflow="fold", min_width=longest if name == "claim" else None)
     for claim in found.claims:
         table.add_row(
             f"{claim.paper} {claim.section}: {claim.name}",
@@ -106,9 +107,11 @@ def _show(found: Reproduction) -> None:
         if claim.verdict is not ClaimVerdict.HOLDS:
             said = f"{claim.name} {claim.verdict.value}: {claim.why}"
             output.print(said, soft_wrap=True, markup=False)
+    tallies = [(found.count(verdict), verdict) for verdict in ClaimVerdict]
     counts = ", ".join(
-        f"{found.count(verdict)} {_SAID[verdict]}"
-        for verdict in ClaimVerdict
-        if found.count(verdict)
+        f"{count} {verdict.value if count == 1 else _SAID[verdict]}"
+        for count, verdict in tallies
+        if count
     )
-    output.print(f"{len(found.claims)} claims: {counts}", soft_wrap=True, markup=False)
+    noun = "claim" if len(found.claims) == 1 else "claims"
+    output.print(f"{len(found.claims)} {noun}: {counts}", soft_wrap=True, markup=False)
