@@ -22,6 +22,9 @@ from antiphon.trace.measures import MEASURES
 if TYPE_CHECKING:
     from antiphon.pipeline.measures.gathering import RunMeasures
 
+_ROOMY = 70
+"""Columns of a terminal from which on those of a table need not be close together."""
+
 
 def measure(
     paths: Annotated[
@@ -107,10 +110,12 @@ def _show(run: "RunMeasures") -> None:
         f"{duration(row['duration_us'])}"
     )
     output.print(words, soft_wrap=True, markup=False)
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column("measure")
+    between = 2 if output.width >= _ROOMY else 1
+    table = Table(box=None, pad_edge=False, padding=(0, between, 0, 0))
+    longest = max(len(word) for each in MEASURES for word in each.name.split("_"))
+    table.add_column("measure", overflow="fold", min_width=longest)
     for name in ("count", "mean", "p50", "p90", "p99", "max"):
-        table.add_column(name, justify="right")
+        table.add_column(name, justify="right", overflow="fold")
     for measure_ in MEASURES:
         whole = run.of(measure_.name)
         if whole.total:

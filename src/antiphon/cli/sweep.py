@@ -105,13 +105,13 @@ def _show(experiment: "Experiment", results: list[CellResult], bad: list[CellRes
     """Show a line per combination: medians over seeds."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for name in experiment.grid:
-        table.add_column(name)
+        table.add_column(name, overflow="fold")
     changes = any("view_change" in result.measures for result in results)
     for name in (
         "seeds", "delay p50", "delay p99", "held p99", *(["view change"] if changes else []),
         "header B/msg", "verdict",
     ):  # fmt: skip
-        table.add_column(name, justify="right")
+        table.add_column(name, justify="right", overflow="fold")
     by_point: dict[tuple[str, ...], list[CellResult]] = {}
     for result in results:
         point = tuple(str(result.parameters[name]) for name in experiment.grid)
