@@ -219,3 +219,21 @@ def test_slice_is_told_how_slices_are_judged(tmp_path: Path) -> None:
     assert hint not in antiphon("verify", "slice.ndjson", *hint.split(), folder=tmp_path).stdout
     (tmp_path / "chat.ndjson").write_text(CHAT)
     assert hint not in antiphon("verify", "chat.ndjson", folder=tmp_path).stdout
+
+
+@pytest.mark.parametrize("command", ["verify", "measure", "sweep", "compact"])
+def test_number_of_cores_that_is_none_is_refused(tmp_path: Path, command: str) -> None:
+    """Of all who take one; Spark would fail with pages."""
+    done = antiphon(command, "any", "--cores", "-3", folder=tmp_path)
+    assert done.returncode == 2
+    assert "-3 is not in the range x>=1" in done.stderr
+
+
+def test_pipe_that_is_named_is_told_how_it_is_read(tmp_path: Path) -> None:
+    """It can be read once only, and logs are read more often."""
+    os.mkfifo(tmp_path / "pipe")
+    done = antiphon("verify", "pipe", folder=tmp_path)
+    assert done.returncode == 2
+    assert (
+        "pipe: is neither a file nor a folder: a pipe is read as standard input, -" in done.stderr
+    )

@@ -16,7 +16,8 @@ def compact(
         typer.Option("--output", "-o", help="A new folder; by default the trace's name, -parquet."),
     ] = None,
     cores: Annotated[
-        int | None, typer.Option(help="Cores to use; all of this machine's if left out.")
+        int | None,
+        typer.Option(min=1, help="Cores to use; all of this machine's if left out."),
     ] = None,
 ) -> None:
     """Write a finished trace as Parquet: typed, a fiftieth of the size, and read much faster.

@@ -35,7 +35,8 @@ def sweep(
         ),
     ] = TaskEngine.AUTO,
     cores: Annotated[
-        int | None, typer.Option(help="Cores to use; all of this machine's if left out.")
+        int | None,
+        typer.Option(min=1, help="Cores to use; all of this machine's if left out."),
     ] = None,
     master: MasterOption = None,
     conf: ConfOption = None,

@@ -67,7 +67,8 @@ def verify(
     logs: LogArgument,
     engine: EngineOption = Engine.AUTO,
     cores: Annotated[
-        int | None, typer.Option(help="Cores to use; all of this machine's if left out.")
+        int | None,
+        typer.Option(min=1, help="Cores to use; all of this machine's if left out."),
     ] = None,
     columns: ColumnsOption = None,
     regex: RegexOption = None,
