@@ -226,7 +226,7 @@ def test_number_of_cores_that_is_none_is_refused(tmp_path: Path, command: str) -
     """Of all who take one; Spark would fail with pages."""
     done = antiphon(command, "any", "--cores", "-3", folder=tmp_path)
     assert done.returncode == 2
-    assert "-3 is not in the range x>=1" in done.stderr
+    assert "'--cores': Input should be greater than or equal to 1" in done.stderr
 
 
 def test_pipe_that_is_named_is_told_how_it_is_read(tmp_path: Path) -> None:
