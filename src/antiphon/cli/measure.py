@@ -9,7 +9,7 @@ from rich.table import Table
 
 from antiphon.cli.engines import BYTES_PER_WORKER, Engine, bytes_at, chosen
 from antiphon.cli.log_options import ColumnsOption, beside
-from antiphon.cli.places import ConfOption, MasterOption, SparkPlace, cluster_of
+from antiphon.cli.places import ConfOption, CoresOption, MasterOption, SparkPlace, cluster_of
 from antiphon.cli.screen import output, print_json, progress_bar
 from antiphon.cli.tasks import TaskEngine, executor_for, on_cluster
 from antiphon.logs.clocks.parsing import require_messages
@@ -49,10 +49,7 @@ def measure(
             "auto: by the size of the trace. All give the same tables."
         ),
     ] = TaskEngine.AUTO,
-    cores: Annotated[
-        int | None,
-        typer.Option(min=1, help="Cores to use; all of this machine's if left out."),
-    ] = None,
+    cores: CoresOption = None,
     master: MasterOption = None,
     conf: ConfOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,

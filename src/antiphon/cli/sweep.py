@@ -10,7 +10,7 @@ import typer
 from rich.table import Table
 
 from antiphon import __version__
-from antiphon.cli.places import ConfOption, MasterOption, cluster_of
+from antiphon.cli.places import ConfOption, CoresOption, MasterOption, cluster_of
 from antiphon.cli.screen import output, print_json, progress_bar
 from antiphon.cli.tasks import TaskEngine, executor_for, on_cluster
 from antiphon.report.plots import duration
@@ -34,10 +34,7 @@ def sweep(
             help="local: a process per core. spark: each cell in a Spark task. auto: local."
         ),
     ] = TaskEngine.AUTO,
-    cores: Annotated[
-        int | None,
-        typer.Option(min=1, help="Cores to use; all of this machine's if left out."),
-    ] = None,
+    cores: CoresOption = None,
     master: MasterOption = None,
     conf: ConfOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
