@@ -2,7 +2,7 @@
 
 import shlex
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 import typer
@@ -13,6 +13,9 @@ from antiphon import __version__
 from antiphon.cli.screen import output, print_json, progress_bar
 from antiphon.core.errors import UsageError
 from antiphon.trace.claims import ClaimVerdict, Reproduction
+
+if TYPE_CHECKING:
+    from antiphon.reproduction.claim import Claim
 
 _STYLES = {
     ClaimVerdict.HOLDS: "green",
@@ -53,23 +56,18 @@ def reproduce(
     figures (SVG); as one page: antiphon report reproductions/PAPER. Timings are taken on real
     sockets on loopback: leave the machine alone meanwhile.
 
-    Exit status: 0 no claim fails, 1 some claim does not hold, 2 bad usage.
+    Exit status: 0 no claim fails, 1 some claim does not hold, 2 bad usage, or not all could be
+    written (what was found is printed all the same).
     """
     from antiphon.reproduction.claim import Effort
-    from antiphon.reproduction.running import PAPERS, claims_of
+    from antiphon.reproduction.running import PAPERS, UnkeptError, claims_of
     from antiphon.reproduction.running import reproduce as run_claims
 
     papers = list(PAPERS) if paper == "all" else [paper]
     if paper != "all" and paper not in PAPERS:
         message = f"{paper!r} cannot be reproduced: choose {', '.join(PAPERS)} or all"
         raise UsageError(message)
-    claims = claims_of(papers)
-    names = [claim.name for claim in claims]
-    for name in only or ():
-        if name not in names:
-            message = f"there is no claim {name!r} in {paper}: choose from {', '.join(names)}"
-            raise UsageError(message)
-    chosen = [claim for claim in claims if not only or claim.name in only]
+    chosen = _chosen(claims_of(papers), paper, only or [])
     words = ["antiphon", "reproduce", paper, *(["--quick"] if quick else [])]
     words += [word for name in only or () for word in ("--only", name)]
     folder = out or Path("reproductions") / paper
@@ -79,15 +77,31 @@ def reproduce(
         def on_claim(name: str, done: int, _total: int) -> None:
             bar.update(task_id, description=name, completed=done)
 
-        found = run_claims(
-            papers, Effort(is_quick=quick), folder, shlex.join(words), __version__, on_claim, chosen
-        )
+        refused: UnkeptError | None = None
+        effort, replay = Effort(is_quick=quick), shlex.join(words)
+        try:
+            found = run_claims(papers, effort, folder, replay, __version__, on_claim, chosen)
+        except UnkeptError as error:
+            found, refused = error.found, error
     if as_json:
         print_json(msgspec.json.format(msgspec.json.encode(found)))
     else:
         _show(found)
+    if refused is not None:
+        raise refused
+    if not as_json:
         output.print(f"next: antiphon report {folder}", soft_wrap=True, markup=False)
     raise typer.Exit(1 if found.count(ClaimVerdict.FAILS) else 0)
+
+
+def _chosen(claims: "list[Claim]", paper: str, only: list[str]) -> "list[Claim]":
+    """Return the claims of these names; all if there are none."""
+    names = [claim.name for claim in claims]
+    for name in only:
+        if name not in names:
+            message = f"there is no claim {name!r} in {paper}: choose from {', '.join(names)}"
+            raise UsageError(message)
+    return [claim for claim in claims if not only or claim.name in only]
 
 
 def _show(found: Reproduction) -> None:
