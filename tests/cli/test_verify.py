@@ -237,3 +237,10 @@ def test_pipe_that_is_named_is_told_how_it_is_read(tmp_path: Path) -> None:
     assert (
         "pipe: is neither a file nor a folder: a pipe is read as standard input, -" in done.stderr
     )
+
+
+def test_one_is_one(tmp_path: Path) -> None:
+    """Of each thing that is counted below the table."""
+    (tmp_path / "one.ndjson").write_text('{"process":"A","kind":"multicast","first":1}\n')
+    done = antiphon("verify", "one.ndjson", folder=tmp_path)
+    assert "one: 1 event of 1 process, 1 message, 0 deliveries, judged by oracle" in done.stdout

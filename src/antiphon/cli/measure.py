@@ -18,6 +18,7 @@ from antiphon.logs.opening import opened_log
 from antiphon.report.plots import duration, si
 from antiphon.trace.log import Log
 from antiphon.trace.measures import MEASURES
+from antiphon.trace.words import extent
 
 if TYPE_CHECKING:
     from antiphon.pipeline.measures.gathering import RunMeasures
@@ -102,12 +103,9 @@ def _show(run: "RunMeasures") -> None:
     from antiphon.pipeline.measures.tables import run_row, statistics_of
 
     row = run_row(run)
-    words = (
-        f"{run.run}: {row['rows']:,} events of {row['processes']} processes, "
-        f"{row['messages']:,} messages, {row['deliveries']:,} deliveries, "
-        f"{duration(row['duration_us'])}"
-    )
-    output.print(words, soft_wrap=True, markup=False)
+    counts = extent(row["rows"], row["processes"], row["messages"], row["deliveries"])
+    said = f"{run.run}: {counts}, {duration(row['duration_us'])}"
+    output.print(said, soft_wrap=True, markup=False)
     between = 2 if output.width >= _ROOMY else 1
     table = Table(box=None, pad_edge=False, padding=(0, between, 0, 0))
     longest = max(len(word) for each in MEASURES for word in each.name.split("_"))
