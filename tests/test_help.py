@@ -15,7 +15,7 @@ import pytest
 
 import antiphon
 
-UNITS = {"_us": "microseconds", "_s": "seconds"}
+UNITS = {"_us": "microseconds", "(?<!_per)_s": "seconds", "_per_s": "per second"}
 
 
 def field_names(kind: type) -> list[str]:
@@ -45,6 +45,7 @@ def unexplained_fields(kind: type) -> Iterator[str]:
 
 def unit_missing(where: str, name: str, said: str) -> Iterator[str]:
     """Yield a complaint if a name ends in a unit that the text does not spell out."""
+    said = " ".join(said.split())
     for ending, unit in UNITS.items():
         word = unit.removesuffix("s") if "_per_" in name else unit
         if re.search(rf"{ending}(_max|_min)?$", name) and word not in said:
@@ -101,6 +102,12 @@ def test_rules_find_what_is_not_explained() -> None:
 
         beat_us: int
 
+    @dataclasses.dataclass
+    class Line:
+        """What is sent: ``bytes_per_s``, in seconds."""
+
+        bytes_per_s: int
+
     def wait(pause: Pause, timeout_s: float) -> None:
         """Wait for ``pause``."""
 
@@ -110,4 +117,5 @@ def test_rules_find_what_is_not_explained() -> None:
         "Pause.double: has no docstring",
     ]
     assert len(list(unexplained_fields(Beat))) == 2
+    assert [*unexplained_fields(Line)] == ["Line.bytes_per_s: its unit, per second, is not said"]
     assert len(list(unexplained_parameters(wait))) == 2

@@ -66,6 +66,16 @@ def test_import_that_finds_no_room_still_judges(chat: Path, name: str) -> None:
     assert not (chat.parent / name).exists()
 
 
+def test_claims_that_find_no_room_are_told_all_the_same(tmp_path: Path) -> None:
+    """Those that come after what could not be written, too: it took minutes."""
+    words = ("--only", "counterexample", "--only", "detection-cost")
+    done = antiphon("reproduce", "uniform", "--quick", *words, folder=tmp_path, file_bytes_max=1500)
+    assert done.returncode == 2
+    assert "2 claims: 2 hold" in done.stdout
+    assert done.stderr.startswith("antiphon: reproductions/uniform: cannot be written (")
+    assert done.stderr.count("\n") == 1
+
+
 def test_sweep_that_finds_no_room_is_a_sentence(tmp_path: Path) -> None:
     """From a process of its own; the same command goes on when there is room."""
     (tmp_path / "small.toml").write_text("seeds = 2\n[simulate]\nmessages = 20\n")

@@ -12,8 +12,16 @@ def test_one_claim_is_run_and_told(tmp_path: Path) -> None:
     words = ("reproduce", "uniform", "--quick", "--only", "counterexample")
     done = antiphon(*words, folder=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "1 claims: 1 hold" in done.stdout
+    assert "1 claim: 1 holds\n" in done.stdout
     assert (tmp_path / "reproductions" / "uniform" / "reproduction.json").is_file()
+
+
+def test_names_of_claims_are_whole_at_60_columns(tmp_path: Path) -> None:
+    """They are what --only takes."""
+    words = ("reproduce", "uniform", "--quick", "--only", "view-atomic-rounds")
+    done = antiphon(*words, folder=tmp_path, environment={"COLUMNS": "60"})
+    assert done.returncode == 0, done.stderr
+    assert "view-atomic-rounds" in done.stdout
 
 
 def test_claim_that_does_not_hold_is_status_1(tmp_path: Path) -> None:

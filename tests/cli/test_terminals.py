@@ -94,3 +94,26 @@ def test_version_is_told() -> None:
     """One line, and status 0."""
     done = antiphon("--version")
     assert (done.returncode, done.stdout) == (0, f"antiphon {__version__}\n")
+
+
+def test_nothing_is_cut_at_60_columns(tmp_path: Path) -> None:
+    """Of tables of measures, sweeps and imported rows: what is too long goes on below."""
+    narrow = {"COLUMNS": "60"}
+    name = "a_rather_long_name_of_a_log_that_somebody_else_has_written.ndjson"
+    write_rows(tmp_path / name, [multicast("A", 1), deliver("B", "A", 1)])
+    (tmp_path / "orders.toml").write_text(
+        "seeds = 1\n[simulate]\nmessages = 20\n[grid]\nprocesses = [3, 4]\ndelay_us_min = [5, 6]\n"
+    )
+    assert antiphon("simulate", "--messages", "20", "--out", "a", folder=tmp_path).returncode == 0
+    measured, swept, imported = (
+        antiphon(*words, folder=tmp_path, environment=narrow)
+        for words in (("measure", "a"), ("sweep", "orders.toml"), ("import", name))
+    )
+    for done in (measured, swept, imported):
+        assert done.returncode == 0, done.stderr
+        assert "\u2026" not in done.stdout
+    assert "stability" in measured.stdout
+    [delays] = [line for line in measured.stdout.splitlines() if line.startswith("delivery")]
+    assert delays.split()[-1] == "ms"
+    beginnings = "".join(line.split(" ")[0] for line in imported.stdout.splitlines()[:8])
+    assert f"{name}:1" in beginnings

@@ -219,3 +219,28 @@ def test_slice_is_told_how_slices_are_judged(tmp_path: Path) -> None:
     assert hint not in antiphon("verify", "slice.ndjson", *hint.split(), folder=tmp_path).stdout
     (tmp_path / "chat.ndjson").write_text(CHAT)
     assert hint not in antiphon("verify", "chat.ndjson", folder=tmp_path).stdout
+
+
+@pytest.mark.parametrize("command", ["verify", "measure", "sweep", "compact"])
+def test_number_of_cores_that_is_none_is_refused(tmp_path: Path, command: str) -> None:
+    """Of all who take one; Spark would fail with pages."""
+    done = antiphon(command, "any", "--cores", "-3", folder=tmp_path)
+    assert done.returncode == 2
+    assert "'--cores': Input should be greater than or equal to 1" in done.stderr
+
+
+def test_pipe_that_is_named_is_told_how_it_is_read(tmp_path: Path) -> None:
+    """It can be read once only, and logs are read more often."""
+    os.mkfifo(tmp_path / "pipe")
+    done = antiphon("verify", "pipe", folder=tmp_path)
+    assert done.returncode == 2
+    assert (
+        "pipe: is neither a file nor a folder: a pipe is read as standard input, -" in done.stderr
+    )
+
+
+def test_one_is_one(tmp_path: Path) -> None:
+    """Of each thing that is counted below the table."""
+    (tmp_path / "one.ndjson").write_text('{"process":"A","kind":"multicast","first":1}\n')
+    done = antiphon("verify", "one.ndjson", folder=tmp_path)
+    assert "one: 1 event of 1 process, 1 message, 0 deliveries, judged by oracle" in done.stdout

@@ -121,6 +121,36 @@ def track(event: dict[str, Any]) -> tuple[int, int]:
     return event["pid"], event["tid"]
 
 
+def slices_of_arrows(events: list[dict[str, Any]]) -> dict[int, list[str]]:
+    """Return in which slices Perfetto has each arrow begin and end: the last begun by then."""
+    open_slices: dict[tuple[int, int], list[dict[str, Any]]] = {}
+    found: dict[int, list[str]] = {}
+    for event in sorted(events, key=lambda each: int(each["ts"])):  # stable, as Perfetto's is
+        stack = open_slices.setdefault(track(event), [])
+        while stack and stack[-1]["ts"] + stack[-1]["dur"] <= event["ts"]:
+            stack.pop()
+        if event["ph"] == "X":
+            stack.append(event)
+        elif event["ph"] in "sf":
+            found.setdefault(event["id"], []).append(stack[-1]["name"])
+    return found
+
+
+def test_arrows_are_of_their_own_slices_where_much_happens_at_once(tmp_path: Path) -> None:
+    """A process multicasts twice, and delivers its own messages, in one moment."""
+    rows = [multicast("A", 1), multicast("A", 2), deliver("A", "A", 1), deliver("A", "A", 2)]
+    rows += [deliver("B", "A", 1), multicast("B", 1), deliver("B", "A", 2), deliver("A", "B", 1)]
+    for row in rows:
+        row.time_us = 510 if row.process == "A" else 600
+    rows[-1].time_us = 700
+    found = slices_of_arrows(perfetto(tmp_path / "a.json", rows))
+    assert sorted(map(tuple, found.values())) == [
+        ("multicast 1", "deliver 1 of A"),
+        ("multicast 1", "deliver 1 of B"),
+        ("multicast 2", "deliver 2 of A"),
+    ]
+
+
 @pytest.mark.parametrize("seed", range(30))
 def test_arrows_begin_and_end_in_slices(tmp_path: Path, seed: int) -> None:
     """Tracks have names, slices do not overlap but where they are equal, arrows have two ends."""

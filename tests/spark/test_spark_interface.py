@@ -269,6 +269,17 @@ def test_what_is_no_trace_is_one_sentence(spark: "SparkSession", tmp_path: Path)
     """A frame without our columns, a log of clocks, something else."""
     import antiphon.spark
 
+    rows = [("a", "multicast", 1), ("b", "deliver", 1)]
+    columns = "process string, kind string, first int"
+    for frame, words in (
+        (spark.createDataFrame(rows, columns), "the DataFrame: row 0 of 'b': a deliver row needs"),
+        (
+            spark.createDataFrame(rows, columns).selectExpr("process", "kind", "'x' as first"),
+            "the DataFrame: the column `first` holds string, not integers",
+        ),
+    ):
+        with pytest.raises(TraceError, match=words):
+            antiphon.spark.verify(spark, frame)
     frame = spark.createDataFrame([("a", 1)], "who string, x int")
     with pytest.raises(UsageError, match="no column 'process' but who, x: rename yours"):
         antiphon.spark.verify(spark, frame)

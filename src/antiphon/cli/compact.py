@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from antiphon.cli.places import CoresOption
 from antiphon.cli.screen import output
 
 
@@ -15,9 +16,7 @@ def compact(
         Path | None,
         typer.Option("--output", "-o", help="A new folder; by default the trace's name, -parquet."),
     ] = None,
-    cores: Annotated[
-        int | None, typer.Option(help="Cores to use; all of this machine's if left out.")
-    ] = None,
+    cores: CoresOption = None,
 ) -> None:
     """Write a finished trace as Parquet: typed, a fiftieth of the size, and read much faster.
 

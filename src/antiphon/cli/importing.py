@@ -160,7 +160,7 @@ def _show(shown: Preview) -> None:
         if name not in _ALWAYS and name not in _NEVER
     ]
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column("", style="dim", no_wrap=True)
+    table.add_column("", style="dim", overflow="fold")
     for name in names:
         table.add_column(name, overflow="fold")
     for row, (_, file, line) in zip(said, shown.rows, strict=True):

@@ -9,7 +9,7 @@ from rich.table import Table
 
 from antiphon.cli.engines import BYTES_PER_WORKER, Engine, bytes_at, chosen
 from antiphon.cli.log_options import ColumnsOption, beside
-from antiphon.cli.places import ConfOption, MasterOption, SparkPlace, cluster_of
+from antiphon.cli.places import ConfOption, CoresOption, MasterOption, SparkPlace, cluster_of
 from antiphon.cli.screen import output, print_json, progress_bar
 from antiphon.cli.tasks import TaskEngine, executor_for, on_cluster
 from antiphon.logs.clocks.parsing import require_messages
@@ -18,9 +18,13 @@ from antiphon.logs.opening import opened_log
 from antiphon.report.plots import duration, si
 from antiphon.trace.log import Log
 from antiphon.trace.measures import MEASURES
+from antiphon.trace.words import extent
 
 if TYPE_CHECKING:
     from antiphon.pipeline.measures.gathering import RunMeasures
+
+_ROOMY = 70
+"""Columns of a terminal from which on those of a table need not be close together."""
 
 
 def measure(
@@ -46,9 +50,7 @@ def measure(
             "auto: by the size of the trace. All give the same tables."
         ),
     ] = TaskEngine.AUTO,
-    cores: Annotated[
-        int | None, typer.Option(help="Cores to use; all of this machine's if left out.")
-    ] = None,
+    cores: CoresOption = None,
     master: MasterOption = None,
     conf: ConfOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
@@ -101,16 +103,15 @@ def _show(run: "RunMeasures") -> None:
     from antiphon.pipeline.measures.tables import run_row, statistics_of
 
     row = run_row(run)
-    words = (
-        f"{run.run}: {row['rows']:,} events of {row['processes']} processes, "
-        f"{row['messages']:,} messages, {row['deliveries']:,} deliveries, "
-        f"{duration(row['duration_us'])}"
-    )
-    output.print(words, soft_wrap=True, markup=False)
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column("measure")
+    counts = extent(row["rows"], row["processes"], row["messages"], row["deliveries"])
+    said = f"{run.run}: {counts}, {duration(row['duration_us'])}"
+    output.print(said, soft_wrap=True, markup=False)
+    between = 2 if output.width >= _ROOMY else 1
+    table = Table(box=None, pad_edge=False, padding=(0, between, 0, 0))
+    longest = max(len(word) for each in MEASURES for word in each.name.split("_"))
+    table.add_column("measure", overflow="fold", min_width=longest)
     for name in ("count", "mean", "p50", "p90", "p99", "max"):
-        table.add_column(name, justify="right")
+        table.add_column(name, justify="right", overflow="fold")
     for measure_ in MEASURES:
         whole = run.of(measure_.name)
         if whole.total:

@@ -8,6 +8,9 @@ import typer
 
 from antiphon.core.errors import UsageError
 
+CoresOption = Annotated[
+    int | None, typer.Option(min=1, help="Cores to use; all of this machine's if left out.")
+]
 MasterOption = Annotated[
     str | None,
     typer.Option(help="Where Spark runs: spark://host:port, yarn, k8s://...; here if left out."),

@@ -73,9 +73,11 @@ def reproduce(
     figures (SVG); as one page: antiphon report reproductions/PAPER. Timings are taken on real
     sockets on loopback: leave the machine alone meanwhile.
 
-    Exit status: 0 no claim fails, 1 some claim does not hold, 2 bad usage.
+    Exit status: 0 no claim fails, 1 some claim does not hold, 2 bad usage, or not all could be
+    written (what was found is printed all the same).
     """
     from antiphon.reproduction.claim import Effort
+    from antiphon.reproduction.running import UnkeptError
     from antiphon.reproduction.running import reproduce as run_claims
     from antiphon.reproduction.sweeping import Sweeping
 
@@ -85,6 +87,7 @@ def reproduce(
     folder = out or Path("reproductions") / paper
     cluster = cluster_of(master, conf or [])
     engine = on_cluster(engine, cluster)
+    refused: UnkeptError | None = None
     with (
         progress_bar("starting", len(chosen), time_left=True) as (bar, task),
         _executor(engine, cores, cluster) as executor,
@@ -95,11 +98,18 @@ def reproduce(
             bar.update(task_id, description=name, completed=done)
 
         effort = Effort(is_quick=quick, sweeping=Sweeping(executor))
-        found = run_claims(papers, effort, folder, shlex.join(words), __version__, on_claim, chosen)
+        replay = shlex.join(words)
+        try:
+            found = run_claims(papers, effort, folder, replay, __version__, on_claim, chosen)
+        except UnkeptError as error:
+            found, refused = error.found, error
     if as_json:
         print_json(msgspec.json.format(msgspec.json.encode(found)))
     else:
         _show(found)
+    if refused is not None:
+        raise refused
+    if not as_json:
         output.print(f"next: antiphon report {folder}", soft_wrap=True, markup=False)
     raise typer.Exit(1 if found.count(ClaimVerdict.FAILS) else 0)
 
@@ -132,8 +142,9 @@ def _executor(
 
 def _show(found: Reproduction) -> None:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for name in ("claim", "verdict", "paper", "here"):
-        table.add_column(name, overflow="fold")
+    longest = max((len(claim.name) for claim in found.claims), default=0)
+    for name in ("claim", "verdict", "paper", "here"):  # names are typed again: they stay whole
+        table.add_column(name, overflow="fold", min_width=longest if name == "claim" else None)
     for claim in found.claims:
         table.add_row(
             f"{claim.paper} {claim.section}: {claim.name}",
@@ -146,9 +157,11 @@ def _show(found: Reproduction) -> None:
         if claim.verdict is not ClaimVerdict.HOLDS:
             said = f"{claim.name} {claim.verdict.value}: {claim.why}"
             output.print(said, soft_wrap=True, markup=False)
+    tallies = [(found.count(verdict), verdict) for verdict in ClaimVerdict]
     counts = ", ".join(
-        f"{found.count(verdict)} {_SAID[verdict]}"
-        for verdict in ClaimVerdict
-        if found.count(verdict)
+        f"{count} {verdict.value if count == 1 else _SAID[verdict]}"
+        for count, verdict in tallies
+        if count
     )
-    output.print(f"{len(found.claims)} claims: {counts}", soft_wrap=True, markup=False)
+    noun = "claim" if len(found.claims) == 1 else "claims"
+    output.print(f"{len(found.claims)} {noun}: {counts}", soft_wrap=True, markup=False)

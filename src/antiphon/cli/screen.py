@@ -138,11 +138,10 @@ def verdict_screen(verdict: Verdict) -> RenderableType:
     table.add_column("", overflow="fold")
     for item in verdict.properties:
         table.add_row(item.property.value, verdict_mark(item.status), _remark(item))
-    judged = (
-        f"{verdict.run}: {verdict.event_count:,} events of {verdict.process_count} processes, "
-        f"{verdict.message_count:,} messages, {verdict.delivery_count:,} deliveries, "
-        f"judged by {verdict.engine}"
+    extent = words.extent(
+        verdict.event_count, verdict.process_count, verdict.message_count, verdict.delivery_count
     )
+    judged = f"{verdict.run}: {extent}, judged by {verdict.engine}"
     parts: list[RenderableType] = [table, Text(spelt(judged), style="dim")]
     for item in verdict.properties:
         parts.extend(map(violation_screen, item.violations))

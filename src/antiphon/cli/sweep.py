@@ -10,7 +10,7 @@ import typer
 from rich.table import Table
 
 from antiphon import __version__
-from antiphon.cli.places import ConfOption, MasterOption, cluster_of
+from antiphon.cli.places import ConfOption, CoresOption, MasterOption, cluster_of
 from antiphon.cli.screen import output, print_json, progress_bar
 from antiphon.cli.tasks import TaskEngine, executor_for, on_cluster
 from antiphon.report.plots import duration
@@ -34,9 +34,7 @@ def sweep(
             help="local: a process per core. spark: each cell in a Spark task. auto: local."
         ),
     ] = TaskEngine.AUTO,
-    cores: Annotated[
-        int | None, typer.Option(help="Cores to use; all of this machine's if left out.")
-    ] = None,
+    cores: CoresOption = None,
     master: MasterOption = None,
     conf: ConfOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
@@ -105,13 +103,13 @@ def _show(experiment: "Experiment", results: list[CellResult], bad: list[CellRes
     """Show a line per combination: medians over seeds."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for name in experiment.grid:
-        table.add_column(name)
+        table.add_column(name, overflow="fold")
     changes = any("view_change" in result.measures for result in results)
     for name in (
         "seeds", "delay p50", "delay p99", "held p99", *(["view change"] if changes else []),
         "header B/msg", "verdict",
     ):  # fmt: skip
-        table.add_column(name, justify="right")
+        table.add_column(name, justify="right", overflow="fold")
     by_point: dict[tuple[str, ...], list[CellResult]] = {}
     for result in results:
         point = tuple(str(result.parameters[name]) for name in experiment.grid)

@@ -17,7 +17,7 @@ from antiphon.cli.follow_options import (
     followed_run,
 )
 from antiphon.cli.log_options import ColumnsOption, RegexOption
-from antiphon.cli.places import ConfOption, MasterOption, cluster_of
+from antiphon.cli.places import ConfOption, CoresOption, MasterOption, cluster_of
 from antiphon.cli.screen import at_least_told, output, print_json, verdict_screen
 from antiphon.cli.terms import (
     BeginsLate,
@@ -66,9 +66,7 @@ JsonOption = Annotated[
 def verify(
     logs: LogArgument,
     engine: EngineOption = Engine.AUTO,
-    cores: Annotated[
-        int | None, typer.Option(help="Cores to use; all of this machine's if left out.")
-    ] = None,
+    cores: CoresOption = None,
     columns: ColumnsOption = None,
     regex: RegexOption = None,
     only: Only = "",

@@ -1,7 +1,8 @@
 """Claims run one after the other, and what is written: JSON, tables, figures.
 
 Law: what is finished is on disk before the next claim begins, so a run that is stopped leaves what
-it has. A claim that cannot be run here says so, and the others go on.
+it has. A claim that cannot be run here says so, and the others go on; so they do where something
+cannot be written, and what was found is told with that.
 """
 
 import csv
@@ -40,6 +41,15 @@ OnClaim = Callable[[str, int, int], None]
 """Told which claim begins, how many are done, and of how many."""
 
 
+class UnkeptError(UsageError):
+    """Not everything that was found could be written down."""
+
+    def __init__(self, message: str, found: Reproduction) -> None:
+        """Take what to say, and what was found."""
+        super().__init__(message)
+        self.found = found
+
+
 def claims_of(papers: Sequence[str]) -> list[Claim]:
     """Return the claims of some papers, in order."""
     return [claim for paper in papers for part in PAPERS[paper] for claim in part()]
@@ -57,11 +67,18 @@ def reproduce(
         machine=f"{platform.machine()}, {os.cpu_count()} cores", is_quick=effort.is_quick,
         replay=replay,
     )  # fmt: skip
+    refused: OSError | None = None
     for number, claim in enumerate(chosen):
         on_claim(f"{claim.paper} {claim.name}", number, len(chosen))
         found.claims.append(run_claim(claim, effort))
-        _save(folder, found)
+        try:
+            _save(folder, found)
+        except OSError as error:
+            refused = refused or error
     on_claim("", len(chosen), len(chosen))
+    if refused is not None:
+        message = f"{folder}: cannot be written ({refused.strerror}): make room for it"
+        raise UnkeptError(message, found) from refused
     return found
 
 
@@ -106,16 +123,12 @@ def _prepare(folder: Path) -> None:
 def _save(folder: Path, found: Reproduction) -> None:
     claim = found.claims[-1]
     name = f"{claim.paper.lower()}-{claim.name}"
-    try:
-        if claim.table is not None:
-            write_whole(folder / "tables" / f"{name}.csv", _csv(claim.table).encode())
-        if claim.figure is not None:
-            write_whole(folder / "figures" / f"{name}.svg", figure_file(claim.figure).encode())
-        text = msgspec.json.format(msgspec.json.encode(found), indent=2)
-        write_whole(folder / REPRODUCTION_FILE, text + b"\n")
-    except OSError as error:
-        message = f"{folder}: cannot be written ({error.strerror}): make room for it"
-        raise UsageError(message) from error
+    text = msgspec.json.format(msgspec.json.encode(found), indent=2)
+    write_whole(folder / REPRODUCTION_FILE, text + b"\n")
+    if claim.table is not None:
+        write_whole(folder / "tables" / f"{name}.csv", _csv(claim.table).encode())
+    if claim.figure is not None:
+        write_whole(folder / "figures" / f"{name}.svg", figure_file(claim.figure).encode())
 
 
 def _csv(data: TableData) -> str:

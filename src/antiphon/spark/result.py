@@ -10,6 +10,7 @@ from html import escape
 
 from pyspark.sql import DataFrame, SparkSession
 
+from antiphon.trace import words
 from antiphon.trace.verdict import Link, MessageId, Status, Verdict, Violation
 
 VERDICT_COLUMNS = (
@@ -117,9 +118,8 @@ def _run_line(verdict: Verdict) -> str:
 
 
 def _summary(verdict: Verdict) -> str:
-    return (
-        f"{verdict.event_count:,} events of {verdict.process_count:,} processes, "
-        f"{verdict.message_count:,} messages, {verdict.delivery_count:,} deliveries"
+    return words.extent(
+        verdict.event_count, verdict.process_count, verdict.message_count, verdict.delivery_count
     )
 
 

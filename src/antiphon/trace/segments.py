@@ -120,8 +120,9 @@ def _find(path: Path) -> Iterator[Segment]:
         yield Segment(path, None, 1, last=False)
         return
     if not path.is_dir():
-        state = "is neither a file nor a folder" if path.exists() else "does not exist"
-        message = f"{path}: {state}: give a run folder or a trace file"
+        message = f"{path}: does not exist: give a run folder or a trace file"
+        if path.exists():
+            message = f"{path}: is neither a file nor a folder: a pipe is read as standard input, -"
         if scheme := _SCHEME.match(str(path)):
             message = (
                 f"{scheme[1]}://{scheme[2]}: addresses are read by `antiphon verify` and "

@@ -62,6 +62,16 @@ def counted(count: int, one: str, many: str) -> str:
     return f"{count} {one if count == 1 else many}"
 
 
+def extent(events: int, processes: int, messages: int, deliveries: int) -> str:
+    """Say how much was looked at."""
+    return (
+        f"{events:,} {'event' if events == 1 else 'events'} of "
+        f"{processes:,} {'process' if processes == 1 else 'processes'}, "
+        f"{messages:,} {'message' if messages == 1 else 'messages'}, "
+        f"{deliveries:,} {'delivery' if deliveries == 1 else 'deliveries'}"
+    )
+
+
 def listed(names: Iterable[str]) -> str:
     """Return names in order, the first few of them."""
     return _shown(sorted(set(names)))

@@ -142,8 +142,12 @@ class ColumnReader(SourceFile):
         found = min((item for item in wrong if item is not None), default=None)
         if found is not None:
             row, _, problem = found
-            message = f"{self._file}:{columns.lines[row]}: {problem}"
+            message = f"{self._place(columns, row)}: {problem}"
             raise TraceError(message)
+
+    def _place(self, columns: Columns, row: int) -> str:
+        """Return where a row is, as evidence names it."""
+        return f"{self._file}:{columns.lines[row]}"
 
     def _misnumbered(self, columns: Columns, rows: Integers) -> tuple[int, int, str] | None:
         index, row = columns.values["index"][rows], int(rows[0])
@@ -162,6 +166,14 @@ class ColumnReader(SourceFile):
         place = int(np.argmin(is_next))
         span.last = int(before[place])
         return int(rows[place]), 1, str(step_problem(span, int(index[place])))
+
+
+class FrameReader(ColumnReader):
+    """Reads one part of somebody's DataFrame: its lines are nobody's, its rows are a process's."""
+
+    def _place(self, columns: Columns, row: int) -> str:
+        index = int(columns.values["index"][row])
+        return f"{self._file}: row {index} of {columns.named('process', row)!r}"
 
 
 def unruly(columns: Columns) -> tuple[int, int, str] | None:

@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from antiphon.core.errors import TraceError
 from antiphon.logs.reading import read_log_segment
-from antiphon.pipeline.ingest.column_reading import ColumnReader
+from antiphon.pipeline.ingest.column_reading import FrameReader
 from antiphon.pipeline.ingest.columns import with_index
 from antiphon.pipeline.ingest.parquet import reader_of
 from antiphon.pipeline.ingest.reading import LINES, READ_TYPES, Report, Strand, read_source
@@ -132,7 +132,7 @@ def ingest_columns(
 
     ``run`` is what rows belong to that do not say; rows that are not numbered are numbered here.
     """
-    file = Segment(Path("table"), None, 1, last=False)
+    file = Segment(Path("the DataFrame"), None, 1, last=False)
     sources = [Source(number, file, run) for number in range(part_count)]
     kernel = partial(_read_columns, sources=sources, is_numbered=is_numbered)
     with table.map(kernel, READ_TYPES).kept() as kept:
@@ -221,7 +221,7 @@ def _read_columns(
     source = sources[int(numbers(first, "part")[0])]
     rows: Iterable[pa.RecordBatch] = itertools.chain([first], batches)
     rows = rows if is_numbered else with_index(rows)
-    yield from read_source(source, ColumnReader(source, rows))
+    yield from read_source(source, FrameReader(source, rows))
 
 
 def _collect_reports(kept: Table) -> list[Report]:

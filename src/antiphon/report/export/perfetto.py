@@ -38,8 +38,8 @@ def perfetto_events(record: RecordedTrace) -> Iterator[TraceEvent]:
 
 def _happenings(record: RecordedTrace, tracks: list[tuple[int, int]]) -> Iterator[TraceEvent]:
     times = _Times(record)
-    flow_count = 0
-    for (place, row), causes in in_causal_order(record, Origins(record)):
+    order, leaving, arriving = _arrows(record)
+    for place, row in order:
         lane = record.lanes[place]
         if lane.kind[row] == _FRAME:
             continue
@@ -53,12 +53,28 @@ def _happenings(record: RecordedTrace, tracks: list[tuple[int, int]]) -> Iterato
             event["s"] = "t"
         event.setdefault("args", {})["line"] = f"{record.files[lane.file[row]]}:{lane.line[row]}"
         yield event
-        for cause in causes if lane.kind[row] in _ENDS else ():
-            flow_count += 1
-            flow = {"cat": "message", "id": flow_count}
-            from_pid, from_tid = tracks[cause[0]]
-            yield _told("s", "message", from_pid, from_tid) | flow | {"ts": times.of(cause)}
-            yield _told("f", "message", pid, tid) | flow | {"ts": event["ts"], "bp": "e"}
+        flow = {"cat": "message", "ts": event["ts"]}
+        for number in leaving.get((place, row), ()):
+            yield _told("s", "message", pid, tid) | flow | {"id": number}
+        for number in arriving.get((place, row), ()):
+            yield _told("f", "message", pid, tid) | flow | {"id": number, "bp": "e"}
+
+
+def _arrows(
+    record: RecordedTrace,
+) -> tuple[list[Place], dict[Place, list[int]], dict[Place, list[int]]]:
+    """Return all rows in causal order, and the numbers of the arrows that leave and reach each."""
+    order: list[Place] = []
+    leaving: dict[Place, list[int]] = {}
+    arriving: dict[Place, list[int]] = {}
+    arrow_count = 0
+    for where, causes in in_causal_order(record, Origins(record)):
+        order.append(where)
+        for cause in causes if record.lanes[where[0]].kind[where[1]] in _ENDS else ():
+            arrow_count += 1
+            leaving.setdefault(cause, []).append(arrow_count)
+            arriving.setdefault(where, []).append(arrow_count)
+    return order, leaving, arriving
 
 
 class _Times:
