@@ -59,15 +59,16 @@ class BlockRecovery:
 
     def note_late(self, late_us: int, now_us: int) -> None:
         """Take note that this process was woken so late."""
-        if late_us >= self._lateness(now_us):
+        if late_us >= self.lateness(now_us):
             self._late_us, self._noted_us = late_us, now_us
 
-    def _lateness(self, now_us: int) -> int:
+    def lateness(self, now_us: int) -> int:
+        """Return how late this process was of late."""
         return self._late_us >> min(30, (now_us - self._noted_us) // _SECOND_US)
 
     def _settled_us(self, now_us: int) -> int:
         """Return how much later than a copy a report has to come to say that it was lost."""
-        return (self._settings.settle_us or 0) + 2 * self._lateness(now_us)
+        return (self._settings.settle_us or 0) + 2 * self.lateness(now_us)
 
     def look(self, reporter: int | None, now_us: int) -> None:
         """Give up what nobody lacks, and schedule what a member lacks that has just reported.
