@@ -91,7 +91,7 @@ def counts_include_what_is_held_undelivered(self: Receiver) -> list[int]:
     return counts
 
 
-@plant(RunBlocks, "enter", "004-8, views", 97)
+@plant(RunBlocks, "enter", "004-8, views", 193)
 def matrix_of_the_old_view_is_kept(
     self: RunBlocks, view: View, rank: Rank, now_us: int
 ) -> list[tuple[ProcessId, bytes]]:
@@ -174,7 +174,7 @@ def late_copy_is_delivered_again(self: CausalBlocks, message: Any, now_us: int) 
     return message.is_null or self.buffer.get(message.sender, message.block) is not None
 
 
-@plant(BlockBuffer, "collect", "004-5, views", 5)
+@plant(BlockBuffer, "collect", "004-5, views", 11)
 def copies_are_forgotten_when_half_have_them(self: BlockBuffer, least: list[int]) -> None:
     """A sender's own word of its last block is enough to forget what it sent."""
     del least
@@ -182,6 +182,23 @@ def copies_are_forgotten_when_half_have_them(self: BlockBuffer, least: list[int]
         for block in self._kept[sender][:-1]:
             self._forget(sender, block)
         del self._kept[sender][:-1]
+
+
+@plant(RunBlocks, "take_settled", "E, copies", 1)
+def copies_are_dropped_when_one_other_has_them(self: RunBlocks) -> list[tuple[int, int]]:
+    """What the flush would relay is dropped as soon as anybody else has reported it."""
+    machine = self.machine
+    if machine is None:
+        return []
+    matrix, settled = machine.matrix, []
+    for sender, places in enumerate(self._places):
+        most = max((matrix.reported[who][sender] for who in matrix.others[sender]), default=0)
+        last = 0
+        while places and places[0][0] <= most:
+            last = places.popleft()[1]
+        if last:
+            settled.append((sender, last))
+    return settled
 
 
 _PUT, _TAKE_RELAY = RunBlocks._put, BlockTraffic.take

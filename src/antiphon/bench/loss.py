@@ -2,14 +2,17 @@
 
 Law: each multicasts its share as fast as it is admitted, message by message; every message carries
 the time at which it was handed over, and is read by everybody. What arrives at a socket is lost
-with the chance given, and as often repeated, or up to ten milliseconds late.
+with the chance given, and as often repeated, or up to ten milliseconds late. Everybody keeps a
+journal, in which the oracle looks for violations when all is over.
 """
 
 import asyncio
 import time
 from collections.abc import Callable
+from pathlib import Path
 from random import Random
 from struct import Struct
+from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from antiphon.core.errors import UsageError
@@ -17,7 +20,10 @@ from antiphon.net.group.group import Group
 from antiphon.net.process.joining import make_node
 from antiphon.net.process.node import Node
 from antiphon.net.transport.ports import free_ports
+from antiphon.oracle import judge
 from antiphon.stack.blocks import Blocks
+from antiphon.trace.reader import read_rows
+from antiphon.trace.verdict import Status
 
 _NAMES = ("m0", "m1", "m2")
 _PAYLOAD_BYTES = 64
@@ -33,13 +39,26 @@ class Lossy(NamedTuple):
     p50_ms: float
     p99_ms: float
     """From when a message was handed over until another member read it."""
+    violations: int
+    """Properties that the journals show violated."""
 
 
-async def measure_loss(loss: float, count: int, seed: int) -> Lossy:
-    """Let three members multicast so many messages together."""
+def measure_loss(loss: float, count: int, seed: int) -> Lossy:
+    """Let three members multicast so many messages together, and judge what they did."""
+    with TemporaryDirectory() as folder:
+        measured = asyncio.run(_measure(loss, count, seed, Path(folder)))
+        judged = judge(read_rows(Path(folder))).properties
+        violations = sum(item.status is Status.VIOLATED for item in judged)
+        return measured._replace(violations=violations)
+
+
+async def _measure(loss: float, count: int, seed: int, folder: Path) -> Lossy:
     ports = free_ports(len(_NAMES))
     members = {name: f"127.0.0.1:{port}" for name, port in zip(_NAMES, ports, strict=True)}
-    nodes = [make_node("bench", name, members=members, protocol=Blocks()) for name in _NAMES]
+    nodes = [
+        make_node("bench", name, members=members, protocol=Blocks(), trace=folder)
+        for name in _NAMES
+    ]
     await asyncio.gather(*(node.start() for node in nodes))
     for node in nodes:
         _make_lossy(node, loss, Random(f"{seed}/{node.name}/{loss}"))
@@ -57,6 +76,7 @@ async def measure_loss(loss: float, count: int, seed: int) -> Lossy:
         share * len(_NAMES) / took_s,
         delays_ms[len(delays_ms) // 2],
         delays_ms[len(delays_ms) * 99 // 100],
+        0,
     )
 
 

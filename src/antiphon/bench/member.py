@@ -17,6 +17,7 @@ from antiphon.bench.raw_mesh import RawMesh
 from antiphon.bench.sealed_datagrams import SealedDatagramMesh
 from antiphon.bench.spec import MemberReport, Spec
 from antiphon.core.runs import Order
+from antiphon.net.application.datagrams import Datagrams
 from antiphon.net.group.group import Group
 from antiphon.net.process.joining import join, run
 from antiphon.net.stream.events import Batch
@@ -132,10 +133,13 @@ async def _run_antiphon(spec: Spec, name: str) -> None:
     uniform = spec.system in {"antiphon-uniform", "antiphon-uniform-total"}
     counter = Counter(spec, name)
     trace = spec.trace or None
-    protocol = Blocks() if spec.system == "antiphon-blocks" else None
+    protocol = datagrams = None
+    if spec.system == "antiphon-blocks":
+        protocol, datagrams = Blocks(), Datagrams(packet_bytes=spec.packet_bytes)
     async with join(
-        "bench", me=name, members=members, trace=trace, token=spec.token, protocol=protocol
-    ) as group:
+        "bench", me=name, members=members, trace=trace, token=spec.token, protocol=protocol,
+        datagrams=datagrams,
+    ) as group:  # fmt: skip
         await _begin(counter)
         reader = asyncio.ensure_future(_read(spec, group, counter))
         if name in spec.sender_names:
@@ -168,6 +172,8 @@ async def _run_mesh(spec: Spec, name: str) -> None:
     on_message = counter.message if spec.form == "message" else None
     make_mesh = _MESHES[spec.system]
     mesh = make_mesh(spec.names.index(name), spec.ports, counter.batch, on_message)
+    if isinstance(mesh, DatagramMesh):
+        mesh.packet_bytes = spec.packet_bytes
     await mesh.open()
     await _begin(counter)
     if name in spec.sender_names:

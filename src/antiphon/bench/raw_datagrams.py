@@ -45,6 +45,7 @@ class DatagramMesh(ABC):
     ) -> None:
         """Call ``on_message`` per message if it is given, else ``on_messages`` per list."""
         self.rank, self.ports = rank, ports
+        self.packet_bytes = PACKET_BYTES
         self._on_messages, self._on_message = on_messages, on_message
         self._sent_bytes = 0
         self._received_bytes = [0] * len(ports)
@@ -63,7 +64,7 @@ class DatagramMesh(ABC):
             asyncio.get_running_loop().call_soon(self.flush)
         self._waiting.append(payload)
         self._waiting_bytes += len(payload) + 2
-        if self._waiting_bytes >= PACKET_BYTES:
+        if self._waiting_bytes >= self.packet_bytes:
             self.flush()
             await self._wait()
 
@@ -142,7 +143,7 @@ class RawDatagramMesh(DatagramMesh):
         begin = size = 0
         for end, payload in enumerate(payloads):
             needed = len(payload) + 2
-            if size + needed > PACKET_BYTES:
+            if size + needed > self.packet_bytes:
                 self._send_packet(payloads[begin:end])
                 begin, size = end, 0
             size += needed

@@ -6,7 +6,7 @@ packing, encryption, replay windows, pieces, counting.
 
 from collections.abc import Sequence
 
-from antiphon.bench.raw_datagrams import BUFFER_BYTES, PACKET_BYTES, DatagramMesh
+from antiphon.bench.raw_datagrams import BUFFER_BYTES, DatagramMesh
 from antiphon.net.datagrams.port import DatagramPort
 from antiphon.net.datagrams.settings import DatagramSettings
 from antiphon.net.transport.address import Address
@@ -41,7 +41,7 @@ class SealedDatagramMesh(DatagramMesh):
 
     async def open(self) -> None:
         """Open a port, and enter a view."""
-        settings = DatagramSettings(packet_bytes_max=PACKET_BYTES, buffer_bytes=BUFFER_BYTES)
+        settings = DatagramSettings(packet_bytes_max=self.packet_bytes, buffer_bytes=BUFFER_BYTES)
         places = [Address("127.0.0.1", port) for port in self.ports]
         self._port = await DatagramPort.open(places[self.rank], SYSTEM, settings)
         self._messages = self._port.channel(_DOMAIN, self)

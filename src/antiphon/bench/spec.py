@@ -8,6 +8,8 @@ from typing import Literal
 
 import msgspec
 
+from antiphon.net.datagrams.settings import LOOPBACK_BYTES
+
 System = Literal[
     "antiphon", "antiphon-fifo", "antiphon-total", "antiphon-uniform", "antiphon-uniform-total",
     "antiphon-traced", "antiphon-blocks", "raw", "raw-datagrams", "datagrams",
@@ -34,6 +36,8 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True):
     ports: tuple[int, ...]
     trace: str = ""
     token: str = "follow"  # noqa: S105 - no secret
+    packet_bytes: int = LOOPBACK_BYTES
+    """Of a full packet, for those that send datagrams."""
 
     @property
     def names(self) -> list[str]:

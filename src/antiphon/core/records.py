@@ -148,7 +148,7 @@ def encode_unplaced(run: Run) -> bytes:
     append_record_head(
         out, run, Run(run.group, run.view, run.sender, run.first - 1, run.order, (), (b"",))
     )
-    return bytes(out) + b"".join(run.payloads)
+    return b"".join((out, *run.payloads))
 
 
 def decode_unplaced(

@@ -36,9 +36,9 @@ class Agenda:
         """Whether a timer will fire."""
         return timer in self._timers
 
-    def fire(self, timer: Timer) -> None:
-        """A timer has fired."""
-        self._timers.pop(timer, None)
+    def fire(self, timer: Timer) -> int:
+        """A timer has fired; return how late that is."""
+        return self.now_us - self._timers.pop(timer, self.now_us)
 
     def take(self) -> list[Effect]:
         """Hand over what the driver is to do."""

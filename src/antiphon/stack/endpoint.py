@@ -283,7 +283,7 @@ class Endpoint(PartInputs):
 
     def _take_timer(self, fired: TimerFired) -> None:
         timer, agenda, now_us = fired.timer, self._agenda, self._agenda.now_us
-        agenda.fire(timer)
+        late_us = agenda.fire(timer)
         if timer == HEARTBEAT:
             if self._beats:
                 agenda.set_timer(HEARTBEAT, now_us + self._timing.heartbeat_us)
@@ -295,7 +295,7 @@ class Endpoint(PartInputs):
         elif timer == ACKNOWLEDGE:
             agenda.work.extend(self.member.acknowledge(now_us, withhold=self.flow.is_behind))
         else:
-            self._take_part_timer(timer)
+            self._take_part_timer(timer, late_us)
 
     _TAKE: ClassVar[dict[type, Callable[["Endpoint", Any], None]]] = {
         MulticastRequested: _send,

@@ -19,6 +19,9 @@ from antiphon.stack.member_questions import MemberQuestions
 HEAD_BYTES = 64
 """What a record has beside one message, at most."""
 
+PAYLOADS_BYTES_SAFE = PAYLOAD_BYTES_MAX - HEAD_BYTES
+"""So many bytes of messages are no message that is too large."""
+
 
 def as_blocks(way: Dissemination | None, group: GroupNumber, now_us: int) -> BlockTraffic | None:
     """Return the way in which messages of a group travel, if it is by datagram."""
@@ -72,7 +75,7 @@ class MemberDatagrams(MemberQuestions):
     def check_payloads(self, payloads: Sequence[bytes], more: int = 0) -> None:
         """Refuse messages that are too large for this group, with so many bytes ``more``."""
         limit = PAYLOAD_BYTES_MAX - HEAD_BYTES - more
-        if self.blocks is not None and max(map(len, payloads), default=0) > limit:
+        if self.blocks is not None and any(len(payload) > limit for payload in payloads):
             message = (
                 f"a message of causal blocks has at most {limit:,} bytes: cut it up, or multicast "
                 "a reference to it"

@@ -71,10 +71,12 @@ class PartInputs(Crossing):
         work.extend(self.member.take_effects())
         work.extend(IgnoreMessage(peer, why) for peer, why in faults)
 
-    def _take_part_timer(self, timer: Timer) -> None:
+    def _take_part_timer(self, timer: Timer, late_us: int) -> None:
         """It is time for a tool, or for datagrams."""
         agenda, now_us = self._agenda, self._agenda.now_us
         if timer == DATAGRAMS:
+            if self.member.blocks is not None:
+                self.member.blocks.group.note_late(late_us, now_us)
             agenda.work.extend(self.member.wake_blocks(now_us))
         elif timer == VOTES:
             agenda.work.extend(self.ports.look_at_votes(now_us))

@@ -32,7 +32,7 @@ LETTERS_MAX = 1
 MESSAGE_BYTES = 64
 """What a message costs beyond its payload: so that empty messages fill buffers too."""
 
-RUN_MESSAGES_MAX = 1_024
+RUN_MESSAGES_MAX = 2_048
 """Messages of one run, but for what the application hands over at once."""
 
 RUN_BYTES_MAX = 128 * 1024

@@ -19,6 +19,7 @@ from antiphon.stack.effects import AdmitSenders, GiveUpProcess, SendLetter
 from antiphon.stack.flow_control import FlowControl
 from antiphon.stack.inputs import ACKNOWLEDGE, LetterRequested, MulticastRequested
 from antiphon.stack.member import Member
+from antiphon.stack.member_datagrams import PAYLOADS_BYTES_SAFE
 from antiphon.stack.send_queue import Item, SendQueue, WaitingLetter, WaitingRun
 from antiphon.stack.stalls import Awaited, Stalls
 
@@ -46,7 +47,7 @@ class Sender:
 
     def multicast(self, asked: MulticastRequested, *, is_over: bool = False) -> None:
         """Multicast a run, now or in its turn; if this incarnation is over, in the next one's."""
-        if self._member.blocks is not None:
+        if asked.byte_count > PAYLOADS_BYTES_SAFE:  # else none of them is too large
             self._member.check_payloads(asked.payloads)
         queue, how = self.queue, asked.how
         self._member.check(how.order, uniform=how.uniform)

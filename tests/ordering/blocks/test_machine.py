@@ -43,6 +43,32 @@ def test_receiver_reports_before_its_silence_ends() -> None:
     assert table.machines["q"].counts["nulls"] == 10
 
 
+def test_window_has_so_many_bytes_and_one_message() -> None:
+    """Whatever the size of that one; a report opens it again."""
+    table = Table("pq", replace(SETTINGS, window_bytes=100))
+    machine = table.machines["p"]
+    table.say("p", "x" * 99, lost_at="q")
+    assert machine.has_room
+    table.say("p", "x" * 500, lost_at="q")
+    assert not machine.has_room
+    with pytest.raises(BackPressureError, match="2 messages, 599 bytes"):
+        table.say("p", "x")
+    table.pass_period()
+    assert table.periods_until("q", "x" * 500) <= 8
+    table.pass_period()
+    assert machine.has_room
+    assert machine.buffer.byte_count(0) == 0
+
+
+def test_receiver_reports_when_half_a_window_of_bytes_has_come() -> None:
+    """So large messages do not wait for as many as small ones do."""
+    table = Table("pq", replace(SETTINGS, window_bytes=100))
+    for number in range(12):
+        table.say("p", f"{number:025}")
+    assert len(table.delivered["q"]) == 12
+    assert table.machines["q"].counts["nulls"] == 6
+
+
 def test_window_bounds_what_receivers_hold() -> None:
     """What is a window behind is everywhere, though its reports have not come."""
     machine = CausalBlocks(3, 1, replace(SETTINGS, window=2), lambda _top: 0)
@@ -141,6 +167,27 @@ def test_report_that_was_on_its_way_does_not_count_against_a_copy() -> None:
         0,
         1,
     ]
+
+
+def test_who_runs_late_allows_reports_more_time() -> None:
+    """Twice its lateness, which halves with every second; a smaller one does not replace it."""
+    machine = CausalBlocks(2, 0, replace(SETTINGS, settle_us=1_000), lambda _top: 0)
+    machine.recovery.note_late(2_000, 0)
+    machine.recovery.note_late(100, 1)
+    machine.multicast(b"m", 0)
+    blocks = iter(range(2, 9))
+
+    def report(now_us: int) -> bool:
+        machine.receive(BlockMessage(1, BlockKind.NULL, next(blocks), 0, (0, 0)), 1, now_us)
+        return any(
+            isinstance(each, TransmitBlock) and each.is_repeated for each in machine.wake(now_us)
+        )
+
+    assert [report(now_us) for now_us in (1_000, 4_999, 5_000)] == [False, False, True]
+    assert not report(5_000 + 4_999)
+    assert report(2_000_000)
+    assert not report(2_000_000 + 1_999)
+    assert report(2_000_000 + 2_000)
 
 
 def test_all_beyond_a_block_is_a_reason_without_delay() -> None:

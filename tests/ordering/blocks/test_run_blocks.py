@@ -54,6 +54,26 @@ def test_run_comes_as_it_was_sent_after_its_past() -> None:
     assert r.take(P, question, 4) == []
 
 
+def test_what_all_have_delivered_is_told_once() -> None:
+    """By its last message; nothing is, as soon as somebody is suspected."""
+    p, q, r = members()
+    said_first = said(p, run_of(0, 1, b"a", b"b"))
+    said(p, run_of(0, 3, b"lost"))
+    for part in (q, r):
+        part.take(P, said_first, 0)
+        assert part.take_settled() == []
+    for part, member, other in ((q, Q, r), (r, R, q)):
+        part.wake(60_000)
+        for word in part.take_outgoing():
+            p.take(member, word, 60_000)
+            other.take(member, word, 60_000)
+    assert p.take_settled() == [(0, 2)]
+    assert p.take_settled() == []
+    assert r.take_settled() == [(0, 2)]
+    q.suspect(R, 60_000)
+    assert q.take_settled() == []
+
+
 def test_expired_run_keeps_its_numbers() -> None:
     """Who comes too late gets the numbers, and what follows them."""
     p, q, _ = members()

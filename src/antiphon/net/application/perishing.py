@@ -37,15 +37,14 @@ def perishable(settings: Settings, order: Order, priority: int, lifetime_s: floa
     return how_of(order, False, PORT_APPLICATION, priority, lifetime_us)  # noqa: FBT003 - as above
 
 
-def check_for(settings: Settings) -> Callable[[list[bytes]], None] | None:
+def check_for(settings: Settings) -> Callable[[list[bytes], int], None] | None:
     """Return what refuses messages that this group cannot carry; None: it carries all."""
     if not isinstance(settings.protocol, Blocks):
         return None
     limit = PAYLOAD_BYTES_MAX - HEAD_BYTES
 
-    def check(batch: list[bytes]) -> None:
-        longest = max(map(len, batch), default=0)
-        if longest > limit:
+    def check(batch: list[bytes], byte_count: int) -> None:
+        if byte_count > limit and (longest := max(map(len, batch))) > limit:
             message = (
                 f"a message of {longest:,} bytes is above the limit of causal blocks, {limit:,}: "
                 "cut it up, or multicast a reference to it"

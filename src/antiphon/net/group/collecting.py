@@ -29,7 +29,7 @@ class Collector:
         self,
         admission: Admission,
         sending: Sending,
-        check_more: Callable[[list[bytes]], None] | None = None,
+        check_more: Callable[[list[bytes], int], None] | None = None,
     ) -> None:
         """Begin with nothing; ``check_more`` refuses what this group cannot carry."""
         self._check_more = check_more
@@ -66,7 +66,7 @@ class Collector:
             raise UsageError(message) from None
         batch, size = checked(given)
         if self._check_more is not None:
-            self._check_more(batch)
+            self._check_more(batch, size)
         pending, reading = self._pending, self._sending.reading
         for part, byte_count in _cut(batch, size):
             if not pending.payloads or how is not pending.how:

@@ -16,6 +16,10 @@ As printed (``settle_us`` None) only the first reason counts, and is looked for 
 maximum block moves: under traffic copies are then sent again that are still on their way; and in a
 large group, where somebody's word is always lost, the least maximum is some periods behind.
 
+Lateness. ``settle_us`` reckons with processes that run when they have to. One that is itself woken
+late (``note_late``) is on a machine with too much to do, where reports wait, too: it allows for
+twice as much as it was late, which halves with every second.
+
 Invariant. What is missing stays a reason to send until its lack is reported no more: a copy that is
 lost in turn is sent again after the next report. Reports never end (time-silence).
 """
@@ -25,6 +29,8 @@ from collections.abc import Callable
 from antiphon.ordering.blocks.buffer import BlockBuffer, HeldBlock
 from antiphon.ordering.blocks.matrix import BlockMatrix
 from antiphon.ordering.blocks.settings import BlockSettings
+
+_SECOND_US = 1_000_000
 
 Draw = Callable[[int], int]
 """Returns a number from 0 up to its argument, drawn by whoever has dice."""
@@ -36,7 +42,9 @@ Name = tuple[int, int]
 class BlockRecovery:
     """What one member is about to send again."""
 
-    __slots__ = ("_buffer", "_draw", "_limit", "_matrix", "_settings", "due_us")
+    __slots__ = (
+        "_buffer", "_draw", "_late_us", "_limit", "_matrix", "_noted_us", "_settings", "due_us",
+    )  # fmt: skip
 
     def __init__(
         self, matrix: BlockMatrix, buffer: BlockBuffer, settings: BlockSettings, draw: Draw
@@ -45,8 +53,22 @@ class BlockRecovery:
         self._matrix, self._buffer, self._settings = matrix, buffer, settings
         self._draw = draw
         self._limit = 0
+        self._late_us = self._noted_us = 0
         self.due_us: dict[Name, int] = {}
         """When each is due."""
+
+    def note_late(self, late_us: int, now_us: int) -> None:
+        """Take note that this process was woken so late."""
+        if late_us >= self.lateness(now_us):
+            self._late_us, self._noted_us = late_us, now_us
+
+    def lateness(self, now_us: int) -> int:
+        """Return how late this process was of late."""
+        return self._late_us >> min(30, (now_us - self._noted_us) // _SECOND_US)
+
+    def _settled_us(self, now_us: int) -> int:
+        """Return how much later than a copy a report has to come to say that it was lost."""
+        return (self._settings.settle_us or 0) + 2 * self.lateness(now_us)
 
     def look(self, reporter: int | None, now_us: int) -> None:
         """Give up what nobody lacks, and schedule what a member lacks that has just reported.
@@ -66,22 +88,22 @@ class BlockRecovery:
         else:
             return
         for name in missing:
-            if name not in self.due_us and self._is_missed(name):
+            if name not in self.due_us and self._is_missed(name, now_us):
                 self.due_us[name] = now_us + self._draw(self._settings.delay_us_max)
 
     def _lacking(self, members: list[int]) -> list[Name]:
         """Return what live members lack and is kept here, smallest blocks first."""
         matrix, count = self._matrix, self._settings.at_once
         found: set[Name] = set()
+        kept = self._buffer.kept
         for member in members:
             if matrix.live[member]:
                 for sender, last in enumerate(matrix.reported[member]):
-                    if sender != member:
-                        kept = self._buffer.kept(sender, last, count)
-                        found.update((block, sender) for block in kept)
-        return sorted(found)[:count]
+                    if sender != member and (blocks := kept(sender, last, count)):
+                        found.update((block, sender) for block in blocks)
+        return sorted(found)[:count] if found else []
 
-    def _is_missed(self, name: Name) -> bool:
+    def _is_missed(self, name: Name, now_us: int) -> bool:
         """Whether there is a reason to send a message again."""
         block, sender = name
         held = self._buffer.get(sender, block)
@@ -90,9 +112,9 @@ class BlockRecovery:
         is_beyond = block < matrix.limit and not held.is_repeated
         if settle_us is None or is_beyond:
             return is_beyond and matrix.least[sender] < block
+        since_us = held.copied_us + self._settled_us(now_us)
         return any(
-            matrix.reported[member][sender] < block
-            and matrix.heard_us[member] >= held.copied_us + settle_us
+            matrix.reported[member][sender] < block and matrix.heard_us[member] >= since_us
             for member in matrix.others[sender]
         )
 
@@ -101,8 +123,9 @@ class BlockRecovery:
         self._repeat(held, now_us)
         name = held.message.block, held.message.sender
         if name in self.due_us:
-            wait_us = self._settings.settle_us or 0
-            self.due_us[name] = now_us + wait_us + self._draw(self._settings.delay_us_max)
+            self.due_us[name] = (
+                now_us + self._settled_us(now_us) + self._draw(self._settings.delay_us_max)
+            )
 
     def take_due(self, now_us: int) -> list[HeldBlock]:
         """Return what is to be sent now."""
@@ -110,7 +133,7 @@ class BlockRecovery:
         for name in sorted(name for name, due_us in self.due_us.items() if due_us <= now_us):
             del self.due_us[name]
             held = self._buffer.get(name[1], name[0])
-            if held is not None and self._is_missed(name):
+            if held is not None and self._is_missed(name, now_us):
                 self._repeat(held, now_us)
                 found.append(held)
         return found

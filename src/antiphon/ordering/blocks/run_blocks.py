@@ -174,6 +174,11 @@ class RunBlocks:
         run = None if message.is_null else self._run_of(message)
         return self._put(self._machine.receive(message, rank, now_us), message, run)
 
+    def note_late(self, late_us: int, now_us: int) -> None:
+        """Take note that this process was woken so late."""
+        if self._machine is not None:
+            self._machine.recovery.note_late(late_us, now_us)
+
     def wake(self, now_us: int) -> None:
         """Do what is due."""
         if self._machine is not None:

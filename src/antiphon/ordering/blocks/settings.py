@@ -7,8 +7,8 @@ from antiphon.core.errors import UsageError
 WINDOW_MAX = 65_536
 """Own messages that not all have delivered; a window beyond this bounds nothing."""
 
-WINDOW_BYTES = 2 * 1024 * 1024
-"""Their payloads: what a receiver's socket buffer holds, where the system gives what is asked."""
+WINDOW_BYTES = 1024 * 1024
+"""Their payloads: of several senders a socket's buffer holds so many, where the system allows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
