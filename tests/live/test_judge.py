@@ -310,3 +310,17 @@ def test_storm_of_violations_is_counted_and_a_few_are_raised() -> None:
     later = play.batch(sent("A", 102), [deliver("C", "A", 102)], ms=ALARM_MS)
     assert {alarm.property for alarm in later} == {Property.FIFO, Property.CAUSAL}
     assert play.verdict().of(Property.NO_ORPHAN).violation_count == 101
+
+
+def test_who_has_two_names_is_in_the_groups_of_both() -> None:
+    """What passes through it from one to the other is not judged here, and that is said."""
+    there = [
+        Event(process="A~2", kind="start", recorded_as="A"),
+        Event(process="A~2", kind="view", group="h", members=["A~2", "D"], recorded_as="A"),
+    ]
+    play = Play()
+    play.batch(QUESTION, ANSWER, [*begin("C"), deliver("C", "A", 1), deliver("C", "B", 1)], there)
+    found = play.verdict().of(Property.CAUSAL)
+    assert found.status is Status.UNKNOWN
+    assert "1 process is in more than one group" in found.reason
+    assert ": A (name" in found.reason

@@ -105,8 +105,8 @@ def _keep(path: Path, group: str, finding: DriverFinding, events: list[Event], a
         path, what="explore", seed=finding.seed, replay=again, overwrite=True,
         config={"flush": finding.flush, "found": finding.what, "group": group},
     )  # fmt: skip
-    for name in dict.fromkeys(event.process for event in events):
+    for name in dict.fromkeys(event.record for event in events):
         with folder.journal(name) as journal:
             for event in events:
-                if event.process == name:
+                if event.record == name:
                     journal.append(msgspec.structs.replace(event, run=""))

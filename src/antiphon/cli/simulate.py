@@ -244,11 +244,11 @@ def _played(scenario: Scenario, config: dict[str, Any], folder: RunFolder) -> _S
     """Simulate a world in which something is done to processes; rows are journalled in the end."""
     with progress_bar("simulating"):
         world = play_domain(scenario) if scenario.groups else play(scenario)
-    names = list(dict.fromkeys(event.process for event in world.events))
+    names = list(dict.fromkeys(event.record for event in world.events))
     with ExitStack() as stack:
         journals = _journals(stack, folder, names, config)
         for event in world.events:
-            journals[event.process].append(event)
+            journals[event.record].append(event)
     if world.stuck:
         message = f"the world did not come to rest ({world.stuck}): this is a bug, report the seed"
         raise TraceError(message)

@@ -395,7 +395,7 @@ class _Reader:
             about = memory.processes[self.process(tail.process)]
             about.stop = None  # whatever comes now comes after it
             about.is_numbered = tail.index >= 0
-            about.heard_ms = memory.now_ms
+            about.heard_ms, about.record = memory.now_ms, tail.record
         for item in pack.items:
             process = self.process(item.process)
             if isinstance(item, Strip):

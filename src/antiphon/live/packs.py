@@ -61,6 +61,8 @@ class Tail(msgspec.Struct, array_like=True):
     line: int
     index: int
     is_stop: bool
+    record: str = ""
+    """In whose record it is."""
 
 
 class Pack(msgspec.Struct, array_like=True):
@@ -125,7 +127,7 @@ class _Packer:
         tail = self._tails.get(row.process)
         if tail is None:
             tail = self._tails[row.process] = Tail(
-                self._number(row.process), 0, 0, 0, is_stop=False
+                self._number(row.process), 0, 0, 0, is_stop=False, record=row.record
             )
         tail.row_count += 1
         tail.line, tail.index, tail.is_stop = line, row.index, kind == "stop"

@@ -29,7 +29,9 @@ TIMES_US = {"time_us": 1, "time_ms": 1_000, "time_s": 1_000_000}
 
 FIELDS = tuple(field.name for field in msgspec.structs.fields(Event))
 KINDS: tuple[str, ...] = get_args(Kind)
-_TEXTS = frozenset({"run", "process", "kind", "group", "sender", "order", "domain", "detail", "id"})
+_TEXTS = frozenset(
+    {"run", "process", "recorded_as", "kind", "group", "sender", "order", "domain", "detail", "id"}
+)
 _SHOWN_MAX = 20
 _NOTHING = (None, "")
 _TRUE, _FALSE = frozenset({"true", "1", "yes"}), frozenset({"false", "0", "no"})

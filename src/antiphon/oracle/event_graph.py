@@ -8,7 +8,7 @@ A set of messages is the bits of a Python integer. Cost: O(messages x events) bi
 of messages, not millions.
 """
 
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -35,7 +35,7 @@ class Act(NamedTuple):
     """One message multicast, or delivered, at one process."""
 
     position: tuple[int, int]
-    """Place of the row at its process, then place of the message in the row."""
+    """Place of the row in its record, then place of the message in the row."""
     process: str
     message: Message
     is_multicast: bool
@@ -45,7 +45,7 @@ class Act(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """A row with its place at its process and in the files."""
+    """A row with its place in its record and in the files."""
 
     place: int
     run: str
@@ -147,6 +147,12 @@ class History:
     """Of each run, group and view: who left it by taking over, with the row that says so."""
     domains: dict[GroupKey, DomainKey | None] = field(default_factory=dict)
     """The causality domain of each group; None: nothing says."""
+    persons: dict[tuple[str, str], str] = field(default_factory=dict)
+    """Of each (run, process): in whose record it is; names of one process are in one record."""
+
+    def person(self, run: str, process: str) -> str:
+        """Return how a process is called in all groups."""
+        return self.persons.get((run, process), process)
 
     def is_late(self, scope: Scope, process: str) -> bool:
         """Whether something of ``scope`` may lie before a record; not where it shows the view."""
@@ -257,6 +263,9 @@ def history_of(
     whole = {key for key, record in records.items() if _is_whole(record, terms)}
     late = {key for key, record in records.items() if _is_late(record, terms)}
     history = History(records, [scopes[key] for key in sorted(scopes)], delivery_count, whole, late)
+    history.persons = {
+        key: min(entry.event.record for entry in record) for key, record in records.items()
+    }
     _add_views(history, entries)
     return history
 
@@ -344,14 +353,20 @@ def without_past(
 def _records_of(
     rows: Iterable[Event | tuple[Event, str, int]], run: str
 ) -> dict[tuple[str, str], list[Entry]]:
-    """Sort rows by run and process, each process's by index, or as they came if not numbered."""
+    """Sort rows by run and process, each process's by index, or as they came if not numbered.
+
+    Places of names in one record are comparable.
+    """
     records: dict[tuple[str, str], list[Entry]] = defaultdict(list)
+    row_counts: Counter[tuple[str, str]] = Counter()
     act_count = multicast_count = 0
     for row in rows:
         event, file, line = (row, "", 0) if isinstance(row, Event) else row
-        record = records[event.run or run, event.process]
-        place = event.index if event.index >= 0 else len(record)
-        record.append(Entry(place, event.run or run, event, file, line))
+        record = (event.run or run, event.record)
+        place = event.index if event.index >= 0 else row_counts[record]
+        row_counts[record] += 1
+        entry = Entry(place, event.run or run, event, file, line)
+        records[event.run or run, event.process].append(entry)
         act_count += event.count if event.kind in {"multicast", "deliver"} else 0
         multicast_count += event.count if event.kind == "multicast" else 0
         if act_count > ACTS_MAX or multicast_count > MULTICASTS_MAX:
@@ -360,8 +375,8 @@ def _records_of(
                 f"judge more with `antiphon verify` without `--engine oracle`"
             )
             raise TooLargeError(message)
-    for record in records.values():
-        record.sort(key=lambda entry: entry.place)
+    for entries in records.values():
+        entries.sort(key=lambda entry: entry.place)
     return {key: records[key] for key in sorted(records)}
 
 

@@ -68,8 +68,11 @@ def _in_fifo_order(case: Case) -> str:
 def not_judged_across(case: Case) -> str:
     """Say where causality may have crossed groups, and nobody can tell."""
     circles = case.of(What.IN_CIRCLE)
+    scopes = case.survey.scopes
     stuck = [
-        case.survey.scopes[item.scope].names[rank] for item in circles for rank in item.senders
+        case.domains.person(scopes[item.scope], scopes[item.scope].names[rank])
+        for item in circles
+        for rank in item.senders
     ]
     return words.together(
         words.in_several_groups(case.domains.unknown(case.runs)),

@@ -6,6 +6,7 @@ or, where rows are not numbered, by its file's name and line: a verdict may have
 another folder.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import PurePath
@@ -153,7 +154,8 @@ class _Finder:
 
     def _rows_of(self, lane: Lane, link: Link) -> Iterator[int]:
         if link.index >= 0:
-            return iter([link.index] if link.index < len(lane) else [])
+            row = bisect_left(lane.index, link.index)
+            return iter([row] if row < len(lane) and lane.index[row] == link.index else [])
         name = PurePath(link.file).name
         return (
             row

@@ -100,7 +100,7 @@ def _any_group(name: str, groups: Groups, dice: Random) -> str:
 def play_domain(scenario: Scenario) -> Played:
     """Run the world to its end."""
     world = DomainWorld(scenario)
-    events = sorted(world.live(), key=lambda event: (event.process, event.index))
+    events = sorted(world.live(), key=lambda event: (event.record, event.index))
     return Played(
         events,
         sum(event.count for event in events if event.kind == "multicast"),

@@ -1,15 +1,15 @@
 """One trace of a world of several groups: all that a process does, in one record.
 
 Law: what causality across groups is judged by is the order of the rows of a process, over all its
-groups; so each process has one record, with one ``index``. A process is here what its groups call
-it: who has left a group and joined it again goes by its next number there, in a record of its own.
-A record ends once, when all is over: with the crash, with why its process was excluded, or with
-``left`` if it left the last of its groups; to leave one of several is no end.
+groups; so each process has one record, with one ``index``. In it, a process is what its groups call
+it: who has left a group and joined it again goes by its next number there. Each of its names ends
+once, when all is over: with the crash, with why its process was excluded, or with ``left`` if it
+left the last of its groups of that name; to leave one of several is no end.
 """
 
 from collections.abc import Collection
 
-from antiphon.core.ids import GroupName
+from antiphon.core.ids import GroupName, ProcessId
 from antiphon.trace.rows import Rows
 from antiphon.trace.schema import LEFT, QUIESCENT, Event
 
@@ -23,6 +23,9 @@ class OneTrace:
         """Begin without a row; all groups are of one causality domain."""
         self._domain, self._resilience = domain, resilience
         self._records: dict[str, list[Event]] = {}
+        """By process, whatever it is called."""
+        self._record_of: dict[str, list[Event]] = {}
+        """By name."""
         self._rows: dict[str, dict[GroupName, Rows]] = {}
         self._ends: dict[str, dict[GroupName, str]] = {}
         self._crashed: set[str] = set()
@@ -33,11 +36,18 @@ class OneTrace:
         """How many rows there are."""
         return sum(map(len, self._records.values()))
 
-    def open(self, process: str, group: GroupName, time_us: int) -> Rows:
+    def open(self, member: ProcessId, group: GroupName, time_us: int) -> Rows:
         """Return what takes the rows of a process in one of its groups."""
-        is_new = process not in self._records
-        record = self._records.setdefault(process, [])
-        rows = Rows(process, group, record.append, self._domain, self._resilience)
+        process = str(member)
+        is_new = process not in self._rows
+        record = self._records.setdefault(member.name, [])
+        self._record_of[process] = record
+
+        def take(event: Event) -> None:
+            event.recorded_as = member.name if process != member.name else ""
+            record.append(event)
+
+        rows = Rows(process, group, take, self._domain, self._resilience)
         self._rows.setdefault(process, {})[group] = rows
         self._ends.setdefault(process, {})
         if is_new:
@@ -69,7 +79,11 @@ class OneTrace:
 
     def _ending(self, process: str, *, is_blocked: bool) -> str:
         ends = self._ends[process]
-        entered = {row.group for row in self._records[process] if row.kind == "view"}
+        entered = {
+            row.group
+            for row in self._record_of[process]
+            if row.kind == "view" and row.process == process
+        }
         # In others it has never been: how that ended says nothing.
         excluded = next((why for name, why in ends.items() if why and name in entered), "")
         if excluded:

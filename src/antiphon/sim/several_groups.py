@@ -308,7 +308,7 @@ class SeveralGroups:
     def open_rows(self, group: GroupNumber, me: ProcessId) -> Rows:
         """Return what takes the rows of a process in a group."""
         if self.trace is not None:
-            return self.trace.open(str(me), self.names[group], self.now_us)
+            return self.trace.open(me, self.names[group], self.now_us)
         rows = Rows(str(me), self.names[group], self.events[group].append)
         rows.start(self.now_us)
         return rows

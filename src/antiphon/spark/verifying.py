@@ -18,7 +18,7 @@ from antiphon.core.errors import UsageError
 from antiphon.logs.clocks.parsing import require_messages
 from antiphon.logs.ids import asks_for_numbers, numbered
 from antiphon.logs.mapping import column_map
-from antiphon.pipeline.ingest.columns import READ
+from antiphon.pipeline.ingest.columns import READ, RECORD
 from antiphon.pipeline.ingest.loading import (
     Trace,
     find_sources,
@@ -162,9 +162,12 @@ def _of_frame(executor: SparkExecutor, frame: DataFrame, run: str, terms: Terms)
     rows = rows.withColumn("row", F.monotonically_increasing_id())
     if "run" not in known:
         rows = rows.withColumn("run", F.lit(""))
+    process = F.col("process")
+    recorded_as = F.when(F.col("recorded_as") != "", F.col("recorded_as")).otherwise(process)
+    rows = rows.withColumn(RECORD, recorded_as if "recorded_as" in known else process)
     order = ("index", "row") if "index" in known else ("row",)
     part_count = executor.core_count
-    table = SparkTable(rows).together(("run", "process"), order=order, part_count=part_count)
+    table = SparkTable(rows).together(("run", RECORD), order=order, part_count=part_count)
     parted = SparkTable(table.frame.withColumn("part", F.spark_partition_id()))
     is_numbered = "index" in known
     return ingest_columns(parted, part_count, run, is_numbered=is_numbered, terms=terms)

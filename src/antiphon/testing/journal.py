@@ -31,6 +31,11 @@ class MemoryJournal:
         if self._file is not None:
             self._file.append(event)
 
+    def claim(self, name: str) -> None:
+        """Keep rows of another name of the process here."""
+        if self._file is not None:
+            self._file.claim(name)
+
     def flush(self) -> None:
         """Nothing is lost here; what is on disk may be."""
         if self._file is not None:
@@ -78,14 +83,17 @@ class Journals:
         for name, journals in self._of.items():
             for journal in journals:
                 of_journal = list(journal.events)
+                names = dict.fromkeys(row.process for row in of_journal)
                 is_open = at_rest_us is not None and not journal.is_closed
                 if is_open and not is_restless(name, journal.group):
-                    of_journal.append(
+                    of_journal += [
                         Event(
-                            process=journal.process, time_us=at_rest_us or 0, kind="stop",
-                            index=len(journal.events), detail=QUIESCENT,
+                            process=who,
+                            recorded_as=journal.process if who != journal.process else "",
+                            time_us=at_rest_us or 0, kind="stop", index=index, detail=QUIESCENT,
                         )
-                    )  # fmt: skip
+                        for index, who in enumerate(names, len(journal.events))
+                    ]  # fmt: skip
                 if len(groups) > 1:
                     for row in of_journal:
                         row.run = journal.group

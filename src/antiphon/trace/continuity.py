@@ -1,7 +1,8 @@
 """Whether the rows of each process are all there, each once, in an order beyond doubt.
 
 Law: the rows of a process are numbered 0, 1, 2, ... across all files, or none is numbered and
-all are in one file, whose lines are then their order. Checked within a file row by row, between
+all are in one file, whose lines are then their order. Rows of a process that has several names are
+in one record, and numbered together. Checked within a file row by row, between
 files by one :class:`Span` per file and process, so that whoever reads files in parallel need
 only bring the spans together. Cost: O(files x processes), whatever the length of the trace.
 """
@@ -18,13 +19,14 @@ from antiphon.trace.verdict import ALL, Terms
 
 @dataclass(slots=True)
 class Span:
-    """The rows of one process in one file."""
+    """The rows of one process in one file, whatever its names."""
 
     file: str
     line: int
     """Where the first of them is."""
     run: str
     process: str
+    """In whose record they are."""
     first: int
     """The first index, or -1 if the rows are not numbered."""
     last: int
@@ -35,7 +37,7 @@ class Span:
     def of(cls, event: Event, file: str, line: int) -> Self:
         """Return the span of a single row."""
         is_late = event.kind == "start" and event.detail == LATE
-        return cls(file, line, event.run, event.process, event.index, event.index, is_late)
+        return cls(file, line, event.run, event.record, event.index, event.index, is_late)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,42 @@ class Tally:
         self.spans.extend(spans)
         if truncated is not None:
             self.truncated.append(truncated)
+
+
+class Records:
+    """The records of one file, as its rows come."""
+
+    __slots__ = ("_record_of", "of_names", "spans")
+
+    def __init__(self) -> None:
+        """No row has come."""
+        self.spans: dict[tuple[str, str], Span] = {}
+        """By run and record."""
+        self.of_names: dict[tuple[str, str, str], Span] = {}
+        """The same, by run, process and `record`."""
+        self._record_of: dict[tuple[str, str], str] = {}
+
+    def begin(self, event: Event, file: str, line: int) -> str | None:
+        """Take the first row of a name; return what is wrong with it, if anything."""
+        record = event.record
+        problem = self.misplaced(event.run, event.process, record)
+        begun = Span.of(event, file, line)
+        known = self.spans.setdefault((event.run, record), begun)
+        self.of_names[event.run, event.process, event.recorded_as] = known
+        if known is not begun:
+            problem = problem or step_problem(known, event.index)
+            known.last = event.index
+        return problem
+
+    def misplaced(self, run: str, process: str, record: str) -> str | None:
+        """Note in which record a name is; say so if it is in another one, too."""
+        earlier = self._record_of.setdefault((run, process), record)
+        if earlier == record:
+            return None
+        return (
+            f"a row of {process!r} in the record of {record!r}, and an earlier one in that of "
+            f"{earlier!r}: each name of a process is in one record"
+        )
 
 
 def step_problem(span: Span, index: int) -> str | None:

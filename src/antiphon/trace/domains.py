@@ -5,11 +5,10 @@ file and line. Rows come in the order in which files are read. Of a group of whi
 terms say anything, nothing is known. Cost: one line per group, domain and file.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from antiphon.core.errors import TraceError
-from antiphon.trace.schema import BESIDE
 from antiphon.trace.verdict import Terms
 
 OF_A_GROUP = frozenset({"view", "multicast", "deliver"})
@@ -46,18 +45,6 @@ def named_domains(namings: Iterable[Naming]) -> dict[GroupKey, str]:
             )
             raise TraceError(message)
     return {key: naming.domain for key, naming in first.items()}
-
-
-def name_beside(detail: str) -> str:
-    """Return the other name of a process, if the detail of its start row tells of one."""
-    return detail.removeprefix(BESIDE) if detail.startswith(BESIDE) else ""
-
-
-def is_across(groups: Iterable[GroupKey], domains: Mapping[GroupKey, DomainKey | None]) -> bool:
-    """Whether causality may pass from one of these groups to another."""
-    found = {group: domains[group] for group in groups}
-    known = {domain for domain in found.values() if domain is not None}
-    return len(found) > 1 and len(found) > len(known)
 
 
 def domain_of(group: GroupKey, named: dict[GroupKey, str], terms: Terms) -> DomainKey | None:

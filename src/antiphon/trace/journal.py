@@ -6,6 +6,9 @@ the rows, 0, 1, 2, ...; the same rows give the same bytes in the same segments, 
 Cost: about a microsecond per row, encoded at once, so the caller may reuse what it passed in.
 
     <folder>/<process>/000001.ndjson, 000002.ndjson, ...
+
+A process may take another name later: its rows under that are in the same journal, and a folder of
+the other name, with a file that is no segment, says that the name is taken.
 """
 
 import errno
@@ -28,6 +31,9 @@ SEGMENT_BYTES = 64 << 20
 
 BUFFER_BYTES = 256 << 10
 """More than this is not kept from the operating system, even if nobody calls ``flush``."""
+
+CLAIM = "_record"
+"""The file that says in whose journal the rows of a name are; as `_` begins it, it is no trace."""
 
 _LATER_INCARNATION = re.compile(r"~[0-9]{1,9}$")
 
@@ -68,6 +74,15 @@ class Journal:
         buffer += b"\n"
         if len(buffer) >= self._spill_at:
             self._spill()
+
+    def claim(self, name: str) -> None:
+        """Keep rows of another name of the process here, and have nobody else keep any."""
+        folder = self.folder.parent / name
+        _make_empty_folder(folder)
+        try:
+            (folder / CLAIM).write_text(f"{self.folder.name}\n")
+        except OSError as error:
+            raise _write_failure(folder / CLAIM, error) from error
 
     def flush(self) -> None:
         """Hand every row to the operating system: from here on a killed process keeps them."""
@@ -153,7 +168,7 @@ class Journal:
 def _make_empty_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        is_taken = any(folder.glob("*.ndjson"))
+        is_taken = any(folder.glob("*.ndjson")) or (folder / CLAIM).exists()
     except (FileExistsError, NotADirectoryError) as error:
         message = f"{folder}: there is a file where this folder should be: choose another folder"
         raise UsageError(message) from error

@@ -16,7 +16,7 @@ from typing import IO, cast
 import msgspec
 
 from antiphon.core.errors import TraceError
-from antiphon.trace.continuity import Span, Tally, Truncation, check_spans, step_problem
+from antiphon.trace.continuity import Records, Tally, Truncation, check_spans, step_problem
 from antiphon.trace.log import Log
 from antiphon.trace.rules import LINE_BYTES_MAX, problem_of
 from antiphon.trace.schema import Event
@@ -107,20 +107,30 @@ def checked_rows(
     rows: Iterable[tuple[int, Event]], file: str, process: str | None, tally: Tally
 ) -> Iterator[tuple[int, Event]]:
     """Yield the rows of one file, each seen to be one, and to come next at its process."""
-    spans: dict[tuple[str, str], Span] = {}
+    records = Records()
+    spans = records.of_names
     row_count = 0
     for line, event in rows:
-        span = spans.get((event.run, event.process))
+        span = spans.get((event.run, event.process, event.recorded_as))
         problem = problem_of(event)
         if span is not None and event.index == span.last + 1 > 0:
             span.last = event.index
+        elif problem is None and span is not None:
+            problem = step_problem(span, event.index)
         elif problem is None:
-            problem = _begin_span(spans, process, Span.of(event, file, line))
+            problem = _not_here(event, process) or records.begin(event, file, line)
         if problem is not None:
             raise refusal(file, line, problem)
         row_count += 1
         yield line, event
-    tally.add(row_count, spans.values(), None)
+    tally.add(row_count, records.spans.values(), None)
+
+
+def _not_here(event: Event, journal_of: str | None) -> str | None:
+    """Say that a row is in somebody else's journal, if it is."""
+    if journal_of is None or event.record == journal_of:
+        return None
+    return f"a row of {event.record!r} in the journal of {journal_of!r}: move it away"
 
 
 class DecodedLines:
@@ -156,16 +166,6 @@ def _nothing(decoded: DecodedLines, *, last: bool) -> Truncation | None:
 def may_be_empty(file: str) -> bool:
     """Whether a file is one of many that a cluster wrote: some of them have no rows."""
     return Path(file).name.startswith("part-")
-
-
-def _begin_span(
-    spans: dict[tuple[str, str], Span], journal_of: str | None, begun: Span
-) -> str | None:
-    """Take a row that does not simply come next; return what is wrong with it, if anything."""
-    if journal_of is not None and begun.process != journal_of:
-        return f"a row of {begun.process!r} in the journal of {journal_of!r}: move it away"
-    span = spans.setdefault((begun.run, begun.process), begun)
-    return None if span is begun else step_problem(span, begun.first)
 
 
 def line_blocks(path: Path, shown: str) -> Iterator[tuple[list[bytes], bool]]:

@@ -124,7 +124,7 @@ class RunFolder:
         """Journal a whole trace: the rows of each process in the order in which they come."""
         rows: dict[str, list[Event]] = {}
         for event in events:
-            rows.setdefault(event.process, []).append(event)
+            rows.setdefault(event.record, []).append(event)
         for process, own in rows.items():
             with self.journal(process) as journal:
                 for event in own:

@@ -25,9 +25,6 @@ LEFT = "left"
 LATE = "late"
 """``detail`` of a ``start`` row: what the process did before is not in the record."""
 
-BESIDE = "beside "
-"""``detail`` of a ``start`` row: this, and another name that the same process has at the time."""
-
 EARLY = "early"
 """``detail`` of a ``stop`` row: what the process did later is not in the record."""
 
@@ -66,8 +63,11 @@ class Event(Struct, kw_only=True, omit_defaults=True):
     """The run the row belongs to; in a run folder it is the folder's and left out."""
     process: Name
     """The process at which it happened."""
+    recorded_as: str = ""
+    """The process in whose record the row is, if it is not `process`: another name of the same one,
+    in other groups. Rows of a record are numbered together, whatever the name."""
     index: Index = -1
-    """Number of the row at its process, from 0, without gaps; -1: take the order of the lines."""
+    """Number of the row in its record, from 0, without gaps; -1: take the order of the lines."""
     time_us: Time = 0
     """Microseconds: simulated, or of the process's own clock. Never used for a verdict."""
     kind: Kind
@@ -109,7 +109,12 @@ class Event(Struct, kw_only=True, omit_defaults=True):
     """Your own name of the row's message, if it has one: explanations say it. Never used for a
     verdict; a row with it is about one message."""
     detail: str = ""
-    """Anything a person may want to know; in `start` rows, `late` and `beside NAME` have a meaning,
-    in `stop` rows, `quiescent`, `left` and `early` have; a `vote` is `yes` or `no`, a `decide` is
+    """Anything a person may want to know; in `start` rows, `late` has a meaning, in `stop` rows,
+    `quiescent`, `left` and `early` have; a `vote` is `yes` or `no`, a `decide` is
     `commit` or `abort`, a `send` names the addressee, a `deliver` may be of messages that are
     `expired`."""
+
+    @property
+    def record(self) -> str:
+        """The process in whose record the row is."""
+        return self.recorded_as or self.process

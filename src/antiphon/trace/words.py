@@ -214,14 +214,14 @@ def in_several_groups(names: Iterable[str]) -> str:
     )
 
 
-def under_two_names(pairs: Iterable[tuple[str, str]]) -> str:
+def under_two_names(processes: Iterable[str]) -> str:
     """Say why causality across groups is not judged as a whole: processes have two names."""
-    names = {f"{name} is {other}" for name, other in pairs}
+    names = set(processes)
     if not names:
         return ""
     return (
-        f"{counted(len(names), 'process has', 'processes have')} two names in the domain at a "
-        f"time, and what passes through from one to the other is not judged: {listed(names)}"
+        f"{counted(len(names), 'process has', 'processes have')} two names in one view, as their "
+        f"`recorded_as` says, and causality across their groups is not judged: {listed(names)}"
     )
 
 

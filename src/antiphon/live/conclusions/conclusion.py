@@ -114,8 +114,10 @@ class _Conclusion:
 
     def _across(self) -> str:
         """Say through whom causality crosses groups."""
-        processes = self._memory.processes
-        return words.in_several_groups(each.name for each in processes if len(each.groups) > 1)
+        groups: dict[str, set[int]] = {}
+        for each in self._memory.processes:
+            groups.setdefault(each.record or each.name, set()).update(each.groups)
+        return words.in_several_groups(name for name, found in groups.items() if len(found) > 1)
 
     def _late(self) -> str:
         """Say what came too late to be judged."""

@@ -40,6 +40,8 @@ class ProcessRecord(msgspec.Struct, array_like=True):
     """In which it has rows about views or messages."""
     heard_ms: int = 0
     """When a row of it was read last."""
+    record: str = ""
+    """In whose record its rows are: it may be another name of the same process."""
 
     @property
     def is_ended(self) -> bool:

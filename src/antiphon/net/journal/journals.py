@@ -2,9 +2,9 @@
 
 Law: what happens in the groups of a domain is in one journal, in the order in which it happened,
 for it is judged together. That journal lasts as long as the incarnation, whichever groups come and
-go. A process that has left a group of it and come again has another name there, and a journal of
-that name, which says so when it begins: what passes through the process cannot be judged. A group
-that is a domain of its own has a journal of its own, which ends with it.
+go. A process that has left a group of it and come again has another name there: its rows under that
+name are in the same journal. A group that is a domain of its own has a journal of its own, which
+ends with it.
 """
 
 from pathlib import Path
@@ -21,23 +21,24 @@ class IncarnationJournals:
     def __init__(self, environment: Environment) -> None:
         """Open none."""
         self._environment = environment
-        self._of_domains: dict[tuple[str, str], JournalWriter] = {}
+        self._of_domains: dict[str, JournalWriter] = {}
 
     def recorder(self, folder: Path | None, process: str, said: Recorded) -> Recorder | None:
         """Return what keeps the rows of a process in a group, if they go anywhere."""
-        writer = self._of_domains.get((said.domain, process)) if said.domain else None
+        writer = self._of_domains.get(said.domain) if said.domain else None
         if writer is None:
             writer = self._open(folder, process, said)
+        else:
+            writer.begin(process)
         return Recorder(writer, process, said) if writer is not None else None
 
     def _open(self, folder: Path | None, process: str, said: Recorded) -> JournalWriter | None:
         journal = self._environment.open_journal(folder, process, said.domain or said.group)
         if journal is None:
             return None
-        beside = next((name for domain, name in self._of_domains if domain == said.domain), "")
-        writer = JournalWriter(journal, process, self._environment, beside if said.domain else "")
+        writer = JournalWriter(journal, process, self._environment)
         if said.domain:
-            self._of_domains[said.domain, process] = writer
+            self._of_domains[said.domain] = writer
         return writer
 
     def close(self) -> None:

@@ -28,7 +28,7 @@ class Recorder:
 
     def __init__(self, writer: JournalWriter, process: str, group: Recorded) -> None:
         """Write to a journal, which other groups of the domain may share."""
-        self._writer = writer
+        self._writer, self._process = writer, process
         self._rows = Rows(process, group.group, writer.append, group.domain, group.resilience)
         self._is_shared = bool(group.domain)
         self._has_view = False
@@ -75,4 +75,4 @@ class Recorder:
         if not self._is_shared:
             self._writer.close(detail)
         elif self._has_view:
-            self._writer.note_end(detail)
+            self._writer.note_end(self._process, detail)

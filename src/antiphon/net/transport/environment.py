@@ -28,6 +28,9 @@ class JournalSink(Protocol):
     def append(self, event: Event) -> None:
         """Number a row and take it."""
 
+    def claim(self, name: str) -> None:
+        """Keep rows of another name of the process, too; refuse if somebody has."""
+
     def flush(self) -> None:
         """See to it that the rows survive the process."""
 

@@ -53,7 +53,11 @@ def explain_across(
         event_of(scope, wrong),
         event_of(where, earlier),
         links,
-        is_never=known.message not in where.deliveries.get(wrong.process, {}),
+        is_never=not any(
+            known.message in delivered
+            for name, delivered in where.deliveries.items()
+            if component.person(where, name) == component.person(scope, wrong.process)
+        ),
     )
     return written(scope, explanation)
 
@@ -63,7 +67,8 @@ def _nearest(
 ) -> tuple[Scope, Act, _Reached]:
     """Return the missing message that is named: who knew it, how, and how that one is reached."""
     multicast = scope.multicasts[wrong.message]
-    reached = {multicast.process: _Reached((scope, multicast), None, None)}
+    sender = component.person(scope, multicast.process)
+    reached = {sender: _Reached((scope, multicast), None, None)}
     frontier = reached
     while frontier:
         for process in sorted(frontier):
@@ -86,14 +91,14 @@ def _further(
             multicast = where.multicasts.get(act.message)
             if multicast is None or act.is_multicast or not passes_on(multicast.event):
                 continue
-            best = found.get(multicast.process) or reached.get(multicast.process)
+            sender = component.person(where, multicast.process)
+            best = found.get(sender) or reached.get(sender)
             if best is None or multicast.position > best.position:
-                found[multicast.process] = _Reached(
-                    (where, multicast), (where, act), frontier[process]
-                )
+                found[sender] = _Reached((where, multicast), (where, act), frontier[process])
     return found
 
 
 def _acts_before(component: Component, reached: _Reached) -> list[Step]:
-    acts: Iterable[Step] = component.acts[reached.multicast[1].process]
+    scope, multicast = reached.multicast
+    acts: Iterable[Step] = component.acts[component.person(scope, multicast.process)]
     return [step for step in acts if step[1].position < reached.position]

@@ -130,7 +130,7 @@ def _pasts_at(component: Component) -> Iterator[tuple[str, Callable[[Scope, Act]
             return 0
         return component.pasts[item_of(scope, act.message)]
 
-    if not component.stuck and not component.is_addressed:
+    if component.is_judged:
         for process in sorted(component.deliveries):
             yield process, past_of
 
@@ -147,14 +147,14 @@ def _lost(history: History, component: Component, process: str, *, is_doubtful: 
     """Return what a process owes, as a member of the view, and never delivers."""
     lost = 0
     for scope in component.scopes:
-        if (
-            (scope in component.doubtful) is not is_doubtful
-            or process not in scope.members
-            or history.is_elsewhere(scope, process)
-        ):
+        names = [name for name in scope.members if component.person(scope, name) == process]
+        if (scope in component.doubtful) is not is_doubtful or not names:
             continue
-        delivered = scope.deliveries.get(process, {})
+        name = names[0]
+        if history.is_elsewhere(scope, name):
+            continue
+        delivered = scope.deliveries.get(name, {})
         for message in scope.multicasts:
-            if message not in delivered and not history.is_excused(scope, process, message):
+            if message not in delivered and not history.is_excused(scope, name, message):
                 lost |= component.bit(scope, message)
     return lost

@@ -6,11 +6,12 @@ of any of these groups, and all that comes before that; nothing comes before a m
 order, or one that only sets the order of others. Events are taken in an order in which each comes
 after those before it at its process, and a delivery after the multicast; where there is no such
 order, what is left over is stuck, and nothing is known of the component; nor is it where a message
-of it says whom it is `to`. Definitions in
-docs/properties.md. Cost: O(messages x events) bits, as for the event graph.
+of it says whom it is `to`, or two names of one process are in one view. A process goes by the name
+of its record, whatever it is called in a group. Definitions in docs/properties.md. Cost: O(messages
+x events) bits, as for the event graph.
 """
 
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 
@@ -22,8 +23,6 @@ from antiphon.trace.domains import (
     GroupKey,
     Naming,
     domain_of,
-    is_across,
-    name_beside,
     named_domains,
 )
 from antiphon.trace.schema import SETS_ORDER, Event
@@ -50,10 +49,10 @@ class Component:
         """Take the views."""
         self.scopes = scopes
         self._history = history
-        self.acts: dict[str, list[Step]] = _in_local_order(
+        self.acts: dict[str, list[Step]] = self._in_local_order(
             (scope, act) for scope in scopes for acts in scope.acts.values() for act in acts
         )
-        self.deliveries: dict[str, list[Step]] = _in_local_order(
+        self.deliveries: dict[str, list[Step]] = self._in_local_order(
             (scope, act)
             for scope in scopes
             for deliveries in scope.deliveries.values()
@@ -67,10 +66,31 @@ class Component:
         """Return a message as a set of one; the empty set if it was not multicast."""
         return self.bits.get(item_of(scope, message), 0)
 
+    def person(self, scope: Scope, name: str) -> str:
+        """Return how a process is called in all groups."""
+        return self._history.person(scope.run, name)
+
     @property
     def is_addressed(self) -> bool:
         """Whether some message is for some only, by its `to`."""
         return any(scope.named for scope in self.scopes)
+
+    @cached_property
+    def two_names(self) -> list[str]:
+        """Return who has two names in one view."""
+        found: list[str] = []
+        for scope in self.scopes:
+            senders = {sender for got in scope.deliveries.values() for sender, _ in got}
+            installed = self._history.installed.get((scope.run, scope.group, scope.view), {})
+            names = {*scope.members, *scope.viewed, *scope.acts, *installed, *senders}
+            persons = Counter(self.person(scope, name) for name in names)
+            found += [person for person, count in persons.items() if count > 1]
+        return found
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether it can be said what comes before what."""
+        return not (self.stuck or self.is_addressed or self.two_names)
 
     @cached_property
     def pasts(self) -> dict[Item, int]:
@@ -80,8 +100,8 @@ class Component:
         for scope, act in self.order:
             item = item_of(scope, act.message)
             if act.is_multicast:
-                pasts[item] = known[act.process] if passes_on(act.event) else 0
-            known[act.process] |= self.bits.get(item, 0) | pasts.get(item, 0)
+                pasts[item] = known[self.person(scope, act.process)] if passes_on(act.event) else 0
+            known[self.person(scope, act.process)] |= self.bits.get(item, 0) | pasts.get(item, 0)
         return pasts
 
     @cached_property
@@ -105,6 +125,15 @@ class Component:
             if (scope.run, member) not in self._history.whole and member not in gone_on
         ]
         return failed if len(failed) > resilience else []
+
+    def _in_local_order(self, steps: Iterable[Step]) -> dict[str, list[Step]]:
+        """Return the steps of each process, in their order."""
+        found: dict[str, list[Step]] = defaultdict(list)
+        for scope, act in steps:
+            found[self.person(scope, act.process)].append((scope, act))
+        for of_process in found.values():
+            of_process.sort(key=lambda step: step[1].position)
+        return found
 
     def _causal_order(self) -> tuple[list[Step], list[str]]:
         """Return the events in causal order, and whose multicasts there is no place for in it."""
@@ -164,7 +193,7 @@ def domains_of(
 def components_of(history: History) -> list[Component]:
     """Return all components."""
     found: dict[GroupKey, set[GroupKey]] = {key: {key} for key in history.domains}
-    for groups in _groups_of_processes(history):
+    for groups in _groups_by_process(history).values():
         by_domain: dict[DomainKey, list[GroupKey]] = {}
         for group in groups:
             domain = history.domains[group]
@@ -185,41 +214,23 @@ def not_judged(history: History, components: Iterable[Component]) -> str:
     """Say where causality may have crossed groups, and nobody can tell."""
     in_unknown_domains = words.in_several_groups(
         process
-        for (_, process), groups in zip(history.records, _groups_of_processes(history), strict=True)
+        for (_, process), groups in _groups_by_process(history).items()
         if len(groups) > 1 and any(history.domains[group] is None for group in groups)
     )
     components = list(components)
-    stuck = words.in_circles(
-        name for component in components if not component.is_addressed for name in component.stuck
-    )
     is_addressed = any(component.is_addressed for component in components)
     addressed = words.ADDRESSED_ACROSS if is_addressed else ""
-    two_names = words.under_two_names(_under_two_names(history))
+    others = [component for component in components if not component.is_addressed]
+    two_names = words.under_two_names(name for one in others for name in one.two_names)
+    stuck = words.in_circles(name for one in others if not one.two_names for name in one.stuck)
     return words.together(in_unknown_domains, addressed, two_names, stuck)
 
 
-def _under_two_names(history: History) -> Iterator[tuple[str, str]]:
-    """Yield the names of processes that have two, and groups of one domain under both."""
-    groups = dict(zip(history.records, _groups_of_processes(history), strict=True))
+def _groups_by_process(history: History) -> dict[tuple[str, str], list[GroupKey]]:
+    """Return, for each process, the groups that it has rows of, under whatever name."""
+    found: dict[tuple[str, str], set[GroupKey]] = defaultdict(set)
     for (run, name), record in history.records.items():
-        for entry in record:
-            other = name_beside(entry.event.detail) if entry.event.kind == "start" else ""
-            both = {*groups[run, name], *groups.get((run, other), ())}
-            if (run, other) in groups and is_across(both, history.domains):
-                yield name, other
-
-
-def _groups_of_processes(history: History) -> Iterator[list[GroupKey]]:
-    """Yield, for each process, the groups that it has rows of."""
-    for (run, _), record in history.records.items():
-        groups = {entry.event.group for entry in record if entry.event.kind in OF_A_GROUP}
-        yield [(run, group) for group in sorted(groups)]
-
-
-def _in_local_order(steps: Iterable[Step]) -> dict[str, list[Step]]:
-    found: dict[str, list[Step]] = defaultdict(list)
-    for step in steps:
-        found[step[1].process].append(step)
-    for of_process in found.values():
-        of_process.sort(key=lambda step: step[1].position)
-    return found
+        found[run, history.person(run, name)].update(
+            (run, entry.event.group) for entry in record if entry.event.kind in OF_A_GROUP
+        )
+    return {process: sorted(groups) for process, groups in found.items()}

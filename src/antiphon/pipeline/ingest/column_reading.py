@@ -25,7 +25,7 @@ from antiphon.pipeline.ingest.reading import (
     aim_of,
 )
 from antiphon.pipeline.ingest.sources import Source
-from antiphon.trace.continuity import Span, step_problem
+from antiphon.trace.continuity import Records, Span, step_problem
 from antiphon.trace.rules import problem_of
 from antiphon.trace.schema import INDEX_MAX, INT64_MAX, RUN_COUNT_MAX, SETS_ORDER, Kind, Order
 
@@ -58,7 +58,7 @@ class ColumnReader(SourceFile):
         self.first_line = 1
         self._file = source.segment.file
         self._names = names_of_columns()
-        self._spans: dict[tuple[str, str], Span] = {}
+        self._spans = Records()
 
     def packs(self) -> Iterator[tuple[str, bytes]]:
         """Yield what multicast and deliver rows say, and ballots."""
@@ -72,7 +72,7 @@ class ColumnReader(SourceFile):
             message = f"{self._file}:1: the file has no rows: expected the columns of a trace"
             raise TraceError(message)
         yield from self.packed_ballots(1)
-        self.tally.add(line - self.first_line, self._spans.values(), None)
+        self.tally.add(line - self.first_line, self._spans.spans.values(), None)
 
     def _packs_of(self, columns: Columns) -> Iterator[tuple[str, bytes]]:
         whose = _paired(columns.number_of["run"], columns.number_of["process"])
@@ -136,7 +136,13 @@ class ColumnReader(SourceFile):
 
     def _check(self, columns: Columns, groups: list[Integers]) -> None:
         """Complain about the first row that is none, or that does not come next."""
-        wrong = [self._misnumbered(columns, rows) for rows in groups]
+        wrong: list[tuple[int, int, str] | None] = []
+        if not columns.those("recorded_as", "").all():
+            recorded = _paired(columns.number_of["run"], columns.record)
+            whose = _paired(columns.number_of["process"], recorded)
+            wrong += [self._misplaced(columns, int(rows[0])) for rows in _groups(whose)]
+            groups = _groups(recorded)
+        wrong += [self._misnumbered(columns, rows) for rows in groups]
         wrong.append(unruly(columns))
         # By row, and in one row the rules come first, as where lines are read.
         found = min((item for item in wrong if item is not None), default=None)
@@ -149,14 +155,21 @@ class ColumnReader(SourceFile):
         """Return where a row is, as evidence names it."""
         return f"{self._file}:{columns.lines[row]}"
 
+    def _misplaced(self, columns: Columns, row: int) -> tuple[int, int, str] | None:
+        run, process = columns.named("run", row), columns.named("process", row)
+        record = columns.named("recorded_as", row) or process
+        problem = self._spans.misplaced(run, process, record)
+        return None if problem is None else (row, 1, problem)
+
     def _misnumbered(self, columns: Columns, rows: Integers) -> tuple[int, int, str] | None:
         index, row = columns.values["index"][rows], int(rows[0])
-        key = (columns.named("run", row), columns.named("process", row))
-        span = self._spans.get(key)
+        record = columns.named("recorded_as", row) or columns.named("process", row)
+        key = (columns.named("run", row), record)
+        span = self._spans.spans.get(key)
         if span is None:
             first = int(index[0])
             span = Span(self._file, int(columns.lines[row]), *key, first, first)
-            self._spans[key] = span
+            self._spans.spans[key] = span
             index, rows = index[1:], rows[1:]
         before = np.concatenate([[span.last], index[:-1]])[: len(index)]
         is_next = np.where(before < 0, index < 0, index == before + 1)

@@ -20,7 +20,7 @@ from antiphon.trace.schema import Event
 
 Integers = np.ndarray[Any, np.dtype[np.int64]]
 
-NAMES = ("run", "process", "kind", "group", "sender", "order", "domain", "detail")
+NAMES = ("run", "process", "recorded_as", "kind", "group", "sender", "order", "domain", "detail")
 """Columns of text."""
 
 COUNTS = {"index": -1, "view": 1, "first": 0, "count": 1, "resilience": 0}
@@ -31,6 +31,9 @@ READ = (*NAMES, *COUNTS, "uniform", "members", "to")
 
 _UNREAD = ("time_us", "bytes", "overhead_bytes", "queue_depth", "id")
 """What a verdict does not rest on, and rows may be wrong by."""
+
+RECORD = "record"
+"""A column of tables of many: in whose record a row is."""
 
 _EXPECTED = {
     **dict.fromkeys(NAMES, "text"),
@@ -72,7 +75,7 @@ class Names:
 def names_of_columns() -> dict[str, Names]:
     """Return names for a file; those of processes and senders are the same."""
     processes = Names()
-    shared = {"process": processes, "sender": processes}
+    shared = dict.fromkeys(("process", "sender", "recorded_as"), processes)
     return {name: shared.get(name) or Names() for name in NAMES}
 
 
@@ -111,6 +114,13 @@ class Columns:
         """Return in which rows a column of text says one of these."""
         known = np.array([each in wanted for each in self.names[name].names], dtype=bool)
         return known[self.number_of[name]]
+
+    @property
+    def record(self) -> Integers:
+        """Return in whose record each row is; numbered as processes are."""
+        record = self.number_of["recorded_as"]
+        found: Integers = np.where(self.those("recorded_as", ""), self.number_of["process"], record)
+        return found
 
     def event(self, row: int) -> Event:
         """Return a row as such; raise msgspec's complaint where it is none."""
@@ -168,12 +178,12 @@ def _numbered_lists(array: pa.Array | None, row_count: int) -> Integers:
 
 
 def with_index(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Number the rows of each process, which come one after the other."""
+    """Number the rows of each record, which come one after the other."""
     whose, names, following = (-1, -1), (Names(), Names()), 0
     for batch in batches:
         keys = [
             known.numbered(batch.column(name), batch.num_rows)
-            for known, name in zip(names, ("run", "process"), strict=True)
+            for known, name in zip(names, ("run", RECORD), strict=True)
         ]
         is_same = np.array([int(key[0]) for key in keys]) == whose
         is_new = np.ones(batch.num_rows, dtype=bool)

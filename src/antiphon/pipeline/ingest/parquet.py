@@ -36,6 +36,7 @@ SCHEMA = pa.schema(
     [
         ("run", pa.string()),
         ("process", pa.string()),
+        ("recorded_as", pa.string()),
         ("index", pa.int64()),
         ("time_us", pa.int64()),
         ("kind", pa.string()),

@@ -34,7 +34,7 @@ from antiphon.pipeline.ingest.position import STRIDE, row_position
 from antiphon.pipeline.ingest.sources import Source
 from antiphon.pipeline.tables.chunks import column
 from antiphon.trace.continuity import Span, Tally, Truncation
-from antiphon.trace.domains import Naming, name_beside
+from antiphon.trace.domains import Naming
 from antiphon.trace.schema import EARLY, LATE, LEFT, QUIESCENT, SETS_ORDER, Event
 
 ROWS_PER_PACK = 16_384
@@ -105,8 +105,8 @@ class RecordPart(msgspec.Struct):
     has_start: bool = False
     is_late: bool = False
     """Whether a start row says that what came before is missing."""
-    beside: str = ""
-    """Another name that the process has at the time, as a start row says."""
+    record: str = ""
+    """In whose record its rows are: another name of the same process, or its own."""
     is_early: bool = False
     """Whether the last row says that what came later is missing."""
     has_crash: bool = False
@@ -221,7 +221,7 @@ class FileRecord:
     __slots__ = ("last", "last_line", "part", "strands")
 
     def __init__(self, event: Event, run: str) -> None:
-        self.part = RecordPart(run, event.process)
+        self.part = RecordPart(run, event.process, record=event.record)
         self.last, self.last_line = event, 0
         self.strands: dict[StrandKey, tuple[Strand, list[int]]] = {}
 
@@ -359,7 +359,6 @@ class SourceFile:
         if event.kind == "start":
             record.part.has_start = True
             record.part.is_late |= event.detail == LATE
-            record.part.beside = name_beside(event.detail) or record.part.beside
         elif event.kind == "crash":
             record.part.has_crash = True
         elif event.kind == "vote" or event.kind == "decide":  # noqa: PLR1714  as above

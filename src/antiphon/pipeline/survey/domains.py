@@ -2,19 +2,21 @@
 
 Law: groups of one causality domain that are linked by processes with rows of several of them are a
 component, all their views included; nothing passes from one component to another. A group that is
-linked with no other is none, nor are groups of which some message says whom it is `to`: they are
-noted, and not judged together. Processes of a component are numbered by name. What a task has
-to know of a view to judge a part of a component travels with it as a ``Seating``. All of it
-follows from the reports, on the driver. Definitions in docs/properties.md.
+linked with no other is none, nor are groups of which some message says whom it is `to`, or of which
+a view has two names of one process: they are noted, and not judged together. Processes of a
+component are numbered by the name of their record, whatever they are called in a group. What a
+task has to know of a view to judge a part of a component travels with it as a ``Seating``. All of
+it follows from the reports, on the driver. Definitions in docs/properties.md.
 """
 
-from collections.abc import Collection, Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from antiphon.pipeline.ingest.reading import Report
 from antiphon.pipeline.survey.scopes import Scope, Survey
-from antiphon.trace.domains import DomainKey, GroupKey, domain_of, is_across, named_domains
+from antiphon.trace.domains import DomainKey, GroupKey, domain_of, named_domains
 from antiphon.trace.verdict import Terms
 
 
@@ -53,19 +55,25 @@ class SurveyedDomains:
         self._of_groups: dict[GroupKey, DomainKey | None] = {
             scope.key[:2]: domain_of(scope.key[:2], named, terms) for scope in survey.scopes
         }
-        self._groups = _groups_of_processes(survey.scopes)
+        self._persons = _persons(reports)
+        self._groups = self._groups_of_processes(survey.scopes)
         self._survey = survey
         linked = self._linked()
         addressed = {scope.key[:2] for scope in survey.scopes if scope.aims()}
-        judged = [groups for groups in linked if addressed.isdisjoint(groups)]
         self._addressed = {groups[0][0] for groups in linked if not addressed.isdisjoint(groups)}
+        self._two_names: dict[str, list[str]] = {}
+        judged = [
+            groups
+            for groups in linked
+            if addressed.isdisjoint(groups) and not self._has_two_names(groups)
+        ]
         self.components = self._components(judged)
         self.seatings: dict[int, Seating] = {}
         for component in self.components:
-            places = {name: place for place, name in enumerate(component.names)}
+            numbers = {name: place for place, name in enumerate(component.names)}
             for scope in component.scopes:
+                places = {name: numbers[self.person(scope, name)] for name in scope.names}
                 self.seatings[scope.number] = self._seating(component.number, scope, places)
-        self._two_names = list(self._under_two_names(reports))
         self._unknown: dict[str, list[str]] = {}
         for (run, name), groups in self._groups.items():
             if len(groups) > 1 and any(self._of_groups[group] is None for group in groups):
@@ -75,9 +83,9 @@ class SurveyedDomains:
         """Return who is in several groups of which not all are known to be of some domain."""
         return [name for run in runs for name in self._unknown.get(run, ())]
 
-    def two_names(self, runs: Collection[str]) -> list[tuple[str, str]]:
-        """Return the names of processes that have two, and groups of one domain under both."""
-        return [(name, other) for run, name, other in self._two_names if run in runs]
+    def two_names(self, runs: Iterable[str]) -> list[str]:
+        """Return who has two names in one view of groups that might be judged together."""
+        return [name for run in runs for name in self._two_names.get(run, ())]
 
     def is_addressed(self, runs: Iterable[str]) -> bool:
         """Whether groups are not judged together, for a message there says whom it is `to`."""
@@ -88,12 +96,31 @@ class SurveyedDomains:
         numbers = {self.seatings[scope].component for scope in scopes}
         return [name for number in numbers for name in self.components[number].failed]
 
-    def _under_two_names(self, reports: Iterable[Report]) -> Iterator[tuple[str, str, str]]:
-        for part in (part for report in reports for part in report.records if part.beside):
-            own, other = (part.run, part.process), (part.run, part.beside)
-            both = {*self._groups.get(own, ()), *self._groups.get(other, ())}
-            if other in self._groups and is_across(both, self._of_groups):
-                yield part.run, part.process, part.beside
+    def person(self, scope: Scope, name: str) -> str:
+        """Return how a process is called in all groups."""
+        return self._persons.get((scope.key[0], name), name)
+
+    def _has_two_names(self, groups: list[GroupKey]) -> bool:
+        """Note who has two names in one view; return whether anybody has."""
+        found: list[str] = []
+        for scope in self._survey.scopes:
+            if scope.key[:2] in groups:
+                persons = Counter(self.person(scope, name) for name in scope.names)
+                found += [person for person, count in persons.items() if count > 1]
+        self._two_names.setdefault(groups[0][0], []).extend(found)
+        return bool(found)
+
+    def _groups_of_processes(
+        self, scopes: Iterable[Scope]
+    ) -> dict[tuple[str, str], list[GroupKey]]:
+        """Return, by run and process, the groups that it has rows of, under whatever name."""
+        found: dict[tuple[str, str], dict[GroupKey, None]] = {}
+        for scope in scopes:
+            run, group, _ = scope.key
+            for name, part in scope.parts.items():
+                if part.row_count or part.is_installed:
+                    found.setdefault((run, self.person(scope, name)), {})[run, group] = None
+        return {key: list(groups) for key, groups in found.items()}
 
     def _linked(self) -> list[list[GroupKey]]:
         """Return the groups of each domain that processes link, two or more."""
@@ -120,7 +147,7 @@ class SurveyedDomains:
             Component(
                 number,
                 of_component,
-                sorted({name for scope in of_component for name in scope.names}),
+                sorted({self.person(one, name) for one in of_component for name in one.names}),
                 [name for scope in of_component for name in self._failed(scope)],
             )
             for number, of_component in enumerate(scopes)
@@ -147,15 +174,13 @@ class SurveyedDomains:
         )
 
 
-def _groups_of_processes(scopes: Iterable[Scope]) -> dict[tuple[str, str], list[GroupKey]]:
-    """Return, by run and process, the groups that it has rows of."""
-    found: dict[tuple[str, str], dict[GroupKey, None]] = {}
-    for scope in scopes:
-        run, group, _ = scope.key
-        for name, part in scope.parts.items():
-            if part.row_count or part.is_installed:
-                found.setdefault((run, name), {})[run, group] = None
-    return {key: list(groups) for key, groups in found.items()}
+def _persons(reports: Iterable[Report]) -> dict[tuple[str, str], str]:
+    """Return, by run and name, in whose record it is, where it is in another's."""
+    found: dict[tuple[str, str], str] = {}
+    for part in (part for report in reports for part in report.records):
+        key = (part.run, part.process)
+        found[key] = min(found.get(key, part.record), part.record)
+    return {key: record for key, record in found.items() if key[1] != record}
 
 
 def _root(parents: dict[GroupKey, GroupKey], group: GroupKey) -> GroupKey:
