@@ -49,6 +49,13 @@ class Changes:
         own = self.joining or self.is_leaving or not self.has_state
         return not own and all(ask == NOTHING for ask in self._asked.values())
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether nobody waits for a change; that somebody has the state may still be news."""
+        own = self.joining or self.is_leaving or not self.has_state
+        asked = self._asked.values()
+        return not own and not any(ask.suspected or ask.joining or ask.leaving for ask in asked)
+
     def news(
         self,
         latest: View,
