@@ -3,9 +3,11 @@
 Law: connections are counted in the network, not in what processes say of themselves.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import combinations
+from random import Random
+from typing import Any
 
 import pytest
 
@@ -161,3 +163,105 @@ def test_joiner_is_taken_in_by_a_calm_group() -> None:
         cluster["zoe1"].run(groups["zoe1"].cbcast(b"hello"))
         cluster.wait_until(lambda: all(count(each) == 1 for each in read.values()))
         cluster.check()
+
+
+class RandomLife:
+    """Faults of links and of members in a group that is often calm; then all come to rest."""
+
+    def __init__(self, cluster: Cluster, seed: int, size: int) -> None:
+        """Found the group."""
+        self.random = Random(f"{seed}/overlay on the driver")
+        self.cluster, self.size = cluster, size
+        self.topology = self.random.choice(["incomplete-hypercube", "ring", "tree"])
+        self.options: dict[str, Any] = {"protocol": Overlay(self.topology), "rejoin": True}
+        names = [f"p{number}" for number in range(size)]
+        self.groups = cluster.found("choir", *names, **self.options)
+        self.killed: list[str] = []
+        cluster.advance(self.random.choice([0.5, CALM_S]))
+
+    @property
+    def alive(self) -> list[str]:
+        """Who has not been killed."""
+        return [name for name in self.groups if name not in self.killed]
+
+    def act(self, number: int) -> None:
+        """Do something, and let time pass."""
+        one, other = self.random.sample(self.alive, 2)
+        acts: list[Callable[[str, str, str], None]] = [self.kill, self.split, self.heal, self.join]
+        acts += [self.say] * 6 + [self.write] * 4 + [self.hurt_link] * 3 + [self.pause] * 2
+        self.random.choice(acts)(one, other, str(number))
+        self.cluster.advance(self.random.choice([0.0, 0.01, 0.2, 1.0, 4.0]))
+
+    def say(self, one: str, _: str, what: str) -> None:
+        """Multicast, as soon as that may be."""
+        self.cluster[one].start(self.groups[one].cbcast(what.encode()))
+
+    def write(self, one: str, other: str, what: str) -> None:
+        """Send a letter."""
+        if other in self.groups[one].members:
+            self.cluster[one].start(self.groups[one].send(other, what.encode()))
+
+    def hurt_link(self, one: str, other: str, _: str) -> None:
+        """Cut a connection, or let one side not know that it is cut, or let nothing pass."""
+        cluster = self.cluster
+        self.random.choice([cluster.cut, cluster.half_open, cluster.stall])(one, other)
+
+    def pause(self, one: str, _: str, __: str) -> None:
+        """Stop a process for a while."""
+        self.cluster.pause(one)
+        self.cluster.advance(self.random.choice([0.2, 1.0, 3.0]))
+        self.cluster.resume(one)
+
+    def kill(self, one: str, _: str, __: str) -> None:
+        """Kill a process, if not too many are dead."""
+        if len(self.killed) < (self.size - 1) // 3:
+            self.killed.append(one)
+            self.cluster.kill(one, silently=self.random.random() < 0.5)
+
+    def split(self, _: str, __: str, ___: str) -> None:
+        """Part the group in two."""
+        alive = self.alive
+        side = set(self.random.sample(alive, self.random.randint(1, len(alive) // 2)))
+        self.cluster.partition(side, set(alive) - side)
+
+    def heal(self, _: str, __: str, ___: str) -> None:
+        """Let everything pass again."""
+        self.cluster.heal()
+
+    def join(self, one: str, _: str, what: str) -> None:
+        """Let another process join."""
+        zoe, seeds = f"zoe{what}", [self.cluster[one].address]
+        self.groups[zoe] = self.cluster.process(zoe).handle("choir", seeds=seeds, **self.options)
+        self.cluster[zoe].start(self.groups[zoe].__aenter__())
+
+    def is_settled(self) -> bool:
+        """Whether all who live are in one view."""
+        alive = self.alive
+        views = [self.groups[name].view for name in alive]
+        return all(view and view.primary and len(view.members) == len(alive) for view in views)
+
+    def end(self) -> None:
+        """End all faults; all who live have to come together, and become calm."""
+        self.cluster.heal()
+        self.cluster.wait_until(self.is_settled, 120)
+        self.cluster.advance(2 * CALM_S)
+        members = [who.partition("~")[0] for who in self.groups[self.alive[0]].members]
+        assert links(self.cluster, tuple(sorted(members))) == neighbours(
+            tuple(members), self.topology
+        )
+        self.cluster.check()
+
+
+def live(seed: int, size: int) -> None:
+    """Live through one."""
+    with Cluster(seed) as cluster:
+        life = RandomLife(cluster, seed, size)
+        for number in range(25):
+            life.act(number)
+        life.end()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_random_faults_leave_calm_members_that_have_kept_every_promise(seed: int) -> None:
+    """Links are cut, half open and stalled; members die, stop, are cut off, and join."""
+    live(seed, 9)

@@ -64,10 +64,11 @@ class Coordination:
     @property
     def is_settled(self) -> bool:
         """Whether nobody waits for a change, is suspected, or may not have installed the view."""
-        if self._agreement.is_proposing or len(self._agreement.history) > 1 or self.is_blocked:
+        latest = self._agreement.latest
+        if latest is None or self._agreement.is_proposing or len(self._agreement.history) > 1:
             return False
-        is_quiet = not self._detector.suspected and not self._transition.lingering
-        return is_quiet and self._changes.is_settled
+        is_waiting = self._detector.suspected or self._transition.lingering or self.is_blocked
+        return not is_waiting and self._changes.is_settled(latest)
 
     def end(self, now_us: int) -> None:
         """Watch nobody any more: the process is done with the group."""
