@@ -224,7 +224,7 @@ def calm_is_who_has_installed_the_view(self: Membership, now_us: int, *, has_new
     self.attention.tell()
 
 
-@plant(Attention, "tell", "links: a link that sleeps is no silence")
+@plant(Attention, "tell", "links: a link that sleeps is no silence", first=40)
 def alarm_is_not_told(self: Attention) -> None:
     """Who watches everybody takes for dead who does not know of it."""
 

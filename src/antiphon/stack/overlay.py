@@ -33,6 +33,9 @@ may be cut off from each other, but none of them ever takes a message without it
 hole, only a delay. The crashes lead to a new view; its flush relays, over channels between all,
 whatever any participant has, and ends when all have the same (``membership.view_atomic_flush``).
 
+Receipts go up and down a tree of the overlay's links (``receipt_tree``). In calm a member has
+channels with its neighbours only (``membership.attention``).
+
 Cost. Copies of a run: sum of degrees - (n - 1), n (log2 n - 1) + 1 in a full cube. Its header does
 not grow with n. State: n counts. In a flush each of n participants relays u unstable runs to all.
 """
