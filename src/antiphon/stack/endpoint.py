@@ -155,7 +155,8 @@ class Endpoint(PartInputs):
         vote_us = commit.vote_us_max if commit is not None else 0
         self._vote_tick_us = max(vote_us // TICKS_PER_VOTE, VOTE_TICK_US_MIN)
         self._views: dict[int, View] = {}
-        self._expectations = Expectations(self._transition, member.membership.attention)
+        self._attention = member.membership.attention
+        self._expectations = Expectations(self._transition, self._attention)
 
     def start(self) -> list[Effect]:
         """Return what is to be done first; to be called once."""
@@ -342,6 +343,7 @@ class Endpoint(PartInputs):
         """Do what is to be done inside, send what may go out now; return the rest."""
         agenda, sender = self._agenda, self._sender
         work = agenda.work
+        expectations, attention = self._expectations, self._attention
         if work:
             self._do_work()
         if not self.is_over:
@@ -352,19 +354,27 @@ class Endpoint(PartInputs):
                 work.extend(self.member.request_acknowledgement())
                 self._do_work()
         if not self.is_over:
-            if self._expectations.is_due:
-                agenda.done += self._expectations.news()
+            if (
+                self._transition.known is not expectations.known
+                or attention.version != expectations.version
+            ):
+                agenda.done += expectations.news()
             sender.acknowledge_soon()
             self._set_part_timers()
             sender.admit()
-        if self._expectations.idle:
-            agenda.done = self._expectations.waken(agenda.done, agenda.now_us)
+        if expectations.idle:
+            agenda.done = expectations.waken(agenda.done, agenda.now_us)
         return agenda.take()
 
     def _do_work(self) -> None:
         work = self._agenda.work
-        if work and not self.is_over and self._expectations.is_due:
-            self._agenda.done += self._expectations.news()
+        if work and not self.is_over:
+            expectations = self._expectations
+            if (
+                self._transition.known is not expectations.known
+                or self._attention.version != expectations.version
+            ):
+                self._agenda.done += expectations.news()
         while work:
             effect = work.popleft()
             if type(effect) is DeliverRuns:
@@ -376,7 +386,7 @@ class Endpoint(PartInputs):
         """Be heard by everybody, unless they are told something else just now."""
         others = self._others()
         is_told = any(_is_alive(effect, others) for effect in said)
-        if (idle := self.member.membership.attention.idle) and not is_told:
+        if (idle := self._attention.idle) and not is_told:
             others = tuple(who for who in others if who not in idle)
         if others and not is_told and not self.member.membership.is_over:
             self._agenda.work.append(SendControl(others, _BEAT))

@@ -17,34 +17,30 @@ from antiphon.stack.effects import Effect, ExpectPeers, RelayRuns, SendControl, 
 class Expectations:
     """What was said last."""
 
-    __slots__ = ("_attention", "_known", "_needs", "_transition", "idle")
+    __slots__ = ("_attention", "_transition", "idle", "known", "version")
 
     def __init__(self, transition: Transition, attention: Attention) -> None:
         """Nothing was said."""
         self._transition = transition
         self._attention = attention
-        self._known: dict[ProcessId, None] = {}
-        self._needs = attention.version
+        self.known: dict[ProcessId, None] = {}
+        """Who was expected last: the very object that the transition returned."""
+        self.version = attention.version
+        """What the attention's was then: while both are the same, nothing is to be said."""
         self.idle: dict[ProcessId, None] = {}
         """With whom no channel is needed."""
 
-    @property
-    def is_due(self) -> bool:
-        """Whether whom channels are needed with may have changed."""
-        known = self._transition.known  # the same object as long as it says the same
-        return known is not self._known or self._attention.version != self._needs
-
     def news(self) -> Iterable[ExpectPeers]:
         """Return what is to be said now, if anything."""
-        known, idle = self._known, self.idle
+        known, idle = self.known, self.idle
         said = self._say()
-        has_changed = self._known is not known or idle != self.idle
-        return (said,) if self._known and has_changed else ()
+        has_changed = self.known is not known or idle != self.idle
+        return (said,) if self.known and has_changed else ()
 
     def _say(self) -> ExpectPeers:
-        self._known = self._transition.everybody()
-        self.idle, self._needs = self._attention.idle, self._attention.version
-        return ExpectPeers(tuple(self._known), tuple(self.idle))
+        self.known = self._transition.everybody()
+        self.idle, self.version = self._attention.idle, self._attention.version
+        return ExpectPeers(tuple(self.known), tuple(self.idle))
 
     def waken(self, done: Sequence[Effect], now_us: int) -> list[Effect]:
         """Return what is to be done, with a channel for each to whom something is sent."""
