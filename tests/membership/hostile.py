@@ -12,6 +12,7 @@ from tests.membership.hands import A, B, C, D, E, X, Y
 
 from antiphon.core.control import (
     Accept,
+    Alarm,
     Alive,
     AnyMessage,
     Ask,
@@ -63,7 +64,7 @@ KINDS = (
     Situation, Standing, Flush, Report, Install, Alive, Beat, Confirm, LetterTaken, LetterAsked,
     StateChunk, StateTaken, FoundingQuestion, FoundingAnswer, Elsewhere, Begun, ReceiptsAsked,
     Receipts, Forgettable, ForgettingAsked, GroupsNamed, PastTold, EpochSaid, KeyTold,
-    Subtree, Everywhere,
+    Subtree, Everywhere, Alarm,
 )  # fmt: skip
 
 
@@ -126,6 +127,7 @@ class Liar:
             Decide: lambda: Decide(tuple(self.view(latest) for _ in range(1 + coin()))),
             Want: lambda: Want(number()),
             ReceiptsAsked: lambda: ReceiptsAsked(number(), self._counts(), coin()),
+            Alarm: lambda: Alarm(is_raised=coin()),
             Subtree: lambda: Subtree(number(), self._counts(), self._counts()),
             Everywhere: lambda: Everywhere(number(), self._counts(), self._counts()),
             Receipts: lambda: Receipts(number(), self._counts(), coin()),

@@ -3,7 +3,7 @@
 Law: as of the others (``registry``): planted into the machines that ship, and found by exploration.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import msgspec
@@ -13,7 +13,9 @@ from antiphon.core.control import Alive
 from antiphon.core.ids import ProcessId
 from antiphon.core.runs import Run
 from antiphon.core.views import View
+from antiphon.membership.attention import Attention
 from antiphon.membership.effects import Effect, RelayRuns
+from antiphon.membership.membership import Membership
 from antiphon.membership.relaying_flush import RelayingFlush
 from antiphon.membership.view_atomic_flush import ViewAtomicFlush
 from antiphon.ordering.tree_stability import TreeStability
@@ -208,3 +210,42 @@ def words_that_come_early_are_lost(self: ReceiptTree) -> None:
     """They are said once: whoever enters a view late never hears them."""
     self._spoken.clear()
     self._early.clear()
+
+
+# Channels with neighbours only.
+
+
+@plant(Membership, "attend", "links: a view that is not everywhere")
+def calm_is_who_has_installed_the_view(self: Membership, now_us: int, *, has_news: bool) -> None:
+    """Others may still wait to hear how far this one is, and to be waited for."""
+    is_pending = self.transition.current is None or bool(self.transition.pending)
+    if self.attention.look(now_us, has_reason=is_pending or has_news):
+        self._watch(now_us)
+    self.attention.tell()
+
+
+@plant(Attention, "tell", "links: a link that sleeps is no silence", first=40)
+def alarm_is_not_told(self: Attention) -> None:
+    """Who watches everybody takes for dead who does not know of it."""
+
+
+@plant(Attention, "needs", "links: a link that sleeps is no silence")
+def who_is_alarmed_is_not_beaten_to(self: Attention, process: ProcessId) -> bool:
+    """It watches this process, and hears of it once."""
+    return self._is_ending or self.watches(process) or process in self._met
+
+
+@plant(Attention, "watches", "links: everybody is watched")
+def only_who_brings_receipts_is_watched(self: Attention, process: ProcessId) -> bool:
+    """A neighbour that dies between receipts is missed by nobody."""
+    if self.is_alarmed or self._neighbours is None or process == self._out.me:
+        return True
+    return process in list(self._neighbours())[:1]
+
+
+@plant(Attention, "meet", "links on demand")
+def letter_to_who_is_idle_makes_no_link(
+    self: Attention, processes: Iterable[ProcessId], now_us: int
+) -> bool:
+    """As if there were channels between all."""
+    return False

@@ -1,19 +1,26 @@
 """Receipts go up and down a tree of the overlay's links: what they cost, what they say."""
 
+from random import Random
 from unittest.mock import patch
 
 import pytest
-from tests.membership.hands import A, B, member, view_of
+from tests.membership.hands import A, B, C, D, E, member, view_of
+from tests.membership.hostile import Liar
 from tests.overlay.group_by_hand import BEAT_US, WAY_US, Group
 
-from antiphon.core.control import Alive, AnyMessage, Everywhere, Subtree
+from antiphon.core.control import Alarm, Alive, AnyMessage, Everywhere, Subtree
 from antiphon.core.errors import PeerError
+from antiphon.core.runs import Order
 from antiphon.ordering.overlay.spanning_tree import spanning_tree
 from antiphon.ordering.overlay.topologies import TOPOLOGIES
 from antiphon.ordering.tree_stability import NAMED_MAX, TreeStability
 from antiphon.stack.effects import AdmitSenders, GiveUpProcess, RejectPeer
-from antiphon.stack.inputs import ControlReceived, ReaderLagged, SendersWaited
+from antiphon.stack.endpoint import Endpoint
+from antiphon.stack.inputs import ControlReceived, MulticastRequested, ReaderLagged, SendersWaited
+from antiphon.stack.overlay import Overlay
 from antiphon.stack.receipt_tree import ReceiptTree
+from antiphon.stack.send_queue import How
+from antiphon.stack.settings import Settings
 
 KINDS = ("incomplete-hypercube", "ring", "tree")
 
@@ -240,3 +247,23 @@ def test_words_of_a_tree_are_refused_in_a_group_without_one() -> None:
     """Of vector time: everybody tells all others there."""
     with pytest.raises(PeerError, match="tree"):
         member(B, view_of(A, B)).take_control(A, Subtree(1, ()), 0)
+
+
+def test_nonsense_of_members_is_refused_and_nothing_else_comes_of_it() -> None:
+    """Whatever they say of receipts, alarms and views: a machine that floods never raises."""
+    refused = 0
+    for seed in range(40):
+        random, liar = Random(f"{seed}/overlay"), Liar(seed)
+        machine = Endpoint(A, view_of(A, B, C, D, E), Settings(protocol=Overlay()), 0)
+        machine.start()
+        for number in range(60):
+            said: AnyMessage = liar.message(machine.latest)
+            if random.random() < 0.5:
+                counts = ((random.randint(0, 6), random.randint(0, 2)),)
+                words: list[AnyMessage] = [Subtree(1, counts), Everywhere(1, counts)]
+                said = random.choice([*words, Alarm(is_raised=random.random() < 0.5)])
+            effects = machine.step(ControlReceived(random.choice([B, C, D, E]), said), number)
+            refused += any(isinstance(effect, RejectPeer) for effect in effects)
+            if random.random() < 0.1 and machine.member.may_multicast:
+                machine.step(MulticastRequested([b"x"], How(Order.CAUSAL), 1), number)
+    assert refused > 100

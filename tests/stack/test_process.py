@@ -15,6 +15,7 @@ from antiphon.core.runs import Order
 from antiphon.core.views import View
 from antiphon.sim.random_groups import examine_groups
 from antiphon.sim.several_groups import TIMING, Node, SeveralGroups
+from antiphon.stack.acquaintances import Acquaintances
 from antiphon.stack.effects import Effect, LeaveGroup, SendRun, SetTimer
 from antiphon.stack.inputs import (
     ACKNOWLEDGE,
@@ -42,7 +43,10 @@ def only_one_group_ends(self: Process, group: GroupNumber, end: LeaveGroup) -> N
     self._done.append(InGroup(group, end))
 
 
-WRONG_RULES: dict[str, Any] = {"_everybody": nobody_is_expected, "_end": only_one_group_ends}
+WRONG_RULES: dict[str, tuple[type, Any]] = {
+    "others": (Acquaintances, property(nobody_is_expected)),
+    "_end": (Process, only_one_group_ends),
+}
 """Nobody is beaten to; who failed in one group goes on in the others."""
 
 B = ProcessId("b", 0)
@@ -253,7 +257,7 @@ def test_random_groups_keep_their_promises(seed: int) -> None:
 
 def test_planted_bugs_of_several_groups_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """Exploration is able to fail: each of these is found within a few worlds."""
-    for name, wrong in WRONG_RULES.items():
+    for name, (where, wrong) in WRONG_RULES.items():
         with monkeypatch.context() as patched:
-            patched.setattr(Process, name, wrong)
+            patched.setattr(where, name, wrong)
             assert any(examine_groups(seed) for seed in range(200)), name

@@ -133,7 +133,7 @@ class TwinProcess(Process):
 
     def _hear(self, peer: ProcessId) -> None:
         """Let the twins know, whatever they care for."""
-        for member in self._members(G, peer):
+        for member in self._known.members(G, peer):
             self._give(G, PeerHeard(member))
 
     def _forget(self, group: GroupNumber, endpoint: Endpoint) -> None:

@@ -18,6 +18,7 @@ from antiphon.net.process.node import Node
 from antiphon.net.session.mesh import Mesh
 from antiphon.net.session.peer import Peer
 from antiphon.net.session.session import Session
+from antiphon.stack.acquaintances import Acquaintances
 from antiphon.stack.effects import LeaveGroup
 from antiphon.stack.process import Process
 from antiphon.stack.settings import FLUSHES
@@ -171,17 +172,18 @@ async def _stop_only_if_running(self: Node) -> None:
 _stop = Node.stop
 
 
-def _let_nobody_depart(self: Mesh, processes: Any) -> None:
+def _let_nobody_depart(self: Mesh, processes: Any, idle: Any = ()) -> None:
     """Keep a connection to everybody with whom a group was ever shared."""
+    del idle
     for process in processes:
         if process != self._owner.process:
             self.add(process, is_dialled=process < self._owner.process)
 
 
-def _expect_those_of_one_group(self: Process) -> tuple[ProcessId, ...]:
+def _expect_those_of_one_group(self: Acquaintances) -> tuple[ProcessId, ...]:
     """Need, and beat to, the members of one group only."""
-    known = next(iter(self._expected.values()), {})
-    return tuple(who for who in known if who != self.me)
+    known: dict[ProcessId, Any] = next(iter(self.known_in.values()), {})
+    return tuple(who for who in known if who != self._me)
 
 
 @pytest.mark.parametrize(
@@ -197,7 +199,7 @@ def _expect_those_of_one_group(self: Process) -> tuple[ProcessId, ...]:
         (Reception, "_keep", lambda *_: None),
         (Node, "stop", _stop_only_if_running),
         (Mesh, "expect", _let_nobody_depart),
-        (Process, "_everybody", _expect_those_of_one_group),
+        (Acquaintances, "others", property(_expect_those_of_one_group)),
     ],
     ids=[
         "frames of one group are given to another",

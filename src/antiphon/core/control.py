@@ -10,7 +10,7 @@ and heartbeat, so the codec is chosen for safety and not for the last byte.
     questions    Standing, Out, Situation
     founding     FoundingQuestion, FoundingAnswer
     flush        Flush, Report, Install
-    stability    Alive, Beat; in groups that flood an overlay, Subtree, Everywhere
+    stability    Alive, Beat; in groups that flood an overlay, Subtree, Everywhere, Alarm
     uniform      Confirm
     letters      LetterTaken, LetterAsked
     domains      ReceiptsAsked, Receipts, Forgettable, ForgettingAsked, GroupsNamed, PastTold,
@@ -247,6 +247,12 @@ class Everywhere(Struct, frozen=True, array_like=True, tag=True):
     holding: tuple[tuple[Rank, Number], ...] = ()
 
 
+class Alarm(Struct, frozen=True, array_like=True, tag=True):
+    """I watch everybody, you too: let me hear of you. Or, if not ``is_raised``, no longer."""
+
+    is_raised: bool
+
+
 class Confirm(Struct, frozen=True, array_like=True, tag=True):
     """The two phases of uniform multicast in view ``number`` (Uniform 4.1), both at once."""
 
@@ -357,7 +363,7 @@ AnyMessage = (
     Prepare | Promise | Propose | Accept | Reject | Decide | Want
     | JoinRequest | JoinRefused | Ask | Out | Standing | Elsewhere | Situation
     | FoundingQuestion | FoundingAnswer | Begun
-    | Flush | Report | Install | Alive | Beat | Subtree | Everywhere | Confirm | LetterTaken
+    | Flush | Report | Install | Alive | Beat | Subtree | Everywhere | Alarm | Confirm | LetterTaken
     | LetterAsked
     | ReceiptsAsked | Receipts | Forgettable | ForgettingAsked | GroupsNamed | PastTold
     | EpochSaid

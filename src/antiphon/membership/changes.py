@@ -49,6 +49,12 @@ class Changes:
         own = self.joining or self.is_leaving or not self.has_state
         return not own and all(ask == NOTHING for ask in self._asked.values())
 
+    def is_settled(self, latest: View) -> bool:
+        """Whether no member waits for a change; that one has the state may still be news."""
+        own = self.joining or self.is_leaving or not self.has_state
+        asks = (self._asked.get(who, NOTHING) for who in latest.members)
+        return not own and not any(ask.suspected or ask.joining or ask.leaving for ask in asks)
+
     def news(
         self,
         latest: View,

@@ -61,6 +61,15 @@ class Coordination:
         is_quiet = not self._detector.suspected and not self._transition.lingering
         return is_quiet and self._changes.is_quiet and len(self._agreement.history) < 2
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether nobody waits for a change, is suspected, or may not have installed the view."""
+        latest = self._agreement.latest
+        if latest is None or self._agreement.is_proposing or len(self._agreement.history) > 1:
+            return False
+        is_waiting = self._detector.suspected or self._transition.lingering or self.is_blocked
+        return not is_waiting and self._changes.is_settled(latest)
+
     def end(self, now_us: int) -> None:
         """Watch nobody any more: the process is done with the group."""
         self._detector.watch([], now_us)

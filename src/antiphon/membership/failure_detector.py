@@ -97,9 +97,15 @@ class Timing:
 class FailureDetector:
     """Suspicions of one process."""
 
-    def __init__(self, timing: Timing, now_us: int, pulses: Pulses | None = None) -> None:
-        """Watch nobody yet; ``pulses`` are shared by all groups of a process."""
+    def __init__(
+        self, timing: Timing, now_us: int, pulses: Pulses | None = None, *, is_sparse: bool = False
+    ) -> None:
+        """Watch nobody yet; ``pulses`` are shared by all groups of a process.
+
+        ``is_sparse``: not everybody is watched all the time (``attention``).
+        """
         self._timing = timing
+        self._is_sparse = is_sparse
         self._pulses = pulses if pulses is not None else Pulses(now_us)
         self.hear = self._pulses.hear
         """Something came from a process."""
@@ -169,7 +175,9 @@ class FailureDetector:
         """Whether a process was heard just now, and not only not too long ago."""
         peer = self._peers.get(process)
         fresh_us = max(self._timing.timeout_us // 3, _BEATS_MISSED * self.heartbeat_us)
-        return peer is not None and now_us - peer.heard_us <= fresh_us
+        if peer is None or (self._is_sparse and peer.is_new):
+            return False  # that it counts as heard says nothing of whom this process reaches
+        return now_us - peer.heard_us <= fresh_us
 
     def condemn(self, process: ProcessId) -> bool:
         """``process`` is certainly dead; tell whether that is news."""

@@ -38,6 +38,7 @@ from antiphon.core.errors import PeerError, UsageError
 from antiphon.core.ids import ProcessId
 from antiphon.core.views import View
 from antiphon.membership.agreement import AGREEMENT_MESSAGES, Agreement
+from antiphon.membership.attention import Attention, Neighbours
 from antiphon.membership.changes import Changes
 from antiphon.membership.coordination import Coordination
 from antiphon.membership.effects import (
@@ -77,10 +78,12 @@ class Membership:
         pulses: Pulses | None = None,
         *,
         former: Mapping[ProcessId, int] | None = None,
+        neighbours: Neighbours | None = None,
     ) -> None:
         """Begin in the current view, agreed on beforehand, or outside; ``pulses`` may be shared.
 
-        ``former`` members failed, each in the view given, as earlier incarnations knew.
+        ``former`` members failed, each in the view given, as earlier incarnations knew. With
+        ``neighbours``, only these are watched in calm.
         """
         self._out = outbox
         self._me = outbox.me
@@ -90,7 +93,10 @@ class Membership:
         self._agreement = Agreement(outbox, view)
         self._changes = Changes(outbox.me)
         pulses = pulses if pulses is not None else Pulses(now_us)
-        self._detector = FailureDetector(timing, now_us, pulses)
+        self.attention = Attention(outbox, transition, timing, neighbours)
+        """Whom this process watches, and needs channels with."""
+        is_sparse = self.attention.is_sparse
+        self._detector = FailureDetector(timing, now_us, pulses, is_sparse=is_sparse)
         self.hear = self._detector.hear
         """Something came from a process: it lives."""
         self._probing = Probing(outbox, timing, self._detector)
@@ -371,8 +377,31 @@ class Membership:
         self._coordinate(now_us)
 
     def _watch(self, now_us: int) -> None:
-        everybody = self.transition.everybody()
-        self._detector.watch([process for process in everybody if process != self._me], now_us)
+        everybody, watches = self.transition.everybody(), self.attention.watches
+        watched = [process for process in everybody if process != self._me and watches(process)]
+        self._detector.watch(watched, now_us)
+
+    # Attention, where members do not watch everybody all the time.
+
+    def attend(self, now_us: int, *, has_news: bool) -> None:
+        """Everything that has happened has been taken: look whether there is reason for alarm."""
+        transition, number = self.transition, self.transition.number
+        is_between = transition.current is None or bool(transition.pending)
+        is_settled = self.coordination.is_settled
+        others = (who for who in transition.everybody() if who != self._me)
+        is_calm = is_settled and not is_between and not has_news
+        is_calm = is_calm and all(self.roster.view_of(who) >= number for who in others)
+        if self.attention.look(now_us, has_reason=not is_calm):
+            self._watch(now_us)
+        self.attention.tell()
+
+    def startle(self, now_us: int) -> None:
+        """Something is wrong with a member that may not be watched: watch everybody."""
+        attention = self.attention
+        is_member = self.transition.current is not None and not self.is_over
+        if attention.is_sparse and is_member and attention.look(now_us, has_reason=True):
+            self._watch(now_us)
+            attention.tell()
 
     # Coordinating.
 

@@ -15,6 +15,8 @@ news as well when it becomes more.
 k-stable: received by k members beside the sender; survives any k crashes, the sender's included
 or not (000-16). Known of one's own messages.
 
+Everybody tells all others; where there is a tree for that, see ``tree_stability``.
+
 State: O(n) for a view of n members, beside the copies. Cost: n - 1 messages per member and
 heartbeat, fewer with traffic to ride on; copies are dropped two such messages after the receipt.
 """

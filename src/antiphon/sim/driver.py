@@ -33,6 +33,7 @@ from antiphon.stack.effects import (
     Decided,
     DeliverRuns,
     Effect,
+    ExpectPeers,
     ExpectState,
     GiveUpProcess,
     HandRequest,
@@ -131,6 +132,7 @@ class Driver:
         # Letters sent and taken, by whom they are to or from.
         self._letters: Counter[tuple[str, str]] = Counter()
         self.view: View | None = None
+        self._idle: tuple[ProcessId, ...] = ()
         ports, random = endpoint.ports, self.random
         self.transactions = Transactions(self, self.rows, random, ports.commit)
         self.calls = Calling(self, str(self.me), random, around.calls)
@@ -274,6 +276,8 @@ class Driver:
 
     def _send(self, to: tuple[ProcessId, ...], item: Item) -> None:
         for process in to:
+            if process in self._idle:
+                self._around.complain(f"{self.me} needs no channel with {process}, and uses it")
             self._around.channels.send(self.me, process, item)
 
     def _send_control(self, to: tuple[ProcessId, ...], message: AnyMessage) -> None:
@@ -371,13 +375,15 @@ class Driver:
         match effect:
             case AdmitSenders():
                 self.speaker.admits = effect
+            case ExpectPeers(_, idle):
+                self._idle = idle
             case AskVote() | Decided() | NameTransaction():
                 self.transactions.do(effect)
             case HandRequest() | ConcludeCall():
                 self.calls.do(effect)
             case SaveState() | ExpectState() | LoadChunk():
                 self.state.do(effect)
-            case _:  # whom to expect, what was unsent; a lost state: the world ends stuck
+            case _:  # what was unsent; a lost state: the world ends stuck
                 pass
 
     def die(self, why: str, *, is_last: bool = False) -> None:

@@ -66,6 +66,7 @@ def _waits_for(driver: Driver, *, has_state: bool) -> str:
         (driver.is_sending or not driver.machine.may_multicast, "cannot multicast"),
         (not driver.speaker.is_admitted, "admits no senders"),
         (driver.machine.kept_bytes, "keeps copies of what has reached everybody"),
+        (not driver.machine.membership.attention.is_quiet, "watches more than its neighbours"),
         (driver.application.has_unread, "has not read everything"),
         (has_state and not driver.state.has_state, "has not got the state"),
         (driver.transactions.open_count, "has not decided a transaction"),

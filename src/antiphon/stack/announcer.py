@@ -78,6 +78,12 @@ class Announcer:
             membership.transition.number, receiver.received(), self._agreed(), is_blocked=is_blocked
         )
 
+    def standing(self) -> Alive:
+        """Return how this process stands in views, and nothing of receipts."""
+        membership = self._membership
+        number, is_blocked = membership.transition.number, membership.is_blocked
+        return Alive(number, (), 0, self._agreed(), is_blocked)
+
     # The others.
 
     def hear(self, peer: ProcessId, alive: Alive) -> None:

@@ -54,6 +54,9 @@ class ExpectPeers:
     """
 
     processes: tuple[ProcessId, ...]
+    idle: tuple[ProcessId, ...] = ()
+    """Those of them with whom no channel is needed now: theirs may sleep, and nothing is lost.
+    Nothing is sent to one of these before it is needed again; what comes is given as ever."""
 
 
 @final

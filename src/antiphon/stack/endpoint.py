@@ -37,7 +37,6 @@ from antiphon.stack.effects import (
     DeliverElsewhere,
     DeliverRuns,
     Effect,
-    ExpectPeers,
     InstallView,
     LeaveGroup,
     RejectPeer,
@@ -46,6 +45,7 @@ from antiphon.stack.effects import (
     SendControl,
     SendRun,
 )
+from antiphon.stack.expectations import Expectations
 from antiphon.stack.flow_control import FlowControl
 from antiphon.stack.inputs import (
     ACKNOWLEDGE,
@@ -155,7 +155,8 @@ class Endpoint(PartInputs):
         vote_us = commit.vote_us_max if commit is not None else 0
         self._vote_tick_us = max(vote_us // TICKS_PER_VOTE, VOTE_TICK_US_MIN)
         self._views: dict[int, View] = {}
-        self._known: dict[ProcessId, None] = {}
+        self._attention = member.membership.attention
+        self._expectations = Expectations(self._transition, self._attention)
 
     def start(self) -> list[Effect]:
         """Return what is to be done first; to be called once."""
@@ -342,6 +343,7 @@ class Endpoint(PartInputs):
         """Do what is to be done inside, send what may go out now; return the rest."""
         agenda, sender = self._agenda, self._sender
         work = agenda.work
+        expectations, attention = self._expectations, self._attention
         if work:
             self._do_work()
         if not self.is_over:
@@ -352,17 +354,27 @@ class Endpoint(PartInputs):
                 work.extend(self.member.request_acknowledgement())
                 self._do_work()
         if not self.is_over:
-            if self._transition.known is not self._known:
-                self._expect_peers()
+            if (
+                self._transition.known is not expectations.known
+                or attention.version != expectations.version
+            ):
+                agenda.done += expectations.news()
             sender.acknowledge_soon()
             self._set_part_timers()
             sender.admit()
+        if expectations.idle:
+            agenda.done = expectations.waken(agenda.done, agenda.now_us)
         return agenda.take()
 
     def _do_work(self) -> None:
         work = self._agenda.work
-        if work and not self.is_over and self._transition.known is not self._known:
-            self._expect_peers()
+        if work and not self.is_over:
+            expectations = self._expectations
+            if (
+                self._transition.known is not expectations.known
+                or self._attention.version != expectations.version
+            ):
+                self._agenda.done += expectations.news()
         while work:
             effect = work.popleft()
             if type(effect) is DeliverRuns:
@@ -374,20 +386,14 @@ class Endpoint(PartInputs):
         """Be heard by everybody, unless they are told something else just now."""
         others = self._others()
         is_told = any(_is_alive(effect, others) for effect in said)
+        if (idle := self._attention.idle) and not is_told:
+            others = tuple(who for who in others if who not in idle)
         if others and not is_told and not self.member.membership.is_over:
             self._agenda.work.append(SendControl(others, _BEAT))
 
     def _others(self) -> tuple[ProcessId, ...]:
         """Return all whom this process tells how it stands."""
         return tuple(who for who in self._transition.everybody() if who != self.me)
-
-    def _expect_peers(self) -> None:
-        """Say whom channels are needed with, if that has changed."""
-        everybody = self._transition.everybody()
-        if everybody is not self._known:  # the same object as long as it says the same
-            self._known = everybody
-            if everybody:
-                self._agenda.done.append(ExpectPeers(tuple(everybody)))
 
     def _do(self, effect: Effect) -> None:
         match effect:
@@ -447,8 +453,8 @@ class Endpoint(PartInputs):
         if len(self._views) > VIEWS_MAX:
             del self._views[next(iter(self._views))]
         self.flow.enter(view)
-        self._expect_peers()
         agenda = self._agenda
+        agenda.done += self._expectations.news()
         agenda.done.append(InstallView(view))
         agenda.done += self.ports.enter(view, agenda.now_us)
         if self.ports.transfer is None and self.me in view.joined:

@@ -8,6 +8,9 @@ withheld is said later, to all others at once: said to one of them alone, as to 
 be lost to the rest. While somebody waits here to send, nothing is withheld: two processes that both
 wait to send would otherwise wait for each other for ever.
 
+Where receipts go by a tree (``receipt_tree``), what is withheld is not counted there, and what is
+confirmed is what all have.
+
 Invariant. Payload bytes that may not have reached everybody stay below the limit and one
 run per sender that was admitted; what a slow application has not read stays below what its
 driver calls behind, and what is on the way then.

@@ -19,23 +19,7 @@ A run is taken (``receiver``) from a process that has not failed in a view agree
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from antiphon.core.control import (
-    Alive,
-    AnyMessage,
-    Beat,
-    Confirm,
-    EpochSaid,
-    Everywhere,
-    Forgettable,
-    ForgettingAsked,
-    GroupsNamed,
-    LetterAsked,
-    LetterTaken,
-    PastTold,
-    Receipts,
-    ReceiptsAsked,
-    Subtree,
-)
+from antiphon.core.control import Alive, AnyMessage, Beat, LetterAsked, LetterTaken
 from antiphon.core.errors import PeerError, UsageError
 from antiphon.core.ids import GroupNumber, ProcessId
 from antiphon.core.runs import PORT_APPLICATION, PORT_CALLS, Letter, Order, Run
@@ -54,23 +38,19 @@ from antiphon.membership.transition import Transition
 from antiphon.ordering.letters import Letters
 from antiphon.stack.announcer import Announcer
 from antiphon.stack.domain import Domain
-from antiphon.stack.member_datagrams import MemberDatagrams, as_blocks
+from antiphon.stack.member_datagrams import as_blocks
+from antiphon.stack.member_words import MemberWords, Words
 from antiphon.stack.newcomers import Newcomers
+from antiphon.stack.overlay import neighbours_of
 from antiphon.stack.reach import GroupReach
 from antiphon.stack.receipt_tree import ReceiptTree
 from antiphon.stack.receiver import GROUP, Receiver
 from antiphon.stack.settings import Settings
 
-Words = (
-    Confirm | LetterTaken | LetterAsked | ReceiptsAsked | Receipts | Forgettable | ForgettingAsked
-    | GroupsNamed | PastTold | EpochSaid
-)  # fmt: skip
-"""What members say of messages, beside what concerns views."""
-
 _TOTAL = Order.TOTAL  # looking a member of an enum up is slow
 
 
-class Member(MemberDatagrams):
+class Member(MemberWords):
     """One process in one dynamic group."""
 
     def __init__(
@@ -121,7 +101,7 @@ class Member(MemberDatagrams):
         self._has_said_so = False
         self.membership = Membership(
             self._out, transition, settings.timing, settings.flush_maker, self.receiver, now_us,
-            pulses, former=former,
+            pulses, former=former, neighbours=neighbours_of(self.dissemination),
         )  # fmt: skip
         self.announcer = Announcer(self.membership, self.receiver, now_us)
         has_tree = self.dissemination is not None and self.blocks is None
@@ -329,6 +309,7 @@ class Member(MemberDatagrams):
 
     def lose(self, peer: ProcessId, now_us: int, *, is_certain: bool = True) -> list[Effect]:
         """``peer`` is dead; or, if that is not certain, is given up because it takes nothing."""
+        self.membership.startle(now_us)
         self.membership.lose(peer, now_us, is_certain=is_certain)
         if self.blocks is not None and is_certain:
             self.blocks.group.suspect(peer, now_us)
@@ -367,33 +348,12 @@ class Member(MemberDatagrams):
                 self._unaware.pop(peer, None)
             self.membership.hear_alive(peer, message, now_us)
             self.receiver.take_alive(peer, message, self.membership.roster.view_of)
-        elif isinstance(message, Subtree | Everywhere):
-            self.membership.hear(peer, now_us)
-            self.receipts.hear(peer, message)
         elif isinstance(message, Words):
             self.membership.hear(peer, now_us)
             self._take_word(peer, message)
         else:
             self.membership.receive(peer, message, now_us)
         return self._settled(now_us)
-
-    def _take_word(self, peer: ProcessId, word: Words) -> None:
-        """Take what a member says of messages, for the sake of one order or another."""
-        match word:
-            case Confirm():
-                self.receiver.take_confirm(peer, word)
-            case LetterTaken(count):
-                self.letters.hear_acknowledgement(peer, count)
-            case LetterAsked():
-                self.letters.hear_request(peer)
-            case ReceiptsAsked():
-                self.receiver.hear_question(peer, word)
-            case Receipts():
-                self.receiver.take_receipts(peer, word)
-            case PastTold():
-                self.newcomers.hear(peer, word)
-            case Forgettable() | ForgettingAsked() | GroupsNamed() | EpochSaid():
-                self.domain.take_word(word, self.group, peer)
 
     def take_letter(self, peer: ProcessId, letter: Letter, now_us: int) -> list[Effect]:
         """Take a letter; it is acknowledged when all that came with it has been taken."""
@@ -428,6 +388,8 @@ class Member(MemberDatagrams):
         self.receiver.plain_view = membership.transition.number if takes_short_way else 0
         assert not is_plain or membership.transition.newest is membership.latest, "none is missed"
         self.is_open = membership.may_multicast and not self._unaware and self.newcomers.is_told
+        if membership.attention.is_sparse and not membership.is_over:
+            membership.attend(now_us, has_news=self.announcer.has_news())
         return self._out.take()
 
     def _look_forward(self) -> None:

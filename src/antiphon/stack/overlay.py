@@ -33,6 +33,9 @@ may be cut off from each other, but none of them ever takes a message without it
 hole, only a delay. The crashes lead to a new view; its flush relays, over channels between all,
 whatever any participant has, and ends when all have the same (``membership.view_atomic_flush``).
 
+Receipts go up and down a tree of the overlay's links (``receipt_tree``). In calm a member has
+channels with its neighbours only (``membership.attention``).
+
 Cost. Copies of a run: sum of degrees - (n - 1), n (log2 n - 1) + 1 in a full cube. Its header does
 not grow with n. State: n counts. In a flush each of n participants relays u unstable runs to all.
 """
@@ -45,13 +48,14 @@ from antiphon.core.errors import PeerError, UsageError
 from antiphon.core.ids import ProcessId
 from antiphon.core.runs import Run
 from antiphon.core.views import View
+from antiphon.membership.attention import Neighbours
 from antiphon.membership.effects import Effect, Outbox, SendRun
 from antiphon.membership.transition import Transition
 from antiphon.ordering.overlay.spanning_tree import spanning_tree
 from antiphon.ordering.overlay.topologies import TOPOLOGIES
 from antiphon.ordering.stability import Stability
 from antiphon.ordering.tree_stability import TreeStability
-from antiphon.stack.dissemination import GroupProtocol
+from antiphon.stack.dissemination import Dissemination, GroupProtocol
 
 _SAME = {"hypercube": "incomplete-hypercube"}
 """A cube has 2, 4, 8, ... members; the incomplete one is the same there, and groups may grow."""
@@ -154,3 +158,8 @@ class ViewFlooding:
         transition = self._transition
         targets = transition.participants() if transition.pending else self.neighbours
         self._out.relay((who for who in targets if who != peer), [run])
+
+
+def neighbours_of(way: Dissemination | None) -> Neighbours | None:
+    """Return what tells the neighbours of this process, where its group floods an overlay."""
+    return (lambda: way.neighbours) if isinstance(way, ViewFlooding) else None

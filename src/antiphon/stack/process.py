@@ -48,6 +48,7 @@ from antiphon.membership.exclusions import Exclusions
 from antiphon.membership.failure_detector import Timing
 from antiphon.membership.pulses import Pulses
 from antiphon.ordering.structure import Structure
+from antiphon.stack.acquaintances import Acquaintances, Members
 from antiphon.stack.domains import Domains
 from antiphon.stack.effects import (
     DeliverElsewhere,
@@ -129,10 +130,7 @@ class Process:
         self._causal = Domains(self._endpoints, self._sort)
         """The causality domains of groups that are not their own."""
         self._flushes = Flushes(self.me.name, self._endpoints, self._causal, self._sort)
-        self._expected: dict[GroupNumber, dict[ProcessId, tuple[ProcessId, ...]]] = {}
-        self._known_as: dict[ProcessId, dict[ProcessId, dict[GroupNumber, None]]] = {}
-        """Each process, as its groups know it, mostly by one and the same id; and these groups."""
-        self._others: tuple[ProcessId, ...] | None = ()
+        self._known = Acquaintances(self.me, self.bare)
         self._bare: dict[ProcessId, ProcessId] = {}
         self._done: list[InGroup | Effect] = []
         self._current: GroupNumber | None = None  # whose effects are not wrapped
@@ -173,7 +171,7 @@ class Process:
 
     def knows(self, group: GroupNumber, process: ProcessId) -> bool:
         """Whether a group has, had or will have a process as a member."""
-        return process in self._expected.get(group, {})
+        return process in self._known.known_in.get(group, {})
 
     # Groups.
 
@@ -253,7 +251,7 @@ class Process:
         What was last heard of a process would be old news when another group begins to watch it.
         """
         endpoint.member.membership.coordination.end(self._now_us)
-        self._expect(group, ())
+        self._expect(group)
 
     # Inputs.
 
@@ -317,20 +315,13 @@ class Process:
     def _give_each(self, peer: ProcessId, input_of: Callable[[ProcessId], Input]) -> None:
         """Give an input about a process to each group that knows it."""
         for group in list(self._endpoints):
-            for member in self._members(group, peer):
+            for member in self._known.members(group, peer):
                 self._give(group, input_of(member))
-
-    def _members(self, group: GroupNumber, peer: ProcessId) -> tuple[ProcessId, ...]:
-        """Return as what a group knows a process: seldom more than one incarnation."""
-        return self._expected.get(group, {}).get(peer, ())
-
-    def _all_members(self, group: GroupNumber) -> list[ProcessId]:
-        return [who for known in self._expected.get(group, {}).values() for who in known]
 
     def _hear(self, peer: ProcessId) -> None:
         if self._is_at_rest and not all(one.is_resting for one in self._endpoints.values()):
             self._end_rest()
-        for member, groups in list(self._known_as.get(peer, {}).items()):
+        for member, groups in list(self._known.known_as.get(peer, {}).items()):
             self._pulses.hear(member, self._now_us)
             for group in list(groups):
                 endpoint = self._endpoints[group]
@@ -350,7 +341,7 @@ class Process:
         for group, endpoint in list(self._endpoints.items()):
             if is_calm and endpoint.is_resting:
                 continue
-            if not is_calm or endpoint.look(self._all_members(group)):
+            if not is_calm or endpoint.look(self._known.all_members(group)):
                 self._give(group, TimerFired(HEARTBEAT))
         self._causal.collect()
         # From the next look on it has to be often enough for whoever stops to be suspected in time.
@@ -359,7 +350,7 @@ class Process:
         self._beat_us = now_us
         beat_us = self._rest_us if self._is_at_rest else self._timing.heartbeat_us
         self._set_heartbeat(now_us + beat_us)
-        others = self._everybody()
+        others = self._known.others
         if others:
             self._done.append(SendControl(others, _BEAT))
 
@@ -374,13 +365,6 @@ class Process:
         soon_us = self._now_us + self._timing.heartbeat_us
         if self._beats_at_us > soon_us and not self.is_over:
             self._set_heartbeat(soon_us)
-
-    def _everybody(self) -> tuple[ProcessId, ...]:
-        """Return all other processes that any group knows, in the order of the groups."""
-        if self._others is None:
-            known = dict.fromkeys(who for each in self._expected.values() for who in each)
-            self._others = tuple(who for who in known if who != self.me)
-        return self._others
 
     # Effects.
 
@@ -406,12 +390,12 @@ class Process:
             match effect:
                 case SetTimer(timer, time_us):
                     self._done.append(SetTimer(Timer(timer.kind, group), time_us))
-                case ExpectPeers(processes):
-                    before = self._expected.get(group, {})
+                case ExpectPeers(processes, idle):
+                    before = self._known.known_in.get(group, {})
                     failed += self._endpoints[group].member.membership.roster.failed_among(
                         before, processes
                     )
-                    self._expect(group, processes)
+                    self._expect(group, processes, idle)
                 case GiveUpProcess() | RestoreProcess():
                     self._done.append(replace(effect, process=self.bare(effect.process)))
                 case InstallView(view):
@@ -430,45 +414,10 @@ class Process:
         assert group in self._endpoints, "nothing comes of a closed group"
         self._done.append(effect if group == self._current else InGroup(group, effect))
 
-    def _expect(self, group: GroupNumber, members: tuple[ProcessId, ...]) -> None:
+    def _expect(self, group: GroupNumber, members: Members = (), idle: Members = ()) -> None:
         """Note whom one group needs; say whom all groups together do, if that has changed."""
-        before = self._expected.get(group, {})
-        known: dict[ProcessId, tuple[ProcessId, ...]] = {}
-        for member in members:
-            process = self.bare(member)
-            known[process] = (*known.get(process, ()), member)
-        if known:
-            self._expected[group] = known
-        else:
-            self._expected.pop(group, None)
-        assert self._expected.keys() <= self._endpoints.keys(), "only open groups need anybody"
-        self._others = None
-        is_new = [self._know(group, *each) for each in known.items()]
-        is_gone = [
-            self._unknow(group, process, [one for one in each if one not in known.get(process, ())])
-            for process, each in before.items()
-        ]
-        if any(is_new) or any(is_gone):
-            self._done.append(ExpectPeers(tuple(sorted({*self._known_as, self.me}))))
-
-    def _know(self, group: GroupNumber, process: ProcessId, members: Iterable[ProcessId]) -> bool:
-        """A group knows a process as these members; return whether it is new to the process."""
-        is_new = process not in self._known_as and process != self.me
-        known_as = self._known_as.setdefault(process, {})
-        for member in members:
-            known_as.setdefault(member, {})[group] = None
-        return is_new
-
-    def _unknow(self, group: GroupNumber, process: ProcessId, members: Iterable[ProcessId]) -> bool:
-        """A group knows a process no longer as these; return whether no group knows it at all."""
-        known_as = self._known_as[process]
-        for member in members:
-            del known_as[member][group]
-            if not known_as[member]:
-                del known_as[member]
-        if not known_as:
-            del self._known_as[process]
-        return not known_as and process != self.me
+        self._done += self._known.expect(group, members, idle)
+        assert self._known.known_in.keys() <= self._endpoints.keys(), "only of open ones"
 
     def _lose_everywhere(self, failed: Iterable[ProcessId]) -> None:
         """Who failed in one group is dead in all."""

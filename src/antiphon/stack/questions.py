@@ -50,7 +50,8 @@ class Questions:
         member = self.member
         is_sending = self.queue.waiting or self.flow.are_senders_waiting
         has_news = member.announcer.has_news() or self.flow.is_due or member.receipts.has_news()
-        is_quiet = member.is_open and member.membership.is_idle
+        membership = member.membership
+        is_quiet = member.is_open and membership.is_idle and membership.attention.is_quiet
         return self.is_over or (is_quiet and not is_sending and not has_news)
 
     def cares_for(self, peer: ProcessId) -> bool:

@@ -51,6 +51,7 @@ class Actor:
         self.view: View | None = None
         self.end: told.LeaveGroup | None = None
         self.expected: set[ProcessId] = set()
+        self.idle: set[ProcessId] = set()
         self.is_up = True
         self.asleep_until_us = 0
         self.timers: dict[on.Timer, int] = {}
@@ -105,8 +106,9 @@ class Actor:
             case told.SetTimer(timer, time_us):
                 count = self.timers[timer] = self.timers.get(timer, 0) + 1
                 world.set_timer(self, timer, time_us, count)
-            case told.ExpectPeers(processes):
+            case told.ExpectPeers(processes, idle):
                 self.expected = {who.bare() for who in processes}
+                self.idle = {who.bare() for who in idle}
             case told.RejectPeer(peer, why):
                 world.reject(self, peer, why)
             case told.ProbeProcess(process):
@@ -190,6 +192,8 @@ class Actor:
 
     def _send(self, to: Sequence[ProcessId], received: Item) -> None:
         for who in to:
+            if who.bare() in self.idle:
+                self.world.judge.complain(f"{self.key} sends {received} to {who}, which is idle")
             self.world.send(self.me.bare(), who.bare(), received)
 
     def _take(self, run: Run) -> None:

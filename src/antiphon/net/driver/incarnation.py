@@ -94,6 +94,7 @@ class Incarnation:
         self.been: dict[str, int] = {}
         """The number under which it was last a member of each group that it has left."""
         self._expected: tuple[ProcessId, ...] = ()
+        self._idle: tuple[ProcessId, ...] = ()
         self._inputs: deque[tuple[GroupNumber | None, Input | OfProcess]] = deque()
         self._is_working = False
         self._count = 0
@@ -345,7 +346,7 @@ class Incarnation:
 
     def expect(self, effect: ExpectPeers) -> None:
         """Have sessions with those whom the groups need."""
-        self._expected = effect.processes
+        self._expected, self._idle = effect.processes, effect.idle
         self.look_at_contacts()
 
     def log_suspicion(self, me: ProcessId, member: ProcessId, why: str) -> None:
@@ -362,4 +363,5 @@ class Incarnation:
         """Have sessions with those whom groups need, or ask to be taken in by."""
         if not self.is_closed:
             contacts = {who for driver in self._drivers.values() for who in driver.contacts}
-            self.mesh.expect((*self._expected, *sorted(contacts)))
+            idle = frozenset(self._idle) - contacts
+            self.mesh.expect((*self._expected, *sorted(contacts)), idle)

@@ -128,7 +128,8 @@ class Group:
     def k_stable(self, k: int) -> int:
         """Return how many own messages in this view at least ``k`` other members have received.
 
-        0 where the view has fewer than ``k`` others: it may have shrunk.
+        0 where the view has fewer than ``k`` others: it may have shrunk. Where messages flood an
+        overlay, as far as is known here: it may be more.
         """
         check_others(k)
         self._check_entered()

@@ -37,6 +37,9 @@ _RETRY_S_MAX = 1.0
 _FIRST_CALL_S = 1.0
 """How long a process may take to dial before it is asked whether it is there."""
 
+_SOON_S = 0.05
+"""The same of one that need not know that it is needed: both may, and then one of them dials."""
+
 _log = logging.getLogger("antiphon")
 
 
@@ -81,7 +84,7 @@ class Dialler:
         """Keep a peer connected, or find out that it is dead; for as long as it concerns us."""
         pause_s = _RETRY_S
         if not peer.is_dialled:
-            await self._until_changed(peer, _FIRST_CALL_S)
+            await self._until_changed(peer, _SOON_S if peer.is_on_demand else _FIRST_CALL_S)
         while not (peer.has_left or peer.is_condemned):
             if peer.link is not None:
                 pause_s = _RETRY_S
@@ -111,7 +114,8 @@ class Dialler:
 
     async def _reach(self, peer: Peer) -> None:
         owner = self._owner
-        if peer.process < owner.process and owner.is_member(peer.process):
+        is_first = peer.process < owner.process and owner.is_member(peer.process)
+        if is_first or peer.is_on_demand:
             peer.is_dialled = True  # whoever began: the other side may have forgotten that it did
         if peer.is_dialled:
             await self._dial(peer)

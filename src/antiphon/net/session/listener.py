@@ -220,9 +220,7 @@ class Listener:
 
     def _let_in(self, link: PeerLink, host: Host, handshake: Handshake) -> None:
         who = handshake.process.bare()
-        peer = host.mesh.peers.get(who)
-        if peer is None:
-            peer = host.mesh.add_guest(who)
+        peer = host.mesh.let_in(who)
         if not handshake.to:  # it knows of no session, or has forgotten it
             peer.begin_again()
             peer.secret = handshake.secret

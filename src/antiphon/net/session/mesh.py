@@ -7,6 +7,10 @@ dialling up: a handshake says how much has arrived, and that must not change bef
 When the connection is lost the same one dials again (``dialler``). Nothing is lost meanwhile
 (``session``), and the views do not change for it. Processes go by ``ProcessId.bare`` here.
 
+With members that no group needs just now (idle: ``membership.attention``) the session sleeps as
+soon as each has what it was sent, and goes on when one of the two needs the other: that one dials,
+whoever it is, and keeps the connection for as long as it needs it. Nothing of these is forgotten.
+
 Who is in no view of any group any more keeps its connection until it has what it was sent, or for a
 short while. Then its session sleeps, if little is left to say: the two go on with it when they need
 each other again, in another group; if one needs the other before, it dials. Who is in no view yet
@@ -17,6 +21,7 @@ Who the other side is, and not only claims to be, is for ``credentials`` to say.
 
 import asyncio
 import logging
+import math
 from collections.abc import Collection
 from typing import Protocol, cast
 
@@ -90,22 +95,41 @@ class Mesh:
         self.lobby = Lobby(self)
         self.peers: dict[ProcessId, Peer] = {}
         self._asleep: dict[ProcessId, Peer] = {}
+        self._idle: Collection[ProcessId] = ()
         self._dialler = dialler = Dialler(owner, self.credentials, self.peers, self)
         self.check, self.probe, self.restore = dialler.check, dialler.probe, dialler.restore
         self.slow = dialler.slow
 
     # Who is there.
 
-    def expect(self, processes: Collection[ProcessId]) -> None:
-        """Have a session with each of these; let others depart."""
+    def expect(self, processes: Collection[ProcessId], idle: Collection[ProcessId] = ()) -> None:
+        """Have a session with each of these but those that are ``idle``; let others depart."""
         me = self._owner.process
+        were_idle, self._idle = self._idle, idle
         for process in processes:
-            if process != me:
-                self.add(process, is_dialled=process < me)
+            if process != me and process not in idle:
+                peer = self.add(process, is_dialled=process < me)
+                peer.is_on_demand = peer.is_on_demand or process in were_idle
         leaves_at = asyncio.get_running_loop().time() + DEPART_S
         for peer in self.peers.values():
-            if peer.process not in processes and peer.leaves_at is None and not peer.is_guest:
-                peer.leaves_at = leaves_at
+            if peer.process in idle:
+                self._rest(peer)
+            elif peer.process not in processes and not peer.is_guest:
+                peer.leaves_at = min(peer.leaves_at or leaves_at, leaves_at)
+
+    def _rest(self, peer: Peer) -> None:
+        """A member is not needed just now: its session may sleep when it has what it was sent."""
+        peer.leaves_at, peer.is_on_demand = math.inf, True
+
+    def let_in(self, process: ProcessId) -> Peer:
+        """Have a session with a process that has dialled: it needs this one, if not the reverse."""
+        peer, is_idle = self.peers.get(process), process in self._idle
+        if peer is None:
+            peer = self.add(process, is_dialled=False) if is_idle else self.add_guest(process)
+        if is_idle:
+            self._rest(peer)
+        peer.is_visiting = is_idle
+        return peer
 
     def add(self, process: ProcessId, *, is_dialled: bool) -> Peer:
         """Have a session with one process."""
@@ -121,7 +145,7 @@ class Mesh:
         if peer.is_guest and peer.link is not None:
             # Not now: what the machine has said is to be done before it hears more.
             asyncio.get_running_loop().call_soon(self.lobby.admit, peer)
-        peer.is_guest, peer.leaves_at = False, None
+        peer.is_guest, peer.leaves_at, peer.is_visiting = False, None, False
         return peer
 
     def add_guest(self, process: ProcessId) -> Peer:
@@ -159,7 +183,8 @@ class Mesh:
         for peer in list(self.peers.values()):
             self.acknowledge(peer)
             if peer.leaves_at is not None:
-                has_all = not peer.session.kept_bytes and not peer.is_guest
+                is_visiting = peer.is_visiting and peer.link is not None
+                has_all = not (peer.session.kept_bytes or peer.is_guest or is_visiting)
                 if peer.is_condemned or peer.has_left or has_all or now > peer.leaves_at:
                     self._forget(peer)
                     if not peer.is_guest or peer.has_slept:

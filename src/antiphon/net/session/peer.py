@@ -25,9 +25,9 @@ class Peer:
 
     __slots__ = ("_link", "awaited", "changed", "checked_at", "has_left", "has_slept", "heard_us",
                  "ids",
-                 "is_condemned", "is_dialled", "is_dialling", "is_guest", "is_said_full",
-                 "is_stalled", "leaves_at", "offered", "process", "secret", "session", "start",
-                 "task", "why")  # fmt: skip
+                 "is_condemned", "is_dialled", "is_dialling", "is_guest", "is_on_demand",
+                 "is_said_full", "is_stalled", "is_visiting", "leaves_at", "offered", "process",
+                 "secret", "session", "start", "task", "why")  # fmt: skip
 
     def __init__(self, process: ProcessId, *, is_dialled: bool = False) -> None:
         """Nothing has been heard of it yet."""
@@ -63,6 +63,10 @@ class Peer:
         """Whether the machine has been told that it takes no more for now."""
         self.is_guest = False
         """Whether it has been in no view yet, as far as this process knows."""
+        self.is_on_demand = False
+        """Whether it may have no need of this process: then it is not waited for to dial."""
+        self.is_visiting = False
+        """Whether it has dialled, and this process does not need it just now."""
         self.leaves_at: float | None = None
         """When the loop's clock shows this, a peer that is in no view any more is forgotten."""
         self.checked_at = float("-inf")
