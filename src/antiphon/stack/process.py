@@ -38,6 +38,7 @@ says need not ask of each effect whose it is.
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from itertools import chain
 from typing import NamedTuple
 
 from antiphon.core.control import Beat
@@ -324,9 +325,6 @@ class Process:
         """Return as what a group knows a process: seldom more than one incarnation."""
         return self._expected.get(group, {}).get(peer, ())
 
-    def _all_members(self, group: GroupNumber) -> list[ProcessId]:
-        return [who for known in self._expected.get(group, {}).values() for who in known]
-
     def _hear(self, peer: ProcessId) -> None:
         if self._is_at_rest and not all(one.is_resting for one in self._endpoints.values()):
             self._end_rest()
@@ -350,7 +348,8 @@ class Process:
         for group, endpoint in list(self._endpoints.items()):
             if is_calm and endpoint.is_resting:
                 continue
-            if not is_calm or endpoint.look(self._all_members(group)):
+            known = self._expected.get(group, {}).values()
+            if not is_calm or endpoint.look(chain.from_iterable(known)):
                 self._give(group, TimerFired(HEARTBEAT))
         self._causal.collect()
         # From the next look on it has to be often enough for whoever stops to be suspected in time.
@@ -403,28 +402,34 @@ class Process:
         """Wrap what is of another group, and see to what is of the process."""
         failed: list[ProcessId] = []
         for effect in effects:
-            match effect:
-                case SetTimer(timer, time_us):
-                    self._done.append(SetTimer(Timer(timer.kind, group), time_us))
-                case ExpectPeers(processes):
-                    before = self._expected.get(group, {})
-                    failed += self._endpoints[group].member.membership.roster.failed_among(
-                        before, processes
-                    )
-                    self._expect(group, processes)
-                case GiveUpProcess() | RestoreProcess():
-                    self._done.append(replace(effect, process=self.bare(effect.process)))
-                case InstallView(view):
-                    self._add(group, effect)
-                    failed += view.failed
-                case LeaveGroup():
-                    self._end(group, effect)
-                case DeliverElsewhere(named, runs):
-                    self._causal.deliver(named, runs, self._now_us)
-                case _:
-                    self._add(group, effect)
+            if type(effect) in _SEEN_TO:  # hardly ever, and matching takes its time
+                self._sort_one(group, effect, failed)
+            else:
+                self._add(group, effect)
         # What follows from that in other groups comes after all of this, as it came about.
         self._lose_everywhere(failed)
+
+    def _sort_one(self, group: GroupNumber, effect: Effect, failed: list[ProcessId]) -> None:
+        """See to an effect that concerns the process, or another group; add who has failed."""
+        match effect:
+            case SetTimer(timer, time_us):
+                self._done.append(SetTimer(Timer(timer.kind, group), time_us))
+            case ExpectPeers(processes):
+                before = self._expected.get(group, {})
+                roster = self._endpoints[group].member.membership.roster
+                failed += roster.failed_among(before, processes)
+                self._expect(group, processes)
+            case GiveUpProcess() | RestoreProcess():
+                self._done.append(replace(effect, process=self.bare(effect.process)))
+            case InstallView(view):
+                self._add(group, effect)
+                failed += view.failed
+            case LeaveGroup():
+                self._end(group, effect)
+            case DeliverElsewhere(named, runs):
+                self._causal.deliver(named, runs, self._now_us)
+            case _:
+                raise AssertionError(effect)
 
     def _add(self, group: GroupNumber, effect: Effect) -> None:
         assert group in self._endpoints, "nothing comes of a closed group"
