@@ -4,7 +4,7 @@ Law: each is a printed rule that is wrong (an erratum), or a rule of ours left o
 in worlds of one causality domain (``sim.random_domains``), by a judge that knows no timestamps.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from antiphon.core.ids import GroupNumber, ProcessId
@@ -12,13 +12,16 @@ from antiphon.core.runs import Foreign, Letter, Run, Stamp
 from antiphon.core.views import View
 from antiphon.membership.failures import Failures
 from antiphon.ordering.delay_queue import DelayQueue, Lack
-from antiphon.ordering.knowledge import VIEW, ForeignClock, GroupClock, Knowledge
+from antiphon.ordering.knowledge import ForeignClock, Knowledge
+from antiphon.ordering.lost_runs import LostRuns
 from antiphon.ordering.mixed import MixedDomain
+from antiphon.ordering.own_stamps import VIEW, GroupClock
 from antiphon.ordering.stability import Stability
 from antiphon.ordering.vector import VectorDomain
 from antiphon.ordering.vector_clock import VectorClock
 from antiphon.stack.domain import ALL, Domain
 from antiphon.stack.member import Member
+from antiphon.stack.nesting import Nesting
 from antiphon.stack.program_order import Places
 from antiphon.stack.receiver import Receiver
 
@@ -149,6 +152,47 @@ def letter_is_known_to_the_whole_group(self: VectorDomain, run: Run, clock: Vect
         _LEARN(self, run, clock)
 
 
+# What a run in another group has said.
+
+
+@plant(
+    Knowledge, "stamp", "told by another group",
+    schedule="test_what_everybody_has_tells_for_nothing",
+)  # fmt: skip
+def what_is_not_named_tells_all_the_same(
+    self: Knowledge, to: int, *, is_letter: bool = False
+) -> Foreign:
+    """A run that everybody has is not named, nor what it has said."""
+    mine = self._mine[to]
+    mine.told = max(clock.told for clock in (mine, *self._look_around(to)))
+    return _STAMP(self, to, is_letter=is_letter)
+
+
+@plant(Nesting, "tells_for", "told by another group")
+def any_group_tells_for_any(self: Nesting, other: int, group: int) -> bool:
+    """What was said in one group goes unsaid in all others."""
+    del self, other, group
+    return True
+
+
+@plant(
+    LostRuns, "note", "told by another group",
+    schedule="test_what_a_lost_run_said_is_waited_for_in_its_place",
+)  # fmt: skip
+def what_lost_runs_said_is_forgotten(self: LostRuns, runs: Iterable[Run]) -> None:
+    """What names a lost run, and leaves unsaid what that one said, waits for nothing."""
+    del self, runs
+
+
+@plant(
+    Receiver, "unstable", "told by another group",
+    schedule="test_who_relays_a_run_says_what_the_one_before_it_said",
+)  # fmt: skip
+def runs_are_relayed_as_they_came(self: Receiver, rank: int) -> list[Run]:
+    """What a run leaves unsaid is left to who relays the other run."""
+    return list(self.stability.copies.get(rank, ()))
+
+
 # Views.
 
 
@@ -177,7 +221,7 @@ def counts_of_two_views_are_merged(
         if count > known.counts.get(rank, 0):
             known.counts[rank] = count
             known.recent.pop(rank, None)
-            known.recent[rank] = self._tick
+            known.recent[rank] = self.tick
             known.via[rank] = via
 
 

@@ -8,7 +8,13 @@ from unittest.mock import patch
 import pytest
 from tests.mutants import planted_structure
 from tests.mutants.planted_domains import MUTANTS, DomainMutant
-from tests.sim import test_across_groups, test_declared_structure, test_epochs, test_flush
+from tests.sim import (
+    test_across_groups,
+    test_declared_structure,
+    test_epochs,
+    test_flush,
+    test_told_by_other_groups,
+)
 
 from antiphon.sim.random_domains import examine_domain
 
@@ -16,7 +22,7 @@ QUICK_SEEDS = 150
 
 SCHEDULES = {
     **vars(test_across_groups), **vars(test_declared_structure), **vars(test_epochs),
-    **vars(test_flush),
+    **vars(test_flush), **vars(test_told_by_other_groups),
 }  # fmt: skip
 """Tests by name."""
 

@@ -2,7 +2,8 @@
 
 from antiphon.core.ids import GroupName, GroupNumber, ProcessId, Rank, ViewNumber
 from antiphon.core.views import View
-from antiphon.ordering.knowledge import VIEW, GroupClock, Knowledge
+from antiphon.ordering.knowledge import Knowledge
+from antiphon.ordering.own_stamps import VIEW, GroupClock
 from antiphon.ordering.vector_clock import VectorClock
 
 HERE, THERE, FAR = GroupNumber(1), GroupNumber(2), GroupNumber(9)

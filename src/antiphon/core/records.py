@@ -53,12 +53,18 @@ _SETS_ORDER = 0x100
 _PORT = 0x200
 _FOREIGN = 0x400
 _EXPIRED = 0x800
+_EXTRAS = _UNIFORM | _SETS_ORDER | _PORT
 _FLAGS_MAX = 0xFFF
 
 GROUPS_MAX = 16_384
 """Groups of which one record carries stamps."""
 
 VIEW_MAX = 1 << 62
+
+_ONE_ENTRY = 11
+"""One entry of another group takes so many, mostly, if its count is a large one."""
+_GO_ON_BITS = 0x80 << 0 | 0x80 << 7 | 0x80 << 14 | 0x80 << 21
+"""What says of the first four bytes of five that the number goes on."""
 
 _ORDERS = tuple(Order)  # indexing is faster than Order(value)
 _ORDER_MAX = int(max(Order))
@@ -242,7 +248,7 @@ def _decode_rest(
         message = f"a record announces {count} messages from number {first} of sender {sender}"
         raise PeerError(message)
     port, sets_order = 0, None
-    if flags >= _UNIFORM:  # rare: one test for all that is
+    if flags & _EXTRAS:  # rare: one test for all that is
         port, sets_order, offset = _decode_extras(data, offset, flags)
     stamp: Stamp = ()
     if flags & _STAMPED:
@@ -302,6 +308,21 @@ def _decode_order(data: Octets, offset: int) -> tuple[SetsOrder, int]:
 
 def _decode_foreign(data: Octets, offset: int) -> tuple[Foreign, int]:
     """Return the stamps of other groups, and the offset behind them."""
+    head = data[offset : offset + _ONE_ENTRY]
+    if len(head) == _ONE_ENTRY:  # nearly always: payloads follow
+        groups, a, b, c, d, e, view, entry_count, rank, count, high = head
+        # One entry of one group, whose digest takes five bytes: what a burst in it leaves to say.
+        is_digest = a > 0x7F and b > 0x7F and c > 0x7F and d > 0x7F and 0 < e < 0x80
+        if groups == 1 == entry_count and is_digest and 0 < view < 0x80 and rank < 0x80:
+            group = (a + (b << 7) + (c << 14) + (d << 21) + (e << 28)) - _GO_ON_BITS
+            if 0 < count < 0x80:
+                return ((group, view, ((rank, count),)),), offset + 10
+            if count and 0 < high < 0x80:
+                return ((group, view, ((rank, count & 0x7F | high << 7),)),), offset + 11
+    return _decode_foreign_any(data, offset)
+
+
+def _decode_foreign_any(data: Octets, offset: int) -> tuple[Foreign, int]:
     group_count, offset = read_varint(data, offset)
     if not 0 < group_count <= GROUPS_MAX or group_count > (len(data) - offset) // 3:
         message = f"a record announces stamps of {group_count} other groups"

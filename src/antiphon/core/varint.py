@@ -36,6 +36,13 @@ def append_varints(out: bytearray, values: Iterable[int]) -> None:
         elif 0x80 <= value < 0x4000:  # most others
             out.append(value & 0x7F | 0x80)
             out.append(value >> 7)
+        elif 0x1000_0000 <= value < 0x8_0000_0000:  # a digest
+            out += bytes(
+                (
+                    value & 0x7F | 0x80, value >> 7 & 0x7F | 0x80, value >> 14 & 0x7F | 0x80,
+                    value >> 21 & 0x7F | 0x80, value >> 28,
+                )
+            )  # fmt: skip
         else:
             append_varint(out, value)
 

@@ -21,14 +21,8 @@ from antiphon.core.ids import GroupNumber, Rank
 from antiphon.core.runs import Foreign, Letter, Order, Run
 from antiphon.ordering.delay_queue import Lack
 from antiphon.ordering.gate import Gate
-from antiphon.ordering.knowledge import (
-    EPOCHS,
-    VIEW,
-    Knowledge,
-    count_of,
-    epoch_of,
-    is_collectable,
-)
+from antiphon.ordering.knowledge import EPOCHS, Knowledge, epoch_of
+from antiphon.ordering.own_stamps import VIEW, count_of, is_collectable
 from antiphon.ordering.settling import NEVER
 from antiphon.ordering.total import POLICIES
 from antiphon.ordering.vector import VectorDomain
@@ -101,7 +95,8 @@ class GatedDomain(VectorDomain):
 
     def has_undelivered(self, group: GroupNumber) -> bool:
         """Whether something that the process multicast in ANOTHER group is not delivered here."""
-        return any(other != group for other in self._undelivered)
+        waiting = self._undelivered
+        return bool(waiting) and any(other != group for other in waiting)
 
     def past(self, group: GroupNumber) -> dict[int, int]:
         """Return what the process has multicast or delivered in a view, by rank, and the view."""
@@ -166,8 +161,10 @@ class GatedDomain(VectorDomain):
             if clock is None or view != clock.view_number or group == run.group:
                 continue
             fault = clock.fault_of(entries)
-            sender = mine.view.members[run.sender].bare() if fault else None
-            if fault and any(member.bare() == sender for member in clock.view.members):
+            if not fault:
+                continue
+            sender = mine.view.members[run.sender].bare()
+            if any(member.bare() == sender for member in clock.view.members):
                 return f"of group {clock.view.group}, in group {mine.view.group}, {fault}"
         return ""
 

@@ -20,6 +20,21 @@ by rule what others may still hold, so the tag of the new view rides along, with
 be, until all members are known to have installed it. Not that of a founding view: nobody has left
 another for it.
 
+Told by another group. What the sender said in a group h after its last multicast to b goes unsaid
+in b if all members of b's view are members of h's (``encloses``), and the run in h is named
+instead, come what may: then whoever gets the run in b waits for that one, which waits for what it
+said. So of groups that the sender is in it names what has changed since its last run to any group
+that encloses b; what it was told of others, since the last one to b itself, for what it learnt in h
+it has not said there. For this to hold three things are needed. Who takes the run in b from its
+sender has taken the one in h: channels are FIFO, whatever the group, and who has failed in one
+group is heard in none (proof: ``membership.failures``). Who gets it by a relay may never get the
+other: who relays it says all (``stack.relayed``). And if that is never delivered, because something
+of its own group died with its senders, what it said is waited for in its place (``lost_runs``). A
+run that everybody has received is not named, and so tells for nothing: it may wait still for what
+it names. This is for view-atomic flushes, which bring all that one has to all, and not for declared
+structures, whose joiners are told the past another way. Runs in FIFO order, letters and lists carry
+no stamps of others, or tell one member, and count as nothing said.
+
 Tags. A stamp of an older view than one's own says nothing any more, one of a newer view waits for
 that view, and merging keeps the newer one (000-25).
 
@@ -43,13 +58,17 @@ moves to the end of a dictionary. State: one number per entry that is not collec
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Protocol
 
-from antiphon.core.ids import Rank, ViewNumber
 from antiphon.core.runs import Foreign, Stamp
-
-VIEW = -1
-"""The place, among a group's entries, of its view: what waits for a view waits for this rank."""
+from antiphon.ordering.own_stamps import (
+    VIEW,
+    GroupClock,
+    collectable,
+    count_of,
+    delivered_only,
+    is_collectable,
+    own_stamp,
+)
 
 FOUNDING = 1
 """The number of a group's first view."""
@@ -59,29 +78,6 @@ EPOCHS = 2**62
 
 NOBODY = -1
 """Not by a multicast to a group: by a letter, or by leaving a group."""
-
-
-class Reach(Protocol):
-    """What is known of how far the messages of a group have got."""
-
-    def is_everywhere(self, rank: int, count: int, *, delivered: bool) -> bool:
-        """Whether everybody has received, or delivered, so many messages of a member."""
-
-    def is_installed_everywhere(self) -> bool:
-        """Whether every member is known to have installed the current view."""
-
-
-class GroupClock(Protocol):
-    """What this module asks of the clock of a group that the process is in."""
-
-    rank: Rank
-    sent: int
-    view_number: ViewNumber
-    delivered: list[int]
-    recent: dict[int, int]
-    told: int
-    reach: Reach | None
-    is_gated: bool
 
 
 class ForeignClock:
@@ -103,18 +99,28 @@ class Knowledge:
     """What one process knows of all groups of its domain, beside what it has delivered."""
 
     __slots__ = (
-        "_epoch_tick", "_may_name", "_mine", "_owed", "_recent", "_tick", "_words", "foreign",
+        "_encloses", "_enclosing", "_epoch_tick", "_may_name", "_mine", "_owed", "_recent",
+        "_words", "foreign", "tick",
     )  # fmt: skip
 
     def __init__(
-        self, mine: Mapping[int, GroupClock], may_name: Callable[[int], bool] | None = None
+        self,
+        mine: Mapping[int, GroupClock],
+        may_name: Callable[[int], bool] | None = None,
+        encloses: Callable[[int, int], bool] | None = None,
     ) -> None:
         """Know nothing; ``mine`` always tells the clocks of the groups that the process is in.
 
         ``may_name`` tells whether stamps of a group that it is not in ride along; None: all do.
+        ``encloses`` tells whether who gets a run of the second group has got before what was
+        multicast in the first; None: that is never so.
         """
         self._mine = mine
-        self._tick = 1
+        self._encloses = encloses
+        self._enclosing: dict[int, list[GroupClock]] = {}
+        """By group: the others that are known to enclose it, in their current views."""
+        self.tick = 1
+        """Goes up with each run that carries stamps: what has changed since is changed at this."""
         self._epoch_tick = 0
         self._recent: dict[int, int] = {}
         self.foreign: dict[int, ForeignClock] = {}
@@ -129,7 +135,7 @@ class Knowledge:
 
     def note(self, group: int, clock: GroupClock, rank: int) -> None:
         """A message of a member was delivered, or multicast, in a group that the process is in."""
-        tick, recent = self._tick, clock.recent
+        tick, recent = self.tick, clock.recent
         if recent.get(rank) == tick:
             return  # once between two multicasts is enough
         recent.pop(rank, None)
@@ -139,9 +145,10 @@ class Knowledge:
 
     def note_view(self, group: int, clock: GroupClock) -> None:
         """The process has installed a view of a group."""
+        self._enclosing.clear()
         self.foreign.pop(group, None)
         if clock.view_number > FOUNDING:
-            clock.recent[VIEW] = self._tick
+            clock.recent[VIEW] = self.tick
             self._touch(group)
 
     def leave(self, group: int, clock: GroupClock, view: int | None) -> None:
@@ -149,13 +156,14 @@ class Knowledge:
 
         Who has not waited for that names what it knew, like any group's that it is not in.
         """
+        self._enclosing.clear()
         number = view if view is not None else clock.view_number
         ranks = range(len(clock.delivered)) if view is None else range(0)
         counts = {rank: count for rank in ranks if (count := count_of(clock, rank))}
         if number > FOUNDING or counts:
             left = self.foreign[group] = ForeignClock(number)
             left.counts |= counts
-            left.recent |= dict.fromkeys(left.counts, self._tick)
+            left.recent |= dict.fromkeys(left.counts, self.tick)
             left.via |= dict.fromkeys(left.counts, NOBODY)
             self._touch(group)
         self._words.pop(group, None)
@@ -166,7 +174,7 @@ class Knowledge:
 
     def _touch(self, group: int) -> None:
         self._recent.pop(group, None)
-        self._recent[group] = self._tick
+        self._recent[group] = self.tick
 
     def merge(self, foreign: Foreign, via: int) -> None:
         """A run with these stamps has been delivered; ``via`` is its group, or ``NOBODY``."""
@@ -179,7 +187,7 @@ class Knowledge:
         if known is None or view > known.view:
             known = self.foreign[group] = ForeignClock(view)
             if known.counts:
-                known.recent[VIEW] = self._tick
+                known.recent[VIEW] = self.tick
                 known.via[VIEW] = via
         elif view < known.view:
             return
@@ -189,17 +197,17 @@ class Knowledge:
             if count > counts.get(rank, 0):
                 counts[rank] = count
                 recent.pop(rank, None)
-                recent[rank] = self._tick
+                recent[rank] = self.tick
                 known.via[rank] = via
 
     # Epochs.
 
     def begin_epoch(self, epoch: int) -> None:
         """Stamp what is multicast from now on with this epoch, as if it were a view."""
-        self._tick += 1  # what is noted from now on is noted later
-        self._epoch_tick = self._tick
+        self.tick += 1  # what is noted from now on is noted later
+        self._epoch_tick = self.tick
         known = self.foreign[EPOCHS] = ForeignClock(epoch)
-        known.recent[VIEW] = self._tick
+        known.recent[VIEW] = self.tick
         known.via[VIEW] = NOBODY
         self._touch(EPOCHS)
 
@@ -219,24 +227,54 @@ class Knowledge:
 
     def stamp(self, to: int, *, is_letter: bool = False) -> Foreign:
         """Return what a run to a group has to carry of others; a letter tells its group nothing."""
-        stamps = self._news(to)
+        mine = self._mine[to]
+        stamps = self._news(to, mine if is_letter else self._told_by(to, mine))
         if not is_letter:
-            self._mine[to].told = self._tick
-            self._tick += 1
-        self._owe(to, stamps)
+            mine.told = self.tick
+            self.tick += 1
+        if stamps:
+            self._owe(to, stamps)
         return tuple(stamps)
 
     def has_news(self, to: int) -> bool:
         """Whether the next run to a group would carry anything of others."""
-        return bool(self._news(to))
+        return bool(self._news(to, self._mine[to]))
 
-    def _news(self, to: int) -> list[tuple[int, int, Stamp]]:
-        told = self._mine[to].told
+    def _told_by(self, to: int, mine: GroupClock) -> GroupClock:
+        """Return of which group everybody in this one has got the last run before the next one."""
+        enclosing = self._enclosing.get(to)
+        if enclosing is None:
+            enclosing = self._enclosing[to] = self._look_around(to)
+        last = mine
+        for clock in enclosing:
+            if clock.told > last.told:
+                last = clock
+        # What that run named goes unsaid only if the run itself is named.
+        return mine if last is not mine and is_collectable(last, last.rank) else last
+
+    def _look_around(self, to: int) -> list[GroupClock]:
+        encloses = self._encloses
+        if encloses is None:
+            return []
+        return [clock for group, clock in self._mine.items() if group != to and encloses(group, to)]
+
+    def _news(self, to: int, last: GroupClock) -> list[tuple[int, int, Stamp]]:
+        """Return the stamps of others: of own groups, what has changed since the ``last`` run."""
+        told, told_own = self._mine[to].told, last.told
+        first = told if self.foreign else told_own
         stamps: list[tuple[int, int, Stamp]] = []
-        for group in reversed(self._recent):
-            if self._recent[group] <= told:
+        recent, mine = self._recent, self._mine
+        for group in reversed(recent):
+            if recent[group] <= first:
                 break
-            if group != to and (one := self._stamp_one(group, to, told)) is not None:
+            if group == to:
+                continue
+            clock = mine.get(group)
+            if clock is None:
+                one = self._stamp_one(group, to, told)
+            else:
+                one = own_stamp(group, clock, told_own, is_named=clock is last)
+            if one is not None:
                 stamps.append(one)
         stamps.reverse()
         return stamps
@@ -252,7 +290,12 @@ class Knowledge:
         for group, view, entries in stamps:
             if group == EPOCHS:
                 continue  # it is never forgotten
-            owed = self._owed.setdefault((group, view), {}).setdefault(to, tag_of(view))
+            owed_to = self._owed.get((group, view))
+            if owed_to is None:
+                owed_to = self._owed[group, view] = {}
+            owed = owed_to.get(to)
+            if owed is None:
+                owed = owed_to[to] = tag_of(view)
             owed.update(entries)
 
     def _stamp_one(
@@ -261,9 +304,9 @@ class Knowledge:
         """Return the stamp of one group; None: there is nothing to say."""
         clock = self._mine.get(group)
         if clock is not None:
-            stamp = _own_stamp(group, clock, told)
+            stamp = own_stamp(group, clock, told)
             # What nobody could have learnt yet may wait for its turn behind what is to come.
-            return _delivered_only(stamp, clock) if is_whole else stamp
+            return delivered_only(stamp, clock) if is_whole else stamp
         known = self.foreign.get(group)
         if known is None:
             return None
@@ -291,7 +334,7 @@ class Knowledge:
                 if clock is None:  # what is known is passed on when it is forgotten (forget)
                     gone = self._unknown(group, view, entries)
                 else:
-                    gone = _collectable(clock, view, entries)
+                    gone = collectable(clock, view, entries)
                 if gone:
                     self._pay(group, view, to, gone)
                     self._say(to, group, view, gone)
@@ -370,70 +413,6 @@ def _newer(recent: dict[int, int], told: int) -> Iterable[int]:
         if recent[rank] <= told:
             return
         yield rank
-
-
-def _own_stamp(group: int, clock: GroupClock, told: int) -> tuple[int, int, Stamp] | None:
-    """Return the stamp of a group that the process is in; None: there is nothing to say."""
-    recent, entries, has_tag = clock.recent, [], False
-    is_own_due = clock.delivered[clock.rank] < clock.sent
-    reach, delivered, is_gated = clock.reach, clock.delivered, clock.is_gated
-    for rank in reversed(recent):  # as is_collectable, written out: every run asks it
-        if recent[rank] <= told:
-            break
-        if rank == VIEW:
-            has_tag = not is_collectable(clock, VIEW)
-            continue
-        is_own = rank == clock.rank
-        count = clock.sent if is_own else delivered[rank]
-        if (
-            reach is None
-            or (is_own and is_own_due)
-            or not reach.is_everywhere(rank, count, delivered=is_gated)
-        ):
-            entries.append((rank, count))
-    if not entries and not has_tag:
-        return None
-    entries.sort()
-    return group, clock.view_number, tuple(entries)
-
-
-def _delivered_only(
-    stamp: tuple[int, int, Stamp] | None, clock: GroupClock
-) -> tuple[int, int, Stamp] | None:
-    """Return the stamp of an own group with own messages only as far as they are delivered."""
-    if stamp is None:
-        return None
-    group, view, entries = stamp
-    me, mine = clock.rank, clock.delivered[clock.rank]
-    return group, view, tuple((rank, mine if rank == me else count) for rank, count in entries)
-
-
-def count_of(clock: GroupClock, rank: int) -> int:
-    """Return what the causal past of a process holds of a member of a group that it is in."""
-    if rank == VIEW:
-        return 0
-    return clock.sent if rank == clock.rank else clock.delivered[rank]
-
-
-def is_collectable(clock: GroupClock, rank: int, count: int | None = None) -> bool:
-    """Whether an entry of a group that the process is in need not be named any more."""
-    reach = clock.reach
-    if reach is None:
-        return False
-    if rank == VIEW:
-        return reach.is_installed_everywhere()
-    if rank == clock.rank and clock.delivered[rank] < clock.sent:
-        return False
-    wanted = count_of(clock, rank) if count is None else count
-    return reach.is_everywhere(rank, wanted, delivered=clock.is_gated)
-
-
-def _collectable(clock: GroupClock, view: int, entries: Mapping[int, int]) -> Stamp:
-    """Return which of the entries told of a group that the process is in may be forgotten."""
-    told = sorted(entries.items())
-    if view < clock.view_number:  # others may have it to leave, and to deliver what is left of it
-        return tuple(told) if is_collectable(clock, VIEW) else ()
-    return tuple((rank, count) for rank, count in told if is_collectable(clock, rank, count))
 
 
 def _paid(owed: Mapping[int, int], entries: Stamp) -> Stamp:

@@ -268,12 +268,25 @@ class MixedDomain(GatedDomain):
         for rank, count in run.stamp:
             if rank >= group.size or delivered[rank] < count:
                 return False
-        if run.foreign and (self._foreign_lack(run) is not None or self.foreign_fault_of(run)):
+        if run.foreign and not self._has_others(run):
             return False
         group.received[sender] = delivered[sender] = run.last
         group.changed[sender] = None
         if self.knowledge is not None or run.foreign:
             self._learn(run, group)
+        return True
+
+    def _has_others(self, run: Run) -> bool:
+        """Whether all that a run names of other groups has been delivered here, and can be."""
+        groups = self._groups
+        for number, view, entries in run.foreign:
+            group = groups.get(number)
+            if group is None or group.view_number != view or self._lost is not None:
+                return self._foreign_lack(run) is None and not self.foreign_fault_of(run)
+            delivered, size = group.delivered, group.size
+            for rank, count in entries:
+                if rank >= size or delivered[rank] < count:
+                    return False  # also what nobody can have multicast
         return True
 
     def receive(self, run: Run) -> list[Run]:

@@ -45,8 +45,10 @@ from antiphon.core.ids import GroupNumber, Rank
 from antiphon.core.runs import PORT_APPLICATION, Foreign, Letter, Order, Run
 from antiphon.core.views import View
 from antiphon.ordering.delay_queue import Lack
-from antiphon.ordering.knowledge import NOBODY, VIEW, Knowledge, Reach
-from antiphon.ordering.left_over import kept_counts
+from antiphon.ordering.knowledge import NOBODY, Knowledge
+from antiphon.ordering.left_over import is_kept, kept_counts
+from antiphon.ordering.lost_runs import LostRuns
+from antiphon.ordering.own_stamps import VIEW, Reach
 from antiphon.ordering.settling import NEVER
 from antiphon.ordering.vector_clock import GroupClocks, VectorClock
 
@@ -59,7 +61,8 @@ class VectorDomain(GroupClocks):
     """The causal machine of one process, for all its groups of one causality domain."""
 
     __slots__ = (
-        "_expected", "_fifo_channels", "is_frozen", "is_relayed", "knowledge", "may_name",
+        "_expected", "_fifo_channels", "_lost", "encloses", "is_frozen", "is_relayed", "knowledge",
+        "may_name",
     )  # fmt: skip
 
     def __init__(self, *, fifo_channels: bool = True) -> None:
@@ -67,6 +70,7 @@ class VectorDomain(GroupClocks):
         super().__init__()
         self._fifo_channels = fifo_channels
         self._expected: dict[int, int] = {}  # first views that are agreed on, by group
+        self._lost: LostRuns | None = None
         self.is_frozen = False
         """Whether nothing is delivered for now."""
         self.is_relayed = False
@@ -75,6 +79,9 @@ class VectorDomain(GroupClocks):
         """What is known of other groups, once there is a second one."""
         self.may_name: Callable[[int], bool] | None = None
         """Whether stamps of a group that the process is not in are needed; None: all are."""
+        self.encloses: Callable[[int, int], bool] | None = None
+        """Whether who gets a run of the second group has got before what was multicast in the
+        first, for all are members of that; None: nobody knows."""
 
     # Groups and views.
 
@@ -96,6 +103,7 @@ class VectorDomain(GroupClocks):
         is_next = before is None or view.number > before.view_number
         assert is_next, "views are entered in order"
         orphans = self._queue.drop(group)
+        self._lose(orphans)
         self._enter(group, VectorClock(view, rank))
         return orphans
 
@@ -122,6 +130,7 @@ class VectorDomain(GroupClocks):
         What is ready by now is not delivered before the next input: :meth:`drain`.
         """
         orphans = self._queue.drop(group)
+        self._lose(orphans)
         self._expected.pop(group, None)
         if group in self._groups:
             # Also from an only group: what is known of it matters to the next one.
@@ -133,7 +142,7 @@ class VectorDomain(GroupClocks):
     def _know(self) -> Knowledge:
         """Begin to take note of all groups."""
         assert self.knowledge is None, "it is begun once"
-        knowledge = self.knowledge = Knowledge(self._groups, self.may_name)
+        knowledge = self.knowledge = Knowledge(self._groups, self.may_name, self.encloses)
         for group, clock in self._groups.items():
             knowledge.note_view(group, clock)
             for rank, count in enumerate(clock.delivered):
@@ -153,9 +162,16 @@ class VectorDomain(GroupClocks):
         clock = self._groups[group]
         if clock.kept is not None:
             return
-        held = (run for run in self._queue.held() if run.group == group)
-        clock.kept = kept_counts(self.received(group), held)
+        held = [run for run in self._queue.held() if run.group == group]
+        kept = clock.kept = kept_counts(self.received(group), held)
+        self._lose([run for run in held if not is_kept(run, kept)])
         self._look_again(self._queue.wake_group(group))
+
+    def _lose(self, orphans: Sequence[Run]) -> None:
+        """These runs will never be delivered here."""
+        if orphans:
+            self._lost = self._lost if self._lost is not None else LostRuns()
+            self._lost.note(orphans)
 
     # Sending.
 
@@ -246,23 +262,31 @@ class VectorDomain(GroupClocks):
 
     def lack(self, run: Run) -> Lack | None:
         """Return one thing that ``run`` still waits for, or None when it is ready."""
+        # What came before in another group comes last, mostly: who waits for it is looked at once.
+        lack = self._foreign_lack(run) if run.foreign else None
+        if lack is not None:
+            return lack
         clock = self._groups[run.group]
         # Only letters are of a view that was left: they lack nothing of that any more.
-        lack = clock.lack(run) if run.view == clock.view_number else None
-        return self._foreign_lack(run) if lack is None and run.foreign else lack
+        return clock.lack(run) if run.view == clock.view_number else None
 
     def _foreign_lack(self, run: Run) -> Lack | None:
         """Return something that ``run`` waits for in other groups (000-2: not in its own)."""
-        for group, view, entries in run.foreign:
+        lost = self._lost
+        for group, view, entries in run.foreign if lost is None else lost.behind(run.foreign):
             clock = self._groups.get(group)
             here = clock.view_number if clock is not None else self._expected.get(group, NEVER) - 1
             if view > here:
                 return group, VIEW, view
             # What is of a view that has been left was delivered, or lost, by then.
             if clock is not None and view == here and group != run.group:
-                lack = clock.lack_of(entries)
-                if lack is not None:
-                    return group, *lack
+                size, delivered = clock.size, clock.delivered
+                for rank, count in entries:  # nearly always all have been
+                    if rank >= size or delivered[rank] < count:
+                        lack = clock.lack_of(entries)
+                        if lack is not None:
+                            return group, *lack
+                        break
         return None
 
     def check_stamp(self, run: Run) -> None:
@@ -280,12 +304,16 @@ class VectorDomain(GroupClocks):
     def _learn(self, run: Run, clock: VectorClock) -> None:
         """Take note, for the sake of other groups, of a run that is delivered."""
         knowledge = self.knowledge if self.knowledge is not None else self._know()
+        foreign, via = run.foreign, int(run.group)
+        if foreign and self._lost is not None:
+            foreign = self._lost.behind(foreign)
         if type(run) is Letter:
-            knowledge.merge(run.foreign, NOBODY)
-            return
-        knowledge.note(run.group, clock, run.sender)
-        if run.foreign:
-            knowledge.merge(run.foreign, run.group)
+            via = NOBODY
+        elif clock.recent.get(run.sender) != knowledge.tick:
+            knowledge.note(run.group, clock, run.sender)
+        for stamp in foreign:
+            if stamp[0] not in self._groups:
+                knowledge.merge((stamp,), via)
 
     def _say_misplaced(self, run: Run) -> str:
         group = self._groups.get(run.group)

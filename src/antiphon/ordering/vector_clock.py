@@ -10,8 +10,8 @@ from antiphon.core.ids import GroupNumber, Rank
 from antiphon.core.runs import Run, Stamp
 from antiphon.core.views import View
 from antiphon.ordering.delay_queue import DelayQueue, Lack
-from antiphon.ordering.knowledge import Reach
 from antiphon.ordering.left_over import is_kept
+from antiphon.ordering.own_stamps import Reach
 
 
 class VectorClock:
@@ -157,6 +157,10 @@ class GroupClocks:
     def delivered(self, group: GroupNumber) -> Sequence[int]:
         """Return what always tells the same of the current view, without another look-up."""
         return self._groups[group].delivered
+
+    def held(self) -> list[Run]:
+        """List what waits for something of its past, in order of receipt."""
+        return self._queue.held()
 
     def waiting(self) -> list[tuple[Run, Lack]]:
         """List the held runs in order of receipt, each with one message that it waits for."""

@@ -24,6 +24,7 @@ from antiphon.membership.failure_detector import Timing
 from antiphon.oracle import judge
 from antiphon.ordering.structure import Structure
 from antiphon.sim.across_checks import AcrossChecks
+from antiphon.sim.held_up import held_up
 from antiphon.sim.one_trace import BLOCKED, OneTrace
 from antiphon.stack import effects as told
 from antiphon.stack import inputs as on
@@ -460,6 +461,7 @@ class SeveralGroups:
         if blocked and self.structure is not None and self.structure.excluded:
             # It enters no epoch, so gives no turn and no mark of one, and others wait for those.
             blocked = {str(me) for node in self.nodes.values() for me in node.ids.values()}
+        blocked |= held_up(self.nodes.values())
         return self.trace.finish(self.now_us, blocked)
 
     def judge(self) -> list[str]:

@@ -40,7 +40,7 @@ Cost, with one group: one test for each run. With more: what has changed since t
 """
 
 from collections.abc import Iterable
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from antiphon.core.control import (
     AnyMessage,
@@ -52,13 +52,14 @@ from antiphon.core.control import (
 )
 from antiphon.core.ids import GroupNumber, ProcessId
 from antiphon.core.runs import Foreign, Stamp
-from antiphon.ordering.knowledge import VIEW
 from antiphon.ordering.letters import Letters
 from antiphon.ordering.mixed import MixedDomain
+from antiphon.ordering.own_stamps import VIEW
 from antiphon.ordering.stability import Stability
 from antiphon.ordering.structure import Structure
 from antiphon.stack.epochs import Epochs
 from antiphon.stack.names import KnownNames
+from antiphon.stack.nesting import Nesting
 from antiphon.stack.program_order import ProgramOrder
 
 ALL = 1 << 20
@@ -100,21 +101,13 @@ class Participation(Protocol):
         """There is something to send: see to it that no letter holds it up for long."""
 
 
-class _Among(NamedTuple):
-    """Whether some members are among others, and which."""
-
-    these: tuple[ProcessId, ...]
-    those: tuple[ProcessId, ...]
-    is_so: bool
-
-
 class Domain:
     """What the groups of one causality domain share in one process."""
 
     __slots__ = (
-        "_among", "_asked", "_hurried", "_is_flushing", "_looked_at", "_parts", "_risky",
-        "_unknown", "_words", "_writing", "awaits_receipts", "closing", "epochs", "is_shared",
-        "names", "ordering", "program", "resilience",
+        "_asked", "_hurried", "_is_flushing", "_looked_at", "_nesting", "_past_of",
+        "_risky", "_unknown", "_words", "awaits_receipts", "closing", "epochs", "is_shared",
+        "names", "ordering", "parts", "program", "resilience", "writing",
     )  # fmt: skip
 
     def __init__(self, resilience: int = 1, structure: Structure | None = None) -> None:
@@ -123,26 +116,29 @@ class Domain:
         self.resilience = resilience
         self.names = KnownNames(structure)
         """How groups are called, where that matters."""
+        self.parts: dict[GroupNumber, Participation] = {}
+        """The process's part in each group."""
+        self._nesting = Nesting(self.parts)
         self.ordering = MixedDomain()
         """One order of delivery."""
         if structure is not None:
             self.ordering.may_name = self.names.may_ride
+        else:
+            self.ordering.encloses = self._nesting.tells_for
         self.program = ProgramOrder()
         """One order of sending."""
-        self._parts: dict[GroupNumber, Participation] = {}
         self.is_shared = False
         """Whether there is more than one group: asked for every run."""
         self.epochs: Epochs | None = None
         """What goes round by excluded groups, if there are any."""
         if structure is not None and structure.excluded:
-            self.epochs = Epochs(self._parts, self.ordering, self.names)
+            self.epochs = Epochs(self.parts, self.ordering, self.names)
         self._risky: dict[GroupNumber, None] = {}
         """Groups with messages here that too few may have received."""
-        self._among: dict[tuple[GroupNumber, GroupNumber], _Among] = {}
-        """By two groups: whether the members of the first are all among those of the second, and
-        that one's flush is view-atomic."""
+        self._past_of: dict[GroupNumber, frozenset[GroupNumber]] = {}
+        """By group: itself, and those that come first (``_comes_first``) in the views of now."""
         self._asked: dict[GroupNumber, ReceiptsAsked] = {}
-        self._writing: dict[GroupNumber, None] = {}
+        self.writing: dict[GroupNumber, None] = {}
         """Groups in which a letter may wait for its acknowledgement."""
         self.closing: dict[GroupNumber, None] = {}
         """Groups whose flush has ended, and whose last messages wait for other groups."""
@@ -164,24 +160,25 @@ class Domain:
 
     def add(self, group: GroupNumber, part: Participation) -> None:
         """Begin to take part in a group, or to ask for that."""
-        assert group not in self._parts, "a group is in a domain once"
-        self._parts[group] = part
-        self.is_shared = len(self._parts) > 1
+        assert group not in self.parts, "a group is in a domain once"
+        self.parts[group] = part
+        self.is_shared = len(self.parts) > 1
 
     def remove(self, group: GroupNumber) -> None:
         """Take part in a group no longer."""
-        self._parts.pop(group, None)
+        self.parts.pop(group, None)
+        self._past_of.clear()
         if self.epochs is not None:
             self.epochs.leave(group)
         self.names.leave(group)
-        self.is_shared = len(self._parts) > 1
-        for noted in (self._risky, self._asked, self._writing, self.closing, self._looked_at):
+        self.is_shared = len(self.parts) > 1
+        for noted in (self._risky, self._asked, self.writing, self.closing, self._looked_at):
             noted.pop(group, None)
-        for pair in [pair for pair in self._among if group in pair]:
-            del self._among[pair]
+        self._nesting.leave(group)
 
     def enter_view(self, group: GroupNumber) -> None:
         """A view of a group begins: of what was before nothing can be lost any more."""
+        self._past_of.clear()
         self._risky.pop(group, None)
         self._asked.pop(group, None)
         self.closing.pop(group, None)
@@ -193,7 +190,7 @@ class Domain:
         """Whether any of some processes is a member of a group of the domain other than this."""
         others = {
             who.bare()
-            for other, part in self._parts.items()
+            for other, part in self.parts.items()
             if other != group
             for who in part.members
         }
@@ -215,7 +212,7 @@ class Domain:
             or self._hurried
             or ordering.restless
             or ordering.is_frozen
-            or self.program.first is not None
+            or self.program.waiting
             or self.epochs is not None
         )
 
@@ -227,7 +224,7 @@ class Domain:
             noted[GroupNumber(group)] = None
         self.ordering.restless.clear()
         self._looked_at = {}
-        return [group for group in noted if group in self._parts]
+        return [group for group in noted if group in self.parts]
 
     # What is at risk.
 
@@ -245,14 +242,19 @@ class Domain:
         self.awaits_receipts = False
         if self.ordering.has_undelivered(group):
             return False  # deliveries go on: it is one of them that is waited for
+        first = self._past_of.get(group)
+        if first is None:
+            first = self._past_of[group] = frozenset(
+                other for other in self.parts if other == group or self._comes_first(other, group)
+            )
+        if self._risky.keys() <= first:  # nearly always, where all are in all groups
+            return True
         is_safe, is_blocked = True, False
-        for other in [other for other in self._risky if other != group]:
-            if self._comes_first(other, group):
-                continue
-            missing = tuple(sorted(self._missing(other, self._parts[other])))
+        for other in [other for other in self._risky if other not in first]:
+            missing = tuple(sorted(self._missing(other, self.parts[other])))
             if missing:
                 is_safe = False
-                is_blocked = is_blocked or self._parts[other].is_blocked
+                is_blocked = is_blocked or self.parts[other].is_blocked
                 self._ask(other, missing)
             else:
                 del self._risky[other]
@@ -263,17 +265,8 @@ class Domain:
         return is_safe
 
     def _comes_first(self, other: GroupNumber, group: GroupNumber) -> bool:
-        """Whether who gets a run of ``group`` has got before what was multicast in ``other``."""
-        if self.resilience > 1:
-            return False
-        past = self._parts[other]
-        to_members, past_members = self._parts[group].members, past.members
-        known = self._among.get((group, other))
-        if known is None or known.these is not to_members or known.those is not past_members:
-            those = {who.bare() for who in past_members} if past.is_view_atomic else set()
-            is_so = all(who.bare() in those for who in to_members)
-            known = self._among[group, other] = _Among(to_members, past_members, is_so)
-        return known.is_so
+        """Whether what was multicast in ``other`` is safe by the very channels of ``group``."""
+        return self.resilience == 1 and self._nesting.encloses(other, group)
 
     def _missing(self, group: GroupNumber, part: Participation) -> Iterable[tuple[int, int]]:
         """Yield what is still to be received by somebody, by rank and number."""
@@ -298,7 +291,7 @@ class Domain:
 
     def _ask(self, group: GroupNumber, missing: tuple[tuple[int, int], ...]) -> None:
         """Ask the members of a group to say when they have received this, once."""
-        part = self._parts[group]
+        part = self.parts[group]
         before = self._asked.get(group)
         known = dict(before.wanted) if before is not None else {}
         if all(known.get(rank, 0) >= count for rank, count in missing):
@@ -320,7 +313,7 @@ class Domain:
 
     def view_of(self, group: int) -> int:
         """Return the number of the view of a group that the process is in; 0: it is in none."""
-        part = self._parts.get(GroupNumber(group))
+        part = self.parts.get(GroupNumber(group))
         return part.view_number if part is not None else 0
 
     def still_named(self, group: int, view: int, wanted: dict[int, int]) -> dict[int, int]:
@@ -360,7 +353,7 @@ class Domain:
             if self.view_of(group) == view:
                 missing = self._still_needed(group, wanted)
                 if missing:
-                    self._parts[group].stability.note_receipts()
+                    self.parts[group].stability.note_receipts()
                     self._ask(group, tuple(item for item in missing.items() if item[0] != VIEW))
                     continue
             del self._hurried[group, view]
@@ -372,7 +365,7 @@ class Domain:
         here = {rank: count for rank, count in wanted.items() if count <= past.get(rank, -1)}
         not_here = wanted.keys() - here.keys()  # nobody asks for what was never multicast
         return self.ordering.still_needed(group, here) | {
-            rank: wanted[rank] for rank in not_here if rank < len(self._parts[group].members)
+            rank: wanted[rank] for rank in not_here if rank < len(self.parts[group].members)
         }
 
     def hear_unknown(self, stamps: Foreign, via: GroupNumber, peer: ProcessId) -> None:
@@ -383,22 +376,22 @@ class Domain:
 
     def can_tell(self, via: GroupNumber, group: int, view: int) -> bool:
         """Whether some other member of group ``via`` has not said that it cannot say."""
-        part, denied = self._parts[via], self._unknown.get((via, group, view), {})
+        part, denied = self.parts[via], self._unknown.get((via, group, view), {})
         return len([who for who in part.members if who not in denied]) > 1
 
     # Letters.
 
     def note_letter(self, group: GroupNumber) -> None:
         """A letter has been sent in a group."""
-        self._writing[group] = None
+        self.writing[group] = None
 
     def awaits_letter(self, group: GroupNumber) -> bool:
         """Whether a letter of another group is still to be acknowledged; if so, ask for that."""
-        for other in list(self._writing):
-            if self._parts[other].letters.waiting_for is None:
-                del self._writing[other]
+        for other in list(self.writing):
+            if self.parts[other].letters.waiting_for is None:
+                del self.writing[other]
             elif other != group:
-                self._parts[other].ask_for_acknowledgement()
+                self.parts[other].ask_for_acknowledgement()
                 self.look_at(other)
                 return True
         return False
@@ -407,10 +400,10 @@ class Domain:
 
     def name_groups(self, group: GroupNumber, stamps: Foreign) -> None:
         """Say to a group how others are called, ahead of stamps that name them, if that matters."""
-        if stamps and self.names.structure is not None:
+        if self.names.structure is not None and stamps:
             unsaid = self.names.unsaid(group, stamps)
             if unsaid:
-                self._parts[group].tell(GroupsNamed(unsaid))
+                self.parts[group].tell(GroupsNamed(unsaid))
 
     # What members of a group say of others.
 
@@ -428,7 +421,7 @@ class Domain:
                 self.hear_unknown(stamps, via, peer)
             case ForgettingAsked(stamps):
                 if unknown := self.hurry(stamps, via):
-                    self._parts[via].tell(ForgettingAsked(unknown, unknown=True))
+                    self.parts[via].tell(ForgettingAsked(unknown, unknown=True))
             case GroupsNamed(names):
                 self.names.hear(names)
             case EpochSaid():
@@ -446,8 +439,8 @@ class Domain:
     def _pass_on(self, told: list[tuple[int, Foreign]]) -> None:
         for number, words in told:
             group = GroupNumber(number)
-            if group in self._parts:
-                self._parts[group].tell(Forgettable(words))
+            if group in self.parts:
+                self.parts[group].tell(Forgettable(words))
                 self.look_at(group)
 
     def forget(self, words: Foreign, via: GroupNumber) -> None:

@@ -24,7 +24,8 @@ from collections.abc import Callable, Mapping
 from antiphon.core.control import ForgettingAsked, ReceiptsAsked
 from antiphon.core.errors import UsageError
 from antiphon.core.ids import GroupNumber
-from antiphon.ordering.knowledge import NOBODY, VIEW
+from antiphon.ordering.knowledge import NOBODY
+from antiphon.ordering.own_stamps import VIEW
 from antiphon.stack.domain import Domain
 from antiphon.stack.domains import Domains
 from antiphon.stack.effects import Effect

@@ -43,7 +43,8 @@ class MemberQuestions:
         """
         if not self.is_open or self.letters.waiting_for is not None:
             return False
-        return not (self.domain.is_shared and self.domain.awaits_letter(self.group))
+        domain = self.domain
+        return not (domain.writing and domain.is_shared and domain.awaits_letter(self.group))
 
     def _is_plain(self, order: Order, *, uniform: bool) -> bool:
         """Whether a multicast is delivered here at once; refuse one that cannot be given."""

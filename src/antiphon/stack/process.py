@@ -387,28 +387,34 @@ class Process:
         """Wrap what is of another group, and see to what is of the process."""
         failed: list[ProcessId] = []
         for effect in effects:
-            match effect:
-                case SetTimer(timer, time_us):
-                    self._done.append(SetTimer(Timer(timer.kind, group), time_us))
-                case ExpectPeers(processes, idle):
-                    before = self._known.known_in.get(group, {})
-                    failed += self._endpoints[group].member.membership.roster.failed_among(
-                        before, processes
-                    )
-                    self._expect(group, processes, idle)
-                case GiveUpProcess() | RestoreProcess():
-                    self._done.append(replace(effect, process=self.bare(effect.process)))
-                case InstallView(view):
-                    self._add(group, effect)
-                    failed += view.failed
-                case LeaveGroup():
-                    self._end(group, effect)
-                case DeliverElsewhere(named, runs):
-                    self._causal.deliver(named, runs, self._now_us)
-                case _:
-                    self._add(group, effect)
+            if type(effect) in _SEEN_TO:  # hardly ever, and matching takes its time
+                self._sort_one(group, effect, failed)
+            else:
+                self._add(group, effect)
         # What follows from that in other groups comes after all of this, as it came about.
         self._lose_everywhere(failed)
+
+    def _sort_one(self, group: GroupNumber, effect: Effect, failed: list[ProcessId]) -> None:
+        """See to an effect that concerns the process, or another group; add who has failed."""
+        match effect:
+            case SetTimer(timer, time_us):
+                self._done.append(SetTimer(Timer(timer.kind, group), time_us))
+            case ExpectPeers(processes, idle):
+                before = self._known.known_in.get(group, {})
+                roster = self._endpoints[group].member.membership.roster
+                failed += roster.failed_among(before, processes)
+                self._expect(group, processes, idle)
+            case GiveUpProcess() | RestoreProcess():
+                self._done.append(replace(effect, process=self.bare(effect.process)))
+            case InstallView(view):
+                self._add(group, effect)
+                failed += view.failed
+            case LeaveGroup():
+                self._end(group, effect)
+            case DeliverElsewhere(named, runs):
+                self._causal.deliver(named, runs, self._now_us)
+            case _:
+                raise AssertionError(effect)
 
     def _add(self, group: GroupNumber, effect: Effect) -> None:
         assert group in self._endpoints, "nothing comes of a closed group"

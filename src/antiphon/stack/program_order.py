@@ -15,28 +15,29 @@ from antiphon.core.ids import GroupNumber
 class ProgramOrder:
     """The places of what waits in the send queues of one domain."""
 
-    __slots__ = ("_next", "_waiting")
+    __slots__ = ("_next", "waiting")
 
     def __init__(self) -> None:
         """Nothing waits."""
         self._next = 1
-        self._waiting: dict[int, Places] = {}
+        self.waiting: dict[int, Places] = {}
+        """By place: the queue of what waits there, in order."""
 
     def put(self, queue: "Places") -> int:
         """Return the place of something that begins to wait in a queue."""
         place = self._next
         self._next += 1
-        self._waiting[place] = queue
+        self.waiting[place] = queue
         return place
 
     def remove(self, place: int) -> None:
         """It has left, or does not wait any more."""
-        del self._waiting[place]
+        del self.waiting[place]
 
     @property
     def first(self) -> "Places | None":
         """The queue whose first thing is the first of all; None: nothing waits."""
-        return next(iter(self._waiting.values()), None)
+        return next(iter(self.waiting.values()), None)
 
     def is_last(self, place: int) -> bool:
         """Whether nothing has begun to wait since."""
@@ -74,7 +75,7 @@ class Places:
     def is_first(self) -> bool:
         """Whether nothing of another queue is before what this one has to send."""
         order = self.order
-        return order is None or order.first in {None, self}
+        return order is None or not order.waiting or order.first is self
 
     @property
     def may_append(self) -> bool:

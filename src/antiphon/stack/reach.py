@@ -18,7 +18,7 @@ from antiphon.ordering.stability import Stability
 class GroupReach:
     """What one member has been told by the others in one view."""
 
-    __slots__ = ("_elsewhere", "_me", "_roster", "_stability", "_transition")
+    __slots__ = ("_elsewhere", "_me", "_roster", "_transition", "is_everywhere")
 
     def __init__(
         self,
@@ -34,13 +34,10 @@ class GroupReach:
         """
         self._elsewhere = elsewhere
         self._me = me
-        self._stability = stability
+        self.is_everywhere = stability.is_everywhere
+        """Whether everybody has received, or delivered, so many messages of a member."""
         self._transition = transition
         self._roster = roster
-
-    def is_everywhere(self, rank: int, count: int, *, delivered: bool) -> bool:
-        """Whether everybody has received, or delivered, so many messages of a member."""
-        return self._stability.is_everywhere(rank, count, delivered=delivered)
 
     def is_installed_everywhere(self) -> bool:
         """Whether all whom it concerns, leavers too, are known to have installed the view."""

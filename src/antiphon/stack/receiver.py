@@ -27,6 +27,7 @@ from antiphon.stack.dissemination import Dissemination
 from antiphon.stack.domain import Domain
 from antiphon.stack.early import SENDERS_UNKNOWN, Early
 from antiphon.stack.past import Past
+from antiphon.stack.relayed import completed
 from antiphon.stack.settings import Limits
 
 GROUP = GroupNumber(0)
@@ -111,8 +112,11 @@ class Receiver:
         return self._ordering.received(self.group)
 
     def unstable(self, rank: int) -> list[Run]:
-        """Return the unstable runs of one member in the current view, in order."""
-        return list(self.stability.copies.get(rank, ()))
+        """Return the unstable runs of one member in the current view, in order, to be relayed."""
+        runs = list(self.stability.copies.get(rank, ()))
+        if not runs or not self._domain.is_shared or self._ordering.encloses is None:
+            return runs
+        return completed(runs, self.members[rank], self._domain.parts, self._ordering.held())
 
     def unstable_in_order(self) -> list[Run]:
         """Return all unstable runs of the current view, in the order in which they came."""

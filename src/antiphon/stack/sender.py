@@ -112,7 +112,8 @@ class Sender:
         # Written out, as nearly all groups are alone in their domain.
         if not member.domain.is_shared:
             return member.may_multicast
-        return member.may_multicast and member.is_safe(run.how.order)
+        is_free = run.how.order is Order.FIFO  # as ``Member.is_safe``
+        return member.may_multicast and (is_free or member.domain.is_safe_for(member.group))
 
     def _send_letter(self, item: WaitingLetter) -> bool:
         """Send the letter that is first, or what has to be said to all before it, if that may."""
