@@ -24,6 +24,7 @@ from antiphon.trace.verdict import Property
         (["run", "--follow", "--ends-early", "all"], "--follow judges whole records"),
         (["run.ndjson", "--follow"], "run.ndjson: is a file: --follow takes a run folder"),
         (["run", "--follow", "--fresh", "--checkpoint", "mine"], "mine: has files that are no"),
+        (["table", "--follow"], "table: is Parquet, which does not grow: leave --follow out"),
     ],
 )
 def test_what_cannot_be_followed_is_refused(
@@ -33,6 +34,8 @@ def test_what_cannot_be_followed_is_refused(
     (tmp_path / "run").mkdir()
     (tmp_path / "run.ndjson").write_text('{"process": "A", "kind": "start"}\n')
     (tmp_path / "mine").mkdir()
+    (tmp_path / "table").mkdir()
+    (tmp_path / "table" / "rows.parquet").touch()
     (tmp_path / "mine" / "letter.txt").write_text("keep")
     done = antiphon("verify", *words, folder=tmp_path)
     assert done.returncode == 2
