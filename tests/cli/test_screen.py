@@ -83,3 +83,18 @@ def test_brackets_in_names_are_shown_as_they_are(shown: Shown) -> None:
     rows = [deliver("[bold]", "[/red]", 1), deliver("B", "[/red]", 1)]
     lines = shown(300, judge(rows))
     assert any("[/red]" in line for line in lines)
+
+
+@pytest.mark.parametrize(("total", "said"), [(None, False), (4, True)])
+def test_bar_of_what_nobody_can_count_has_no_count(
+    monkeypatch: pytest.MonkeyPatch, total: int | None, *, said: bool
+) -> None:
+    """Starting Spark is not 0 of anything."""
+    file = io.StringIO()
+    console = Console(file=file, width=80, force_terminal=True, color_system=None)
+    monkeypatch.setattr(screen, "progress_output", console)
+    with screen.progress_bar("starting", total) as (bar, _):
+        bar.refresh()
+    assert "starting" in file.getvalue()
+    assert ("0/4" in file.getvalue()) == said
+    assert "0/?" not in file.getvalue()

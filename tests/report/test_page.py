@@ -218,4 +218,6 @@ def test_nothing_judged_is_not_called_right(tmp_path: Path) -> None:
     path = write(tmp_path / "one.ndjson", [CHAT[0][0]])
     verdict = verdict_on(read_rows(path))
     assert not [item for item in verdict.properties if item.status is Status.HOLDS]
-    assert "Nothing could be judged" in make_page(path, verdict, None)
+    page = make_page(path, verdict, None)
+    assert "Nothing could be judged" in page
+    assert "1 process · 1 event · 1 message · 0 deliveries" in page

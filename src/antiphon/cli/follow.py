@@ -132,11 +132,11 @@ def _wait_for_folder(watch: _Watch) -> None:
 
 def _told(follower: "Follower", watch: _Watch) -> Verdict:
     """Tell of each update; return the verdict in the end."""
-    standing = LiveStanding(watch.run.resolve().name, time.monotonic())
+    standing = LiveStanding(watch.run.resolve().name, time.monotonic(), watch.terms.asked)
     latest, finished_rows = follower.record.latest(), -1
     if latest is not None:  # as it was left
         standing.take(msgspec.structs.replace(latest, alarms=[]), time.monotonic(), None)
-    standing.alarms = [alarm.violation for alarm in follower.record.alarms()]
+    standing.raised(alarm.violation for alarm in follower.record.alarms())
     untold = follower.record.untold()
     with shown(standing, is_shown=not watch.as_json) as refresh:
         while True:

@@ -104,7 +104,15 @@ def followed_run(
         message = f"--every {choices.every_s:g}: give a number of seconds above 0"
         raise UsageError(message)
     run = local_path(logs[0])
+    _require_journals(run)
+    return run
+
+
+def _require_journals(run: Path) -> None:
+    """Complain of what does not grow."""
     if run.is_file():
         message = f"{run}: is a file: --follow takes a run folder, whose journals grow"
         raise UsageError(message)
-    return run
+    if any(run.glob("**/*.parquet")) and not any(run.glob("**/*.ndjson")):
+        message = f"{run}: is Parquet, which does not grow: leave --follow out"
+        raise UsageError(message)

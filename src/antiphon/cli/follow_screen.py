@@ -5,10 +5,11 @@ and one line for all that cannot be known yet. A terminal's screen is taken over
 the end, when the verdict is printed; elsewhere, alarms are printed as they are raised.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+import msgspec
 from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.table import Table
@@ -18,7 +19,7 @@ from antiphon.cli.screen import output, progress_output, verdict_mark, violation
 from antiphon.report.plots import duration
 from antiphon.trace import words
 from antiphon.trace.distribution import Distribution
-from antiphon.trace.verdict import PropertyVerdict, Status, Verdict, Violation
+from antiphon.trace.verdict import ALL, Property, PropertyVerdict, Status, Verdict, Violation
 
 if TYPE_CHECKING:
     from antiphon.live.updates import Alarm, Update
@@ -32,9 +33,9 @@ _ALARMS_SHOWN = 1
 class LiveStanding:
     """What is shown."""
 
-    def __init__(self, run: str, begun_s: float) -> None:
-        """Begin with nothing."""
-        self._run = run
+    def __init__(self, run: str, begun_s: float, asked: Sequence[Property] = ALL.asked) -> None:
+        """Begin with nothing; no other property is shown than those that are asked for."""
+        self._run, self._asked = run, frozenset(asked)
         self._begun_s = self._now_s = begun_s
         self._update: Update | None = None
         self._lag_s: float | None = None
@@ -43,13 +44,19 @@ class LiveStanding:
 
     def take(self, update: "Update", now_s: float, lag_s: float | None) -> None:
         """Take an update."""
-        self._update, self._now_s = update, now_s
+        kept = [item for item in update.now.properties if item.property in self._asked]
+        now = msgspec.structs.replace(update.now, properties=tuple(kept))
+        self._update, self._now_s = msgspec.structs.replace(update, now=now), now_s
         has_grown = not self._counts or update.rows > self._counts[-1][1]
         self._lag_s = lag_s if has_grown else 0.0
         self._counts.append((now_s, update.rows, update.delays))
         while len(self._counts) > 2 and self._counts[1][0] < now_s - RATE_S:
             del self._counts[0]
-        self.alarms += [alarm.violation for alarm in update.alarms]
+        self.raised(alarm.violation for alarm in update.alarms)
+
+    def raised(self, alarms: Iterable[Violation]) -> None:
+        """Take what was found to be wrong."""
+        self.alarms += [alarm for alarm in alarms if alarm.property in self._asked]
 
     @property
     def rows_per_s(self) -> float:

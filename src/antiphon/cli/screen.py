@@ -21,6 +21,7 @@ from rich.progress import (
     MofNCompleteColumn,
     Progress,
     SpinnerColumn,
+    Task,
     TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
@@ -109,6 +110,14 @@ def verdict_mark(status: Status) -> Text:
     return Text(f"{in_ascii if output.options.ascii_only else mark} {status.value}", style=style)
 
 
+class _DoneColumn(MofNCompleteColumn):
+    """How much of how much is done; nothing, where nobody knows."""
+
+    def render(self, task: Task) -> Text:
+        """Return it."""
+        return Text() if task.total is None else super().render(task)
+
+
 @contextmanager
 def progress_bar(
     what: str, total: float | None = None, *, time_left: bool = False
@@ -119,7 +128,7 @@ def progress_bar(
         SpinnerColumn("line" if progress_output.options.ascii_only else "dots"),
         TextColumn("{task.description}"),
         BarColumn(),
-        MofNCompleteColumn(),
+        _DoneColumn(),
         TimeElapsedColumn(),
         *left,
         console=progress_output,

@@ -149,17 +149,21 @@ def _headline(verdict: Verdict) -> str:
         return f'<p class="headline violated"><b aria-hidden="true">✗</b> {escape(words)}</p>'
     if not held:
         return '<p class="headline unknown"><b aria-hidden="true">?</b> Nothing could be judged</p>'
-    words = f"{held} of {len(verdict.properties)} properties hold, and none is violated"
+    hold = "property holds" if len(verdict.properties) == 1 else "properties hold"
+    words = f"{held} of {len(verdict.properties)} {hold}, and none is violated"
     return f'<p class="headline holds"><b aria-hidden="true">✓</b> {words}</p>'
 
 
 def _about(run: PageContent) -> str:
     verdict, measures = run.verdict, run.measures
     facts = [
-        f"{verdict.process_count:,} processes",
-        f"{verdict.event_count:,} events",
-        f"{verdict.message_count:,} messages",
-        f"{verdict.delivery_count:,} deliveries",
+        f"{count:,} {one if count == 1 else many}"
+        for count, one, many in (
+            (verdict.process_count, "process", "processes"),
+            (verdict.event_count, "event", "events"),
+            (verdict.message_count, "message", "messages"),
+            (verdict.delivery_count, "delivery", "deliveries"),
+        )
     ]
     if measures.has_times:
         facts.append(plots.duration(measures.duration_us))
