@@ -54,7 +54,7 @@ class MemberDatagrams(MemberQuestions):
                     ready += blocks.take_datagram(peer, data)
             except PeerError as error:
                 faults.append((peer, str(error)))
-        self.receiver.accept_all(ready)
+        self.receiver.accept(ready)
         self._look_what_is_settled(blocks)
         return faults
 

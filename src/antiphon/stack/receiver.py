@@ -219,14 +219,11 @@ class Receiver:
         """Take what is new in a run; return it."""
         way = self._dissemination
         fresh = self._fresh_of(run) if way is None else way.take(peer, run)
-        return self.accept(fresh) if fresh is not None else None
-
-    def accept(self, fresh: Run) -> Run:
-        """Take a run that is new, and its sender's next; return it."""
-        self.accept_all([fresh])
+        if fresh is not None:
+            self.accept([fresh])
         return fresh
 
-    def accept_all(self, fresh: list[Run]) -> None:
+    def accept(self, fresh: list[Run]) -> None:
         """Take runs, each of them new, and its sender's next; deliver what can be together."""
         ready: list[Run] = []
         ordering, stability, arrivals = self._ordering, self.stability, self._arrivals

@@ -30,7 +30,8 @@ from antiphon.ordering.blocks.buffer import BlockBuffer, HeldBlock
 from antiphon.ordering.blocks.matrix import BlockMatrix
 from antiphon.ordering.blocks.settings import BlockSettings
 
-_SECOND_US = 1_000_000
+LATE_HALF_US = 1_000_000
+"""What this process was late counts half after so long."""
 
 Draw = Callable[[int], int]
 """Returns a number from 0 up to its argument, drawn by whoever has dice."""
@@ -64,7 +65,7 @@ class BlockRecovery:
 
     def lateness(self, now_us: int) -> int:
         """Return how late this process was of late."""
-        return self._late_us >> min(30, (now_us - self._noted_us) // _SECOND_US)
+        return self._late_us >> min(30, (now_us - self._noted_us) // LATE_HALF_US)
 
     def _settled_us(self, now_us: int) -> int:
         """Return how much later than a copy a report has to come to say that it was lost."""
