@@ -80,6 +80,19 @@ def test_a_state_that_others_wait_for_is_come_to_all_the_same() -> None:
     assert read(together) == [("g0", 1)]
 
 
+def test_a_state_that_is_waited_for_in_another_domain_lets_nothing_by() -> None:
+    """It can be given: that domain is read on anyway."""
+    together, (one, two, other) = streams("d", "d", "e")
+    one.append_event(view(1))
+    one.hold(1)
+    two.append_event(view(2))
+    other.append_event(view(3))
+    other.is_awaited = lambda: True
+    assert read(together) == [("g2", 3)]
+    one.release()
+    assert read(together) == [("g0", 1), ("g1", 2)]
+
+
 def test_errors_come_after_everything_else_and_exclusion_once() -> None:
     """Failure is of a process; a state that cannot be had is of a group."""
     together, (one, two, three) = streams("d", "d", "d")

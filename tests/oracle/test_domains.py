@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from tests.oracle.known_domains import CASES, Case, chain, in_domain
 from tests.oracle.known_groups import ASKED
+from tests.oracle.known_names import NAME_CASES
 from tests.trace.hand_written import deliver, multicast, write_rows
 
 from antiphon.core.errors import TraceError
@@ -13,6 +14,8 @@ from antiphon.oracle import judge
 from antiphon.trace import words
 from antiphon.trace.reader import read_rows
 from antiphon.trace.verdict import Hop, Property, Status
+
+ALL_CASES = [*CASES, *NAME_CASES]
 
 CHAIN = """\
 {"process":"a","kind":"multicast","group":"A","domain":"d","first":1}
@@ -49,7 +52,7 @@ def test_chain_through_three_groups_holds_in_order(tmp_path: Path) -> None:
     assert verdict.of(Property.NO_ORPHAN).status is Status.HOLDS
 
 
-@pytest.mark.parametrize("case", CASES, ids=[case.__name__ for case in CASES])
+@pytest.mark.parametrize("case", ALL_CASES, ids=[case.__name__ for case in ALL_CASES])
 def test_causality_is_judged_across_the_groups_of_a_domain(case: Callable[[], Case]) -> None:
     """Violated as often as is said, unknown where that is said, and otherwise it holds."""
     rows, expected, terms = case()

@@ -10,6 +10,7 @@ import msgspec
 import pytest
 from tests.oracle.known_domains import CASES, Case, chain, in_domain
 from tests.oracle.known_groups import ASKED
+from tests.oracle.known_names import NAME_CASES
 from tests.pipeline.domain_worlds import Planted, random_world, right_world
 from tests.pipeline.large_trace import write_large_domain
 from tests.pipeline.shares import share_of
@@ -32,10 +33,11 @@ from antiphon.trace.verdict import EVERYBODY, Property, Status, Terms
 if TYPE_CHECKING:
     from antiphon.pipeline.tables.table import Executor
 
+ALL_CASES = [*CASES, *NAME_CASES]
 FILE_COUNT = 4
 
 
-@pytest.mark.parametrize("case", CASES, ids=[case.__name__ for case in CASES])
+@pytest.mark.parametrize("case", ALL_CASES, ids=[case.__name__ for case in ALL_CASES])
 def test_hand_written_traces_have_the_oracles_verdicts(
     executor: "Executor", tmp_path: Path, case: Callable[[], Case]
 ) -> None:

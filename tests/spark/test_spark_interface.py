@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.oracle.known_domains import question
+from tests.oracle.known_names import chain_through_two_names
 from tests.pipeline.large_trace import write_large_trace
 from tests.trace.hand_written import deliver, multicast, write_rows
 
@@ -75,6 +76,22 @@ def test_path_becomes_tables_and_a_page(spark: "SparkSession", tmp_path: Path) -
     assert "abc&lt;" in page
     assert "violated (1)" in page
     assert f"{path}:4".replace("<", "&lt;") in page
+
+
+def test_frame_knows_processes_of_several_names(spark: "SparkSession", tmp_path: Path) -> None:
+    """Rows of a record are brought together, with and without `index`."""
+    import antiphon.spark
+
+    rows, _, _ = chain_through_two_names()
+    for is_numbered in (False, True):
+        for place, row in enumerate(rows if is_numbered else ()):
+            row.index = sum(other.record == row.record for other in rows[:place])
+        path = write_rows(tmp_path / f"{is_numbered}.ndjson", rows)
+        frame = spark.read.json(str(path))
+        result = antiphon.spark.verify(spark, frame.repartition(5) if is_numbered else frame)
+        [verdict] = result.runs.values()
+        assert judged(verdict) == judged(verify_path(LocalExecutor(), path))
+        assert verdict.of(Property.CAUSAL).violation_count == 1
 
 
 def test_frame_gets_the_verdict_of_the_file(spark: "SparkSession", tmp_path: Path) -> None:

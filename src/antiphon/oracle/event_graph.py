@@ -150,10 +150,6 @@ class History:
     persons: dict[tuple[str, str], str] = field(default_factory=dict)
     """Of each (run, process): in whose record it is; names of one process are in one record."""
 
-    def person(self, run: str, process: str) -> str:
-        """Return how a process is called in all groups."""
-        return self.persons.get((run, process), process)
-
     def is_late(self, scope: Scope, process: str) -> bool:
         """Whether something of ``scope`` may lie before a record; not where it shows the view."""
         installed = self.installed.get((scope.run, scope.group, scope.view), {})
@@ -263,9 +259,6 @@ def history_of(
     whole = {key for key, record in records.items() if _is_whole(record, terms)}
     late = {key for key, record in records.items() if _is_late(record, terms)}
     history = History(records, [scopes[key] for key in sorted(scopes)], delivery_count, whole, late)
-    history.persons = {
-        key: min(entry.event.record for entry in record) for key, record in records.items()
-    }
     _add_views(history, entries)
     return history
 

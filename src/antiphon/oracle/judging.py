@@ -27,6 +27,7 @@ from antiphon.oracle.domains.components import (
     domains_of,
     not_judged,
     noting_domains,
+    persons_of,
 )
 from antiphon.oracle.event_graph import (
     Act,
@@ -83,6 +84,7 @@ def judge(
     namings: Namings = {}
     history = history_of(noting_domains(rows, run, namings), run, terms)
     history.domains = domains_of(history, namings, terms)
+    history.persons = persons_of(history)
     components = components_of(history)
     return Verdict(
         run=run,

@@ -14,7 +14,7 @@ first of what s has not delivered is ready, and was received earlier; and ready 
 in order of receipt (000-15). So no rule that delays anything is needed. Where a view has total or
 uniform messages, what was received may still wait for more than its past: for a turn, though it has
 been said (the list may not have come there), or for a mark; and a joiner that is still to be told
-the past (``gated``) for that. There an entry is left out once it is known to be DELIVERED
+the past (``barred``) for that. There an entry is left out once it is known to be DELIVERED
 everywhere. Likewise the view itself: who has left view v of h has delivered
 by rule what others may still hold, so the tag of the new view rides along, without entries if need
 be, until all members are known to have installed it. Not that of a founding view: nobody has left

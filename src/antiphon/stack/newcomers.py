@@ -1,6 +1,6 @@
 """Who joins a group of a domain with a declared structure, and what it is told first.
 
-Law (``ordering.gated``): who was in a view of the group before tells a joiner all that it knows of
+Law (``ordering.barred``): who was in a view of the group before tells a joiner all that it knows of
 other groups, ahead of all else in the view; the joiner delivers nothing of the group before it has
 heard them all, and delivered what they name.
 

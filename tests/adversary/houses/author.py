@@ -93,7 +93,7 @@ class Author:
         )  # fmt: skip
         house = self.house
         house.rejoins = random.random() < 0.5
-        house.has_states = random.random() < 0.3
+        house.has_states = house.judge.has_states = random.random() < 0.3
         house.drain_s = random.choice((0.05, 1.0, 5.0))
         house.flush = random.choice(("view-atomic",) * 4 + ("coordinator", "all-to-all"))
         self._ways = random.choice((_ORDERS, _ORDERS, _ORDERS[:1], _ORDERS[:3], _ORDERS[2:]))

@@ -70,6 +70,8 @@ class Judge:
         self.resilience = resilience
         self.said: list[Said] = []
         self.readers: list[Reader] = []
+        self.has_states = False
+        """Whether joiners are given states."""
         self.wrong: list[str] = []
         self.places: dict[int, Scope] = {}
         """In which view each message was read."""

@@ -50,7 +50,7 @@ def _judge_reader(house: Judge, reader: Reader, of_scope: dict[Scope, int]) -> N
     here: dict[str, Step] = {}
     for step in reader.steps:
         if step.bit >= 0:
-            wrong = _wrong(house, reader, step, (everything, done, owed, left_behind))
+            wrong = _wrong(house, reader, step, (everything, done, owed, left_behind), here)
             if wrong:
                 house.complain(wrong)
                 return
@@ -63,15 +63,21 @@ def _judge_reader(house: Judge, reader: Reader, of_scope: dict[Scope, int]) -> N
         owed |= of_scope[step.group, step.view]
 
 
-def _wrong(house: Judge, reader: Reader, step: Step, sets: tuple[int, int, int, int]) -> str:
+def _wrong(
+    house: Judge, reader: Reader, step: Step, sets: tuple[int, int, int, int], here: dict[str, Step]
+) -> str:
     """Say what is wrong with reading a message here, if anything is."""
     everything, done, owed, left_behind = sets
     said = house.said[step.bit]
     past = said.past if said.order is not Order.FIFO else 0
     for bit in bits((past | said.flushed) & everything & ~done):
         other = house.said[bit]
-        # Who is out of a group and does not know it may be told by who does not know, too.
-        if not (reader.is_harmed and other.group != said.group):
+        scope = house.places.get(bit)
+        is_loading = scope is not None and (scope[0] not in here or here[scope[0]].view < scope[1])
+        # Who is out of a group and does not know it may be told by who does not know, too; and
+        # who loads a state reads on if somebody waits for its own.
+        is_excused = reader.is_harmed or (house.has_states and is_loading)
+        if not (is_excused and other.group != said.group):
             return f"causal: {reader.name} reads {said.name} before {other.name}"
     never = (past & said.sure | said.flushed) & (owed | left_behind) & ~everything
     for bit in bits(never):

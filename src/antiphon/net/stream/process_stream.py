@@ -7,8 +7,8 @@ process's groups are read together, or each by itself, and not both: who reads a
 has taken its entries out of this order.
 
 A group whose state is being loaded holds up what was delivered later in its domain. If another
-member waits for this process's own state meanwhile, the rest of the domain is read on: else two
-processes that join each other's groups could wait for each other for ever.
+member waits meanwhile for this process's own state in a group of that domain, the rest of it is
+read on: else two processes that join each other's groups could wait for each other for ever.
 
 An error that ends a group's stream is raised when everything that was delivered has been read. One
 that ends all groups of the process is raised once.
@@ -144,16 +144,17 @@ class ProcessStream(StreamReading):
 
     def _ready(self) -> Iterator[int]:
         """Yield the places of what may be read, in order."""
-        held: set[str] = set()
-        is_awaited: bool | None = None
+        held: dict[str | None, bool] = {}
         for place, turn in enumerate(self._turns):
             if turn.is_held:
-                if is_awaited is None:
-                    is_awaited = any(stream.is_awaited() for stream in self._streams)
-                if not is_awaited and turn.domain is not None:
-                    held.add(turn.domain)
-            elif turn.domain not in held:
+                if turn.domain is not None and turn.domain not in held:
+                    held[turn.domain] = not self._is_awaited_in(turn.domain)
+            elif not held.get(turn.domain):
                 yield place
+
+    def _is_awaited_in(self, domain: str) -> bool:
+        """Whether somebody waits for the process's state in a group of a domain."""
+        return any(stream.is_awaited() for stream in self._streams if stream.domain == domain)
 
     def take(self) -> Run | Other:
         """Take the next thing to read."""

@@ -68,7 +68,7 @@ class Component:
 
     def person(self, scope: Scope, name: str) -> str:
         """Return how a process is called in all groups."""
-        return self._history.person(scope.run, name)
+        return self._history.persons.get((scope.run, name), name)
 
     @property
     def is_addressed(self) -> bool:
@@ -181,6 +181,13 @@ def noting_domains(
         yield row
 
 
+def persons_of(history: History) -> dict[tuple[str, str], str]:
+    """Return, by run and name, in whose record it is: names of one process are in one record."""
+    return {
+        key: min(entry.event.record for entry in record) for key, record in history.records.items()
+    }
+
+
 def domains_of(
     history: History, namings: Namings, terms: Terms
 ) -> dict[GroupKey, DomainKey | None]:
@@ -230,7 +237,7 @@ def _groups_by_process(history: History) -> dict[tuple[str, str], list[GroupKey]
     """Return, for each process, the groups that it has rows of, under whatever name."""
     found: dict[tuple[str, str], set[GroupKey]] = defaultdict(set)
     for (run, name), record in history.records.items():
-        found[run, history.person(run, name)].update(
+        found[run, history.persons[run, name]].update(
             (run, entry.event.group) for entry in record if entry.event.kind in OF_A_GROUP
         )
     return {process: sorted(groups) for process, groups in found.items()}
