@@ -216,10 +216,10 @@ def words_that_come_early_are_lost(self: ReceiptTree) -> None:
 
 
 @plant(Membership, "attend", "links: a view that is not everywhere")
-def calm_is_who_has_installed_the_view(self: Membership, now_us: int, *, has_news: bool) -> None:
+def calm_is_who_has_installed_the_view(self: Membership, now_us: int, *, has_reason: bool) -> None:
     """Others may still wait to hear how far this one is, and to be waited for."""
     is_pending = self.transition.current is None or bool(self.transition.pending)
-    if self.attention.look(now_us, has_reason=is_pending or has_news):
+    if self.attention.look(now_us, has_reason=is_pending or has_reason):
         self._watch(now_us)
     self.attention.tell()
 
@@ -227,12 +227,6 @@ def calm_is_who_has_installed_the_view(self: Membership, now_us: int, *, has_new
 @plant(Attention, "tell", "links: a link that sleeps is no silence", first=40)
 def alarm_is_not_told(self: Attention) -> None:
     """Who watches everybody takes for dead who does not know of it."""
-
-
-@plant(Attention, "needs", "links: a link that sleeps is no silence")
-def who_is_alarmed_is_not_beaten_to(self: Attention, process: ProcessId) -> bool:
-    """It watches this process, and hears of it once."""
-    return self._is_ending or self.watches(process) or process in self._met
 
 
 @plant(Attention, "watches", "links: everybody is watched")

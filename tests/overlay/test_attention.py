@@ -1,6 +1,7 @@
 """Whom members have channels with, beat to and watch: their neighbours, or all in an alarm."""
 
 from math import log2
+from unittest.mock import patch
 
 import pytest
 from tests.membership.hands import A, B, member, view_of
@@ -63,8 +64,9 @@ def test_false_alarm_of_one_leaves_the_others_calm() -> None:
     group = Group(16)
     group.settle()
     alarmed = group.endpoints[group.members[4]]
-    alarmed.member.membership.startle(group.now_us)
-    group.run(3 * BEAT_US)
+    for _ in range(40):
+        alarmed.member.membership.attend(group.now_us, has_reason=True)
+        group.run(BEAT_US)
     assert needed(group, 15) == {*incomplete_hypercube(16, 15), 4}
     assert needed(group, 4) == set(range(16)) - {4}
     assert not group.of(SuspectProcess)
@@ -72,6 +74,22 @@ def test_false_alarm_of_one_leaves_the_others_calm() -> None:
     assert needed(group, 15) == set(incomplete_hypercube(16, 15))
     assert needed(group, 4) == set(incomplete_hypercube(16, 4))
     assert not group.of(SuspectProcess)
+
+
+def test_that_check_finds_who_does_not_beat_to_who_is_alarmed() -> None:
+    """It watches everybody, for longer than it waits for anybody."""
+
+    def needs(self: Attention, process: ProcessId) -> bool:
+        return self._is_ending or self.watches(process) or process in self._met
+
+    group = Group(16)
+    group.settle()
+    alarmed = group.endpoints[group.members[4]]
+    with patch.object(Attention, "needs", needs):
+        for _ in range(40):
+            alarmed.member.membership.attend(group.now_us, has_reason=True)
+            group.run(BEAT_US)
+    assert (group.members[4], SuspectProcess(group.members[15])) in group.done
 
 
 def test_member_that_loses_all_its_neighbours_is_blocked_within_three_timeouts() -> None:
@@ -177,7 +195,7 @@ def test_nobody_leads_before_it_has_heard_a_quorum() -> None:
     senior = group.members[0]
     group.crash(*(who for who in group.members if who != senior))
     endpoint = group.endpoints[senior]
-    endpoint.member.membership.startle(group.now_us)
+    endpoint.member.membership.attend(group.now_us, has_reason=True)
     fresh = endpoint.member.membership._detector.is_fresh
     assert not fresh(group.members[15], group.now_us)
     assert fresh(group.members[1], group.now_us + WAY_US)

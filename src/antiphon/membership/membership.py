@@ -383,25 +383,21 @@ class Membership:
 
     # Attention, where members do not watch everybody all the time.
 
-    def attend(self, now_us: int, *, has_news: bool) -> None:
-        """Everything that has happened has been taken: look whether there is reason for alarm."""
+    def attend(self, now_us: int, *, has_reason: bool) -> None:
+        """Everything that has happened has been taken: look whether there is reason for alarm.
+
+        ``has_reason``: there is something to be said, or something is wrong with a member that may
+        not be watched.
+        """
         transition, number = self.transition, self.transition.number
         is_between = transition.current is None or bool(transition.pending)
         is_settled = self.coordination.is_settled
         others = (who for who in transition.everybody() if who != self._me)
-        is_calm = is_settled and not is_between and not has_news
+        is_calm = is_settled and not is_between and not has_reason
         is_calm = is_calm and all(self.roster.view_of(who) >= number for who in others)
         if self.attention.look(now_us, has_reason=not is_calm):
             self._watch(now_us)
         self.attention.tell()
-
-    def startle(self, now_us: int) -> None:
-        """Something is wrong with a member that may not be watched: watch everybody."""
-        attention = self.attention
-        is_member = self.transition.current is not None and not self.is_over
-        if attention.is_sparse and is_member and attention.look(now_us, has_reason=True):
-            self._watch(now_us)
-            attention.tell()
 
     # Coordinating.
 

@@ -309,7 +309,7 @@ class Member(MemberWords):
 
     def lose(self, peer: ProcessId, now_us: int, *, is_certain: bool = True) -> list[Effect]:
         """``peer`` is dead; or, if that is not certain, is given up because it takes nothing."""
-        self.membership.startle(now_us)
+        self._attend(now_us, has_reason=True)
         self.membership.lose(peer, now_us, is_certain=is_certain)
         if self.blocks is not None and is_certain:
             self.blocks.group.suspect(peer, now_us)
@@ -388,9 +388,15 @@ class Member(MemberWords):
         self.receiver.plain_view = membership.transition.number if takes_short_way else 0
         assert not is_plain or membership.transition.newest is membership.latest, "none is missed"
         self.is_open = membership.may_multicast and not self._unaware and self.newcomers.is_told
-        if membership.attention.is_sparse and not membership.is_over:
-            membership.attend(now_us, has_news=self.announcer.has_news())
+        self._attend(now_us)
         return self._out.take()
+
+    def _attend(self, now_us: int, *, has_reason: bool = False) -> None:
+        """Be alarmed, or not, where members do not watch everybody all the time."""
+        membership = self.membership
+        if membership.attention.is_sparse and not membership.is_over:
+            has_reason = has_reason or self.announcer.has_news()
+            membership.attend(now_us, has_reason=has_reason)
 
     def _look_forward(self) -> None:
         """As a joiner: say at once that the first view is known, and hold what depends on it.
