@@ -21,6 +21,7 @@ from antiphon.trace.claims import ClaimVerdict, Reproduction
 if TYPE_CHECKING:
     from antiphon.pipeline.tables.table import Executor
     from antiphon.reproduction.claim import Claim
+    from antiphon.reproduction.running import UnkeptError
 
 _STYLES = {
     ClaimVerdict.HOLDS: "green",
@@ -76,33 +77,13 @@ def reproduce(
     Exit status: 0 no claim fails, 1 some claim does not hold, 2 bad usage, or not all could be
     written (what was found is printed all the same).
     """
-    from antiphon.reproduction.claim import Effort
-    from antiphon.reproduction.running import UnkeptError
-    from antiphon.reproduction.running import reproduce as run_claims
-    from antiphon.reproduction.sweeping import Sweeping
-
     papers, chosen = _chosen(paper, only or ())
     words = ["antiphon", "reproduce", paper, *(["--quick"] if quick else [])]
     words += [word for name in only or () for word in ("--only", name)]
     folder = out or Path("reproductions") / paper
     cluster = cluster_of(master, conf or [])
-    engine = on_cluster(engine, cluster)
-    refused: UnkeptError | None = None
-    with (
-        progress_bar("starting", len(chosen), time_left=True) as (bar, task),
-        _executor(engine, cores, cluster) as executor,
-    ):
-        task_id = bar.task_ids[task]
-
-        def on_claim(name: str, done: int, _total: int) -> None:
-            bar.update(task_id, description=name, completed=done)
-
-        effort = Effort(is_quick=quick, sweeping=Sweeping(executor))
-        replay = shlex.join(words)
-        try:
-            found = run_claims(papers, effort, folder, replay, __version__, on_claim, chosen)
-        except UnkeptError as error:
-            found, refused = error.found, error
+    with _executor(on_cluster(engine, cluster), cores, cluster) as executor:
+        found, refused = _run(papers, chosen, quick, executor, folder, shlex.join(words))
     if as_json:
         print_json(msgspec.json.format(msgspec.json.encode(found)))
     else:
@@ -112,6 +93,30 @@ def reproduce(
     if not as_json:
         output.print(f"next: antiphon report {folder}", soft_wrap=True, markup=False)
     raise typer.Exit(1 if found.count(ClaimVerdict.FAILS) else 0)
+
+
+def _run(
+    papers: list[str], chosen: "list[Claim]", quick: bool, executor: "Executor | None",
+    folder: Path, replay: str,
+) -> "tuple[Reproduction, UnkeptError | None]":  # fmt: skip
+    """Return what became of the claims, and what could not be written."""
+    from antiphon.reproduction.claim import Effort
+    from antiphon.reproduction.running import UnkeptError
+    from antiphon.reproduction.running import reproduce as run_claims
+    from antiphon.reproduction.sweeping import Sweeping
+
+    effort = Effort(is_quick=quick, sweeping=Sweeping(executor))
+    with progress_bar("starting", len(chosen), time_left=True) as (bar, task):
+        task_id = bar.task_ids[task]
+
+        def on_claim(name: str, done: int, _total: int) -> None:
+            bar.update(task_id, description=name, completed=done)
+
+        try:
+            found = run_claims(papers, effort, folder, replay, __version__, on_claim, chosen)
+        except UnkeptError as error:
+            return error.found, error
+    return found, None
 
 
 def _chosen(paper: str, only: Sequence[str]) -> "tuple[list[str], list[Claim]]":
