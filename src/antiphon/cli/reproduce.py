@@ -82,8 +82,8 @@ def reproduce(
     words += [word for name in only or () for word in ("--only", name)]
     folder = out or Path("reproductions") / paper
     cluster = cluster_of(master, conf or [])
-    with _executor(on_cluster(engine, cluster), cores, cluster) as executor:
-        found, refused = _run(papers, chosen, quick, executor, folder, shlex.join(words))
+    computing = _executor(on_cluster(engine, cluster), cores, cluster)
+    found, refused = _run(papers, chosen, quick, computing, folder, shlex.join(words))
     if as_json:
         print_json(msgspec.json.format(msgspec.json.encode(found)))
     else:
@@ -96,8 +96,8 @@ def reproduce(
 
 
 def _run(
-    papers: list[str], chosen: "list[Claim]", quick: bool, executor: "Executor | None",
-    folder: Path, replay: str,
+    papers: list[str], chosen: "list[Claim]", quick: bool,
+    computing: "AbstractContextManager[Executor | None]", folder: Path, replay: str,
 ) -> "tuple[Reproduction, UnkeptError | None]":  # fmt: skip
     """Return what became of the claims, and what could not be written."""
     from antiphon.reproduction.claim import Effort
@@ -105,8 +105,11 @@ def _run(
     from antiphon.reproduction.running import reproduce as run_claims
     from antiphon.reproduction.sweeping import Sweeping
 
-    effort = Effort(is_quick=quick, sweeping=Sweeping(executor))
-    with progress_bar("starting", len(chosen), time_left=True) as (bar, task):
+    with (
+        progress_bar("starting", len(chosen), time_left=True) as (bar, task),
+        computing as executor,
+    ):
+        effort = Effort(is_quick=quick, sweeping=Sweeping(executor))
         task_id = bar.task_ids[task]
 
         def on_claim(name: str, done: int, _total: int) -> None:
