@@ -347,3 +347,26 @@ def test_two_that_join_each_other_with_state_do_not_wait_for_each_other(
             await asyncio.gather(*readers, return_exceptions=True)
 
     play(loop_factory, scene())
+
+
+def test_who_came_again_and_is_started_anew_has_yet_another_name(
+    loop_factory: LoopFactory, tmp_path: Path
+) -> None:
+    """Its later names are taken in the run folder, whatever the groups: nobody has two records."""
+
+    async def scene() -> None:
+        async with AsyncExitStack() as stack:
+            built = await build(stack, {"A": "ab", "B": "ab"}, trace=tmp_path)
+            alice, bob = built.processes["alice"], built.processes["bob"]
+            await built.rooms["bob"].pop("A").__aexit__()
+            async with bob.join("A", domain="d") as again:
+                assert again.me == "bob~2"
+            await built.rooms["bob"].pop("B").__aexit__()
+            await bob.__aexit__()
+            anew = Process("bob", at="127.0.0.1:0", seeds=[alice.address], trace=tmp_path)
+            async with anew, anew.join("B", domain="d") as one, anew.join("A", domain="d") as other:
+                assert (one.me, other.me) == ("bob~3", "bob~3")
+                await one.cbcast(b"here")
+
+    play(loop_factory, scene())
+    assert causality(tmp_path / "d") is Status.HOLDS

@@ -7,6 +7,7 @@ then the next group that is entered, or come back to, begins another one.
 """
 
 import asyncio
+from collections.abc import Callable
 from contextlib import suppress
 
 from antiphon.core.errors import AntiphonError, UsageError
@@ -68,6 +69,8 @@ class LocalProcess:
         """In which group of each causality domain a run is being collected."""
         self._numbers: dict[str, tuple[int, int]] = {}
         """For each causality domain: the last start and number that the process had there."""
+        self._own_numbers: dict[str, set[int]] = {}
+        """All numbers that it had there."""
         self._asker = environment.draw_start()  # so that nobody takes it for who was there before
         self._changing = asyncio.Lock()
         self._releasing: set[asyncio.Task[None]] = set()
@@ -153,21 +156,27 @@ class LocalProcess:
             self.listener.host = begun
             return begun
 
-    def number_in(self, domain: str, number: int) -> int:
+    def number_in(self, domain: str, number: int, is_taken: Callable[[int], bool]) -> int:
         """Return under which number, at least the one given, to be in a group of a domain.
 
         An incarnation has one number in all groups of a domain, if the groups let it: so it has one
-        name there. The next incarnation has another one, whatever the groups.
+        name there. The next incarnation has another one, whatever the groups. ``is_taken`` says
+        whether a name that this program has not had has rows in the domain's run folder.
         """
         start, used = self._numbers.get(domain, (0, 0))
         current = self.incarnation
         is_same = current is not None and not current.is_over and current.start == start
-        return max(number, used if is_same else used + 1)
+        found = max(number, used if is_same else used + 1)
+        # Later names of an earlier start of the program have rows, in whichever group they were.
+        while found > 1 and found not in self._own_numbers.get(domain, ()) and is_taken(found):
+            found += 1
+        return found
 
     def note_number(self, domain: str, number: int) -> None:
         """Be in a group of a domain under this number, in the current incarnation."""
         assert self.incarnation is not None, "it has begun"
         self._numbers[domain] = self.incarnation.start, number
+        self._own_numbers.setdefault(domain, set()).add(number)
 
     async def release(self) -> None:
         """End the incarnation if no group needs it any more."""

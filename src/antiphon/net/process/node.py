@@ -220,7 +220,14 @@ class Node:
         incarnation, domain = self.process.incarnation, self.config.domain
         if incarnation is not None:
             number = max(number, incarnation.been.get(self.config.group, 0) + 1)
-        return self.process.number_in(domain.name, number) if domain is not None else number
+        if domain is None:
+            return number
+        return self.process.number_in(domain.name, number, self._has_rows)
+
+    def _has_rows(self, number: int) -> bool:
+        """Whether the run folder has rows of this process under a number."""
+        folder = self.config.trace
+        return folder is not None and (folder / str(self.process.id.numbered(number))).exists()
 
     def has_failed_elsewhere(self, process: ProcessId) -> bool:
         """Whether another process failed in another group, as earlier incarnations knew."""
