@@ -248,7 +248,8 @@ class RandomLife:
     def join(self, one: str, _: str, what: str) -> None:
         """Let another process join."""
         zoe, seeds = f"zoe{what}", [self.cluster[one].address]
-        self.groups[zoe] = self.cluster.process(zoe).handle("choir", seeds=seeds, **self.options)
+        handle = self.cluster.process(zoe).handle
+        self.groups[zoe] = handle("choir", seeds=seeds, connect_s=300.0, **self.options)
         self.cluster[zoe].start(self.groups[zoe].__aenter__())
 
     def is_settled(self) -> bool:
