@@ -11,7 +11,7 @@ from tests.membership.hostile import KINDS, Liar
 
 from antiphon.core.control import (
     Accept,
-    Alarm,
+    AlarmSaid,
     Alive,
     AnyMessage,
     Ask,
@@ -83,8 +83,8 @@ ONE_OF_EACH: list[AnyMessage] = [
     Subtree(1, ((0, 3), (7, 2**62))),
     Subtree(1, (), ((4095, 2**62),)),
     Everywhere(1, ((0, 3),), ((1, 0),)),
-    Alarm(is_raised=True),
-    Alarm(is_raised=False),
+    AlarmSaid(is_raised=True),
+    AlarmSaid(is_raised=False),
     Confirm(1, 0, 2**62),
     LetterTaken(2**62),
     LetterAsked(),

@@ -12,7 +12,7 @@ from tests.membership.hands import A, B, C, D, E, X, Y
 
 from antiphon.core.control import (
     Accept,
-    Alarm,
+    AlarmSaid,
     Alive,
     AnyMessage,
     Ask,
@@ -64,7 +64,7 @@ KINDS = (
     Situation, Standing, Flush, Report, Install, Alive, Beat, Confirm, LetterTaken, LetterAsked,
     StateChunk, StateTaken, FoundingQuestion, FoundingAnswer, Elsewhere, Begun, ReceiptsAsked,
     Receipts, Forgettable, ForgettingAsked, GroupsNamed, PastTold, EpochSaid, KeyTold,
-    Subtree, Everywhere, Alarm,
+    Subtree, Everywhere, AlarmSaid,
 )  # fmt: skip
 
 
@@ -127,7 +127,7 @@ class Liar:
             Decide: lambda: Decide(tuple(self.view(latest) for _ in range(1 + coin()))),
             Want: lambda: Want(number()),
             ReceiptsAsked: lambda: ReceiptsAsked(number(), self._counts(), coin()),
-            Alarm: lambda: Alarm(is_raised=coin()),
+            AlarmSaid: lambda: AlarmSaid(is_raised=coin()),
             Subtree: lambda: Subtree(number(), self._counts(), self._counts()),
             Everywhere: lambda: Everywhere(number(), self._counts(), self._counts()),
             Receipts: lambda: Receipts(number(), self._counts(), coin()),

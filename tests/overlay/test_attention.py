@@ -7,7 +7,7 @@ import pytest
 from tests.membership.hands import A, B, member, view_of
 from tests.overlay.group_by_hand import BEAT_US, WAY_US, Group
 
-from antiphon.core.control import Alarm, Beat
+from antiphon.core.control import AlarmSaid, Beat
 from antiphon.core.errors import PeerError
 from antiphon.core.ids import GroupNumber, ProcessId
 from antiphon.membership.attention import ALARMED_MAX, Attention
@@ -137,7 +137,7 @@ def test_alarm_is_told_once_and_its_end_before_anybody_is_idle() -> None:
     assert attention.is_alarmed
     assert not attention.look(0, has_reason=True)
     attention.tell()
-    assert out.take() == [SendControl(MEMBERS[1:], Alarm(is_raised=True))]
+    assert out.take() == [SendControl(MEMBERS[1:], AlarmSaid(is_raised=True))]
     attention.tell()
     assert not out.take()
     assert not attention.look(TIMEOUT_US - 1, has_reason=False), "it lasts for a while"
@@ -145,7 +145,7 @@ def test_alarm_is_told_once_and_its_end_before_anybody_is_idle() -> None:
     assert not attention.watches(MEMBERS[3])
     assert not attention.idle
     attention.tell()
-    assert out.take() == [SendControl(MEMBERS[1:], Alarm(is_raised=False))]
+    assert out.take() == [SendControl(MEMBERS[1:], AlarmSaid(is_raised=False))]
     assert not attention.is_quiet
     assert not attention.look(TIMEOUT_US + 1, has_reason=False)
     assert attention.is_quiet
@@ -169,7 +169,7 @@ def test_few_are_remembered_to_be_alarmed() -> None:
 def test_alarm_is_refused_where_everybody_watches_everybody() -> None:
     """No correct member says it there."""
     with pytest.raises(PeerError, match="alarmed"):
-        member(B, view_of(A, B)).take_control(A, Alarm(is_raised=True), 0)
+        member(B, view_of(A, B)).take_control(A, AlarmSaid(is_raised=True), 0)
 
 
 def test_process_is_idle_if_no_group_of_its_needs_a_channel() -> None:

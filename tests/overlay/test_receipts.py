@@ -8,7 +8,7 @@ from tests.membership.hands import A, B, C, D, E, member, view_of
 from tests.membership.hostile import Liar
 from tests.overlay.group_by_hand import BEAT_US, WAY_US, Group
 
-from antiphon.core.control import Alarm, Alive, AnyMessage, Everywhere, Subtree
+from antiphon.core.control import AlarmSaid, Alive, AnyMessage, Everywhere, Subtree
 from antiphon.core.errors import PeerError
 from antiphon.core.runs import Order
 from antiphon.ordering.overlay.spanning_tree import spanning_tree
@@ -261,7 +261,7 @@ def test_nonsense_of_members_is_refused_and_nothing_else_comes_of_it() -> None:
             if random.random() < 0.5:
                 counts = ((random.randint(0, 6), random.randint(0, 2)),)
                 words: list[AnyMessage] = [Subtree(1, counts), Everywhere(1, counts)]
-                said = random.choice([*words, Alarm(is_raised=random.random() < 0.5)])
+                said = random.choice([*words, AlarmSaid(is_raised=random.random() < 0.5)])
             effects = machine.step(ControlReceived(random.choice([B, C, D, E]), said), number)
             refused += any(isinstance(effect, RejectPeer) for effect in effects)
             if random.random() < 0.1 and machine.member.may_multicast:

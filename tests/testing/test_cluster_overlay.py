@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from antiphon import Group, Letter, Message, Overlay, UsageError
+from antiphon import AntiphonError, Group, Letter, Message, Overlay, UsageError, View
 from antiphon.ordering.overlay.topologies import TOPOLOGIES
 from antiphon.testing import Cluster
 
@@ -185,9 +185,17 @@ class RandomLife:
         """Who has not been killed."""
         return [name for name in self.groups if name not in self.killed]
 
+    def view_of(self, name: str) -> View | None:
+        """Return the view of a process; None, if it is outside."""
+        try:
+            return self.groups[name].view
+        except UsageError:
+            return None
+
     def act(self, number: int) -> None:
         """Do something, and let time pass."""
-        one, other = self.random.sample(self.alive, 2)
+        inside = [name for name in self.alive if self.view_of(name) is not None]
+        one, other = self.random.sample(inside, 2)
         acts: list[Callable[[str, str, str], None]] = [self.kill, self.split, self.heal, self.join]
         acts += [self.say] * 6 + [self.write] * 4 + [self.hurt_link] * 3 + [self.pause] * 2
         self.random.choice(acts)(one, other, str(number))
@@ -195,7 +203,11 @@ class RandomLife:
 
     def say(self, one: str, _: str, what: str) -> None:
         """Multicast, as soon as that may be."""
-        self.cluster[one].start(self.groups[one].cbcast(what.encode()))
+        self.cluster[one].start(self._say(one, what))
+
+    async def _say(self, one: str, what: str) -> None:
+        with suppress(AntiphonError):  # it may be out by the time that there is room
+            await self.groups[one].cbcast(what.encode())
 
     def write(self, one: str, other: str, what: str) -> None:
         """Send a letter."""
@@ -203,7 +215,7 @@ class RandomLife:
             self.cluster[one].start(self._write(one, other, what))
 
     async def _write(self, one: str, other: str, what: str) -> None:
-        with suppress(UsageError):  # it may be out by the time that there is room
+        with suppress(AntiphonError):  # either may be out by the time that there is room
             await self.groups[one].send(other, what.encode())
 
     def hurt_link(self, one: str, other: str, _: str) -> None:
@@ -236,13 +248,14 @@ class RandomLife:
     def join(self, one: str, _: str, what: str) -> None:
         """Let another process join."""
         zoe, seeds = f"zoe{what}", [self.cluster[one].address]
-        self.groups[zoe] = self.cluster.process(zoe).handle("choir", seeds=seeds, **self.options)
+        handle = self.cluster.process(zoe).handle
+        self.groups[zoe] = handle("choir", seeds=seeds, connect_s=300.0, **self.options)
         self.cluster[zoe].start(self.groups[zoe].__aenter__())
 
     def is_settled(self) -> bool:
         """Whether all who live are in one view."""
         alive = self.alive
-        views = [self.groups[name].view for name in alive]
+        views = [self.view_of(name) for name in alive]
         return all(view and view.primary and len(view.members) == len(alive) for view in views)
 
     def end(self) -> None:

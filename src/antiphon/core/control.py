@@ -10,7 +10,7 @@ and heartbeat, so the codec is chosen for safety and not for the last byte.
     questions    Standing, Out, Situation
     founding     FoundingQuestion, FoundingAnswer
     flush        Flush, Report, Install
-    stability    Alive, Beat; in groups that flood an overlay, Subtree, Everywhere, Alarm
+    stability    Alive, Beat; in groups that flood an overlay, Subtree, Everywhere, AlarmSaid
     uniform      Confirm
     letters      LetterTaken, LetterAsked
     domains      ReceiptsAsked, Receipts, Forgettable, ForgettingAsked, GroupsNamed, PastTold,
@@ -247,7 +247,7 @@ class Everywhere(Struct, frozen=True, array_like=True, tag=True):
     holding: tuple[tuple[Rank, Number], ...] = ()
 
 
-class Alarm(Struct, frozen=True, array_like=True, tag=True):
+class AlarmSaid(Struct, frozen=True, array_like=True, tag=True):
     """I watch everybody, you too: let me hear of you. Or, if not ``is_raised``, no longer."""
 
     is_raised: bool
@@ -363,8 +363,8 @@ AnyMessage = (
     Prepare | Promise | Propose | Accept | Reject | Decide | Want
     | JoinRequest | JoinRefused | Ask | Out | Standing | Elsewhere | Situation
     | FoundingQuestion | FoundingAnswer | Begun
-    | Flush | Report | Install | Alive | Beat | Subtree | Everywhere | Alarm | Confirm | LetterTaken
-    | LetterAsked
+    | Flush | Report | Install | Alive | Beat | Subtree | Everywhere | AlarmSaid
+    | Confirm | LetterTaken | LetterAsked
     | ReceiptsAsked | Receipts | Forgettable | ForgettingAsked | GroupsNamed | PastTold
     | EpochSaid
     | StateChunk | StateTaken

@@ -5,7 +5,7 @@ For groups whose messages flood an overlay. Others have no use for it: there it 
 Rule. A member is *alarmed* while it has a reason: it suspects somebody, or knows somebody to be
 dead; it is blocked; a view is pending, or not known to be installed by everybody; somebody joins,
 leaves or asks for a change; it has something to say to everybody (``Alive``). And for a while after
-that. Who is alarmed says so to everybody (``Alarm``), has channels with everybody and watches
+that. Who is alarmed says so to everybody (``AlarmSaid``), has channels with everybody and watches
 everybody, as in any other group; so membership works as it does there. When it ends, it says that.
 
 Who is *calm* watches its neighbours in the overlay, and no one else. It beats to them, and to
@@ -13,7 +13,7 @@ whoever is alarmed and has said so, and has channels with these; and for a while
 it has sent anything else.
 
 Invariant. Whoever watches another one is beaten to by it, or has told it to: neighbours beat to
-each other always, and an alarmed member that is watching has an ``Alarm`` on its way. What ends
+each other always, and an alarmed member that is watching has an ``AlarmSaid`` on its way. What ends
 that comes after the watching has ended, on the same channel. So a link that sleeps is no silence.
 
 Everybody is watched by all its neighbours, always; so whoever stops is suspected as soon as in
@@ -27,7 +27,7 @@ end, answered by n - 1; in calm a member has as many channels, and beats, as it 
 
 from collections.abc import Callable, Iterable
 
-from antiphon.core.control import Alarm
+from antiphon.core.control import AlarmSaid
 from antiphon.core.ids import ProcessId
 from antiphon.membership.effects import Outbox
 from antiphon.membership.failure_detector import Timing
@@ -130,10 +130,10 @@ class Attention:
         if self.is_alarmed:
             untold = [who for who in everybody if who not in self._told]
             if untold:
-                self._out.send_each(untold, Alarm(is_raised=True))
+                self._out.send_each(untold, AlarmSaid(is_raised=True))
                 self._told = dict.fromkeys(everybody)
         elif self._told:
-            over = Alarm(is_raised=False)
+            over = AlarmSaid(is_raised=False)
             self._out.send_each([who for who in self._told if who in everybody], over)
             self._told = {}
 

@@ -119,3 +119,6 @@ class Announcer:
         """A view begins: forget what was said by whom it does not concern."""
         everybody = self._membership.transition.everybody()
         self._heard = {who: said for who, said in self._heard.items() if who in everybody}
+        if self._membership.attention.is_sparse:  # it may have been said by who was unknown then
+            for who, said in self._heard.items():
+                self._membership.roster.note_view(who, said.number)

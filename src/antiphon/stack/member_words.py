@@ -4,7 +4,7 @@ Law: what concerns views is for the membership; all else that members say of the
 """
 
 from antiphon.core.control import (
-    Alarm,
+    AlarmSaid,
     Confirm,
     EpochSaid,
     Everywhere,
@@ -27,7 +27,7 @@ from antiphon.stack.receipt_tree import ReceiptTree
 
 Words = (
     Confirm | LetterTaken | LetterAsked | ReceiptsAsked | Receipts | Forgettable | ForgettingAsked
-    | GroupsNamed | PastTold | EpochSaid | Subtree | Everywhere | Alarm
+    | GroupsNamed | PastTold | EpochSaid | Subtree | Everywhere | AlarmSaid
 )  # fmt: skip
 """What members say of messages, beside what concerns views; and whom they watch."""
 
@@ -50,7 +50,7 @@ class MemberWords(MemberDatagrams):
                 self.letters.hear_acknowledgement(peer, count)
             case LetterAsked():
                 self.letters.hear_request(peer)
-            case Alarm(is_raised):
+            case AlarmSaid(is_raised):
                 self._hear_alarm(peer, is_raised=is_raised)
             case _:
                 self._take_word_of_groups(peer, word)
