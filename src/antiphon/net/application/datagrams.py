@@ -24,8 +24,8 @@ class Datagrams:
 
     - ``packet_bytes``: of a full packet; by default 1,400, and 60,000 on loopback. More than the
       path carries without fragments of IP is lost more often.
-    - ``bytes_per_s``: what the line, and the slowest receiver, can take; None: as fast as the
-      system does. ``burst_bytes`` may leave at once after a pause.
+    - ``bytes_per_s``: a rate, over seconds, that the line and the slowest receiver can take;
+      None: as fast as the system does. ``burst_bytes`` may leave at once after a pause.
     - ``buffer_bytes``: what the system is asked to keep of what arrived, and of what is to leave.
     - ``multicast``: a group address of IP multicast, such as ``"239.255.7.7:7400"``: what is for
       everybody is sent there once, instead of to each. The same at all members; the network has to
