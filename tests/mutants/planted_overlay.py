@@ -149,7 +149,7 @@ def runs_are_relayed_sender_by_sender(self: Arrivals) -> list[Run]:
     return sorted(runs, key=lambda run: -run.sender)
 
 
-@plant(ViewFlooding, "_forward", "002-5", first=280)
+@plant(ViewFlooding, "_forward", "002-5", first=3_000)
 def what_comes_while_the_view_is_left_goes_to_neighbours_only(
     self: ViewFlooding, peer: ProcessId, run: Run
 ) -> None:

@@ -50,8 +50,8 @@ class Changes:
         return not own and all(ask == NOTHING for ask in self._asked.values())
 
     def is_settled(self, latest: View) -> bool:
-        """Whether no member waits for a change; that one has the state may still be news."""
-        own = self.joining or self.is_leaving or not self.has_state
+        """Whether no member waits for a change; who has the state, or waits for it, is another."""
+        own = self.joining or self.is_leaving
         asks = (self._asked.get(who, NOTHING) for who in latest.members)
         return not own and not any(ask.suspected or ask.joining or ask.leaving for ask in asks)
 

@@ -50,10 +50,8 @@ class Actor:
         self.machine = Process(me.bare(), TIMING, world.now_us, former)
         self.view: View | None = None
         self.end: told.LeaveGroup | None = None
-        self.expected: set[ProcessId] = set()
-        self.idle: set[ProcessId] = set()
-        self.is_up = True
-        self.asleep_until_us = 0
+        self.expected, self.idle = set[ProcessId](), set[ProcessId]()
+        self.is_up, self.asleep_until_us = True, 0
         self.timers: dict[on.Timer, int] = {}
         self.flushes: dict[int, tuple[int, int]] = {}
         self.calls: set[int] = set()
@@ -106,9 +104,8 @@ class Actor:
             case told.SetTimer(timer, time_us):
                 count = self.timers[timer] = self.timers.get(timer, 0) + 1
                 world.set_timer(self, timer, time_us, count)
-            case told.ExpectPeers(processes, idle):
-                self.expected = {who.bare() for who in processes}
-                self.idle = {who.bare() for who in idle}
+            case told.ExpectPeers(all_, idle):
+                self.expected, self.idle = {w.bare() for w in all_}, {w.bare() for w in idle}
             case told.RejectPeer(peer, why):
                 world.reject(self, peer, why)
             case told.ProbeProcess(process):
@@ -192,8 +189,7 @@ class Actor:
 
     def _send(self, to: Sequence[ProcessId], received: Item) -> None:
         for who in to:
-            if who.bare() in self.idle:
-                self.world.judge.complain(f"{self.key} sends {received} to {who}, which is idle")
+            assert who.bare() not in self.idle, f"{self.key} sends to {who}, which is idle"
             self.world.send(self.me.bare(), who.bare(), received)
 
     def _take(self, run: Run) -> None:
