@@ -224,11 +224,6 @@ def calm_is_who_has_installed_the_view(self: Membership, now_us: int, *, has_rea
     self.attention.tell()
 
 
-@plant(Attention, "tell", "links: a link that sleeps is no silence", first=40)
-def alarm_is_not_told(self: Attention) -> None:
-    """Who watches everybody takes for dead who does not know of it."""
-
-
 @plant(Attention, "watches", "links: everybody is watched")
 def only_who_brings_receipts_is_watched(self: Attention, process: ProcessId) -> bool:
     """A neighbour that dies between receipts is missed by nobody."""
