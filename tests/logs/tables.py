@@ -15,7 +15,9 @@ _LISTS = ("members", "to")
 _OTHERS = {
     **dict.fromkeys(_LISTS, pa.list_(pa.string())), "uniform": pa.bool_(), "clock": pa.null(),
 }  # fmt: skip
-_TEXTS = {"run", "process", "kind", "group", "sender", "order", "domain", "detail", "id"}
+_TEXTS = {
+    "run", "process", "recorded_as", "kind", "group", "sender", "order", "domain", "detail", "id",
+}  # fmt: skip
 
 SCHEMA = pa.schema(
     [

@@ -12,7 +12,7 @@ from antiphon.stack.program_order import Places
 QUICK, MORE = 6, 2_000
 
 PLANTED = {
-    "nothing of other groups is named": (Knowledge, "_news", lambda _self, _to: [], 1),
+    "nothing of other groups is named": (Knowledge, "_news", lambda *_told: [], 12),
     "groups send without regard to each other": (Places, "is_first", property(lambda _: True), 0),
     "what may be lost is not waited for": (Domain, "is_safe_for", lambda _self, _group: True, 17),
     "letters hold up nothing": (Domain, "awaits_letter", lambda _self, _group: False, 13),
