@@ -70,6 +70,8 @@ def _damaged(rows: list[Event], dice: Random) -> list[Event]:
     value: object = dice.choice([-1, 0, 5, 2**62, -(2**40)])
     if name in {"kind", "process", "sender", "order", "group", "domain", "detail", "run"}:
         value = dice.choice(["", "total", "deliver", "multicast", "view", "vote", "\u00e9"])
+    elif name == "recorded_as":
+        value = dice.choice(["", "p0", "p1", "p9", "\u00e9"])
     elif name == "to":
         value = dice.choice([None, [], ["p0"], ["p1", "p0"], [""]])
     elif name in {"members", "clock", "uniform", "id"}:
