@@ -136,12 +136,13 @@ class ColumnReader(SourceFile):
 
     def _check(self, columns: Columns, groups: list[Integers]) -> None:
         """Complain about the first row that is none, or that does not come next."""
-        wrong: list[tuple[int, int, str] | None] = []
+        names = groups
         if not columns.those("recorded_as", "").all():
             recorded = _paired(columns.number_of["run"], columns.record)
             whose = _paired(columns.number_of["process"], recorded)
-            wrong += [self._misplaced(columns, int(rows[0])) for rows in _groups(whose)]
-            groups = _groups(recorded)
+            names, groups = _groups(whose), _groups(recorded)
+        firsts = sorted(int(rows[0]) for rows in names)
+        wrong = [self._misplaced(columns, row) for row in firsts]
         wrong += [self._misnumbered(columns, rows) for rows in groups]
         wrong.append(unruly(columns))
         # By row, and in one row the rules come first, as where lines are read.
