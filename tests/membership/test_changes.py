@@ -303,3 +303,25 @@ def test_joiner_that_is_gone_is_dropped() -> None:
     changes.drop_joiner(X)
     changes.drop_joiner(Y)
     assert next_view(changes) is None
+
+
+def test_who_failed_is_doubted_unless_certainly_dead() -> None:
+    """C was suspected, nobody listens where D was."""
+    view = next_view(Changes(A, is_dead=D.__eq__), suspected=(C, D))
+    assert view is not None
+    assert view.failed == (C, D)
+    assert view.doubted == (C,)
+
+
+def test_who_is_doubted_is_so_until_somebody_else_is_where_it_was() -> None:
+    """C comes back as another incarnation, in the view after the next."""
+    changes = Changes(A)
+    latest = next_view(changes, suspected=(C,))
+    assert latest is not None
+    later = next_view(changes, latest, suspected=(D,))
+    assert later is not None
+    assert later.doubted == (C, D)
+    changes.joining[ProcessId(C.name, 2, 7, C.address)] = None
+    last = next_view(changes, later)
+    assert last is not None
+    assert last.doubted == (D,)

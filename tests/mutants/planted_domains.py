@@ -23,6 +23,7 @@ from antiphon.stack.domain import ALL, Domain
 from antiphon.stack.member import Member
 from antiphon.stack.nesting import Nesting
 from antiphon.stack.program_order import Places
+from antiphon.stack.reach import GroupReach
 from antiphon.stack.receiver import Receiver
 
 
@@ -194,6 +195,26 @@ def runs_are_relayed_as_they_came(self: Receiver, rank: int) -> list[Run]:
 
 
 # Views.
+
+
+@plant(GroupReach, "is_left_by_all", "who is excluded and does not know it", seeds=400)
+def views_go_unsaid_though_somebody_is_doubted(self: GroupReach) -> bool:
+    """A view that all its members have installed is named no more."""
+    return self.is_installed_everywhere()
+
+
+@plant(
+    Knowledge, "_supersede", "who is excluded and does not know it",
+    schedule="test_what_is_of_an_older_view_is_followed_by_the_new_one",
+)  # fmt: skip
+def what_is_of_an_older_view_is_forgotten_unsaid(
+    self: Knowledge, group: int, view: int, to: int, newer: int
+) -> None:
+    """A group that was told entries of an older view is told to forget them, and no more."""
+    del newer
+    gone = tuple(self._owed[group, view][to].items())
+    self._pay(group, view, to, gone)
+    self._say(to, group, view, gone)
 
 
 @plant(VectorDomain, "_foreign_lack", "000-25")

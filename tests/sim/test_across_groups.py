@@ -6,7 +6,7 @@ what comes first overtakes; the judge (``sim.across_checks``) knows no timestamp
 
 import pytest
 from tests.mutants.planted_domains import nothing_is_waited_for
-from tests.sim.domain_schedules import A, B, C, delivered, domain_of, let_settle, slow
+from tests.sim.domain_schedules import A, B, C, D, delivered, domain_of, let_settle, slow
 
 from antiphon.core.ids import GroupNumber
 from antiphon.core.runs import Order
@@ -327,3 +327,25 @@ def test_without_the_wait_of_6_5_one_crash_leaves_a_hole(monkeypatch: pytest.Mon
     monkeypatch.setattr(Domain, "is_safe_for", nothing_is_waited_for)
     world = _scene_of_a_stranger_in_b()
     assert "never message 1 of p" in world.across.judge(1)
+
+
+def test_what_is_of_an_older_view_is_followed_by_the_new_one() -> None:
+    """A={b,d,f} B={b,c} C={c,e} D={e,d}: d is out, lacks what e names; c tells e of A's view."""
+    world = domain_of({A: "bdf", B: "bc", C: "ce", D: "de"})
+    world.run(5_000)
+    for name in "bf":
+        world.slow[name, "d"] = 800_000
+        world.take_down("d", name)
+    for name, group, wait_us in (("b", A, 3_000), ("b", B, 4_000), ("c", C, 140_000)):
+        world.say(name, group)
+        world.run(wait_us)
+    assert "b1@A" not in delivered(world, "d")
+    assert world.node("b").views[GroupNumber(A)].number == 2
+    world.say("b", B)
+    world.run(90_000)
+    world.say("e", D)
+    world.run(200_000)
+    world.take_up()
+    let_settle(world)
+    assert delivered(world, "e")[:2] == ["c1@C", "e1@D"]
+    assert "e1@D" not in delivered(world, "d")

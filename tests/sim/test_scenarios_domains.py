@@ -21,6 +21,8 @@ SEEDS = range(4)
 
 WRONG_RULES = {
     "chain_over_three_groups": ("only own groups ride along", "causal"),
+    "exile_hears_by_a_third_party": ("views go unsaid though somebody is doubted", "causal"),
+    "exile_is_named_the_view_after": ("what is of an older view is forgotten unsaid", "causal"),
     "figure_4_causal_cycle_over_two_groups": ("one other receiver is enough", "causal"),
     "flushes_do_not_wait_in_a_circle": ("what is lost is waited for", "stuck"),
     "isis_6_5_hole_beyond_the_resilience": ("view ends with its flush", "agreement"),

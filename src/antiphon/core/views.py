@@ -61,6 +61,8 @@ class View(Struct, frozen=True, array_like=True):
     """Members that were not known to have the group's state when the view was proposed."""
     past: tuple[tuple[str, Annotated[int, Meta(ge=0, le=2**31)]], ...] = ()
     """For names whose bearers are gone, the number of the last incarnation."""
+    doubted: tuple[ProcessId, ...] = ()
+    """Who failed, in this view or before, and may live and not know it: the latest ones."""
 
     def __post_init__(self) -> None:
         """Refuse what is no view; as ValueError, for views also come from the wire."""

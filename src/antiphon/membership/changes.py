@@ -14,11 +14,14 @@ The unfit and the accused go only as far as those who stay are a quorum: a view 
 not be decided, and one without the coordinator's own suspects is the better for being smaller. Who
 is still accused then goes in the view after.
 
+A view says of whom it is not certain that they are dead (``doubted``), until somebody else is where
+they were: one that lives may be a member of other groups, and not know that it is out (``reach``).
+
 A member tells the coordinator what it asks for, and each process that it suspects that it does not
 hear it: that one may well hear this one.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from antiphon.core.control import Ask
 from antiphon.core.ids import ProcessId
@@ -27,15 +30,21 @@ from antiphon.core.views import COUNT_BITS, View
 PAST_MAX = 4096
 """Names of the departed that are remembered, the latest ones."""
 
+DOUBTED_MAX = 64
+"""Failed members that may live and are remembered as such, the latest ones."""
+
 NOTHING = Ask((), (), leaving=False, has_state=False)
 
 
 class Changes:
     """What this process, and as coordinator others, ask for."""
 
-    def __init__(self, me: ProcessId) -> None:
-        """Nothing is asked for yet."""
+    def __init__(
+        self, me: ProcessId, is_dead: Callable[[ProcessId], bool] = lambda _who: False
+    ) -> None:
+        """Nothing is asked for yet; ``is_dead`` tells of whom that is certain."""
         self._me = me
+        self._is_dead = is_dead
         self._asked: dict[ProcessId, Ask] = {}
         self._told: dict[ProcessId, tuple[int, Ask]] = {}
         self.joining: dict[ProcessId, None] = {}
@@ -158,6 +167,7 @@ class Changes:
             joined=tuple(joined), left=tuple(left), failed=gone,
             stateless=self._stateless(latest, members),
             past=_past(latest, (*gone, *left), members),
+            doubted=self._doubted(latest, gone, members),
         )  # fmt: skip
 
     def takeover_view(self, latest: View, step: int, others: list[ProcessId]) -> View:
@@ -167,7 +177,16 @@ class Changes:
         return View(
             latest.group, type(latest.number)(number), (self._me,), failed=tuple(others),
             past=_past(latest, tuple(others), (self._me,)),
+            doubted=self._doubted(latest, tuple(others), (self._me,)),
         )  # fmt: skip
+
+    def _doubted(
+        self, latest: View, gone: tuple[ProcessId, ...], members: tuple[ProcessId, ...]
+    ) -> tuple[ProcessId, ...]:
+        """Return who failed and may live: nobody else is known to be where they were."""
+        here = {member.place for member in members}
+        doubted = [who for who in (*latest.doubted, *gone) if who.place not in here]
+        return tuple(who for who in doubted if not self._is_dead(who))[-DOUBTED_MAX:]
 
     def _leaving(self, latest: View, stayed: list[ProcessId]) -> list[ProcessId]:
         """Return who leaves now; somebody who has the state has to stay for the time being."""

@@ -91,8 +91,9 @@ class Membership:
         self.transition = transition
         view = transition.current
         self._agreement = Agreement(outbox, view)
-        self._changes = Changes(outbox.me)
         pulses = pulses if pulses is not None else Pulses(now_us)
+        self._pulses = pulses
+        self._changes = Changes(outbox.me, pulses.is_dead)
         self.attention = Attention(outbox, transition, timing, neighbours)
         """Whom this process watches, and needs channels with."""
         is_sparse = self.attention.is_sparse
@@ -324,6 +325,9 @@ class Membership:
                 self.coordination.announce(view)
             self.coordination.learn(view)
             self._changes.learn(view)
+            for who in view.failed:
+                if who not in view.doubted:
+                    self._pulses.note_death(who)
             if self._me in view.failed:
                 self.coordination.tell_last(view)
                 self.ending.end_without(view.number)

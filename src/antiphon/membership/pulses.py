@@ -69,7 +69,7 @@ class Pulse:
 class Pulses:
     """Of all processes that one process watches, in any group."""
 
-    __slots__ = ("_checked_us", "_late_us", "_pulses", "_watchers", "condemned", "failures")
+    __slots__ = ("_checked_us", "_late_us", "_pulses", "_watchers", "condemned", "dead", "failures")
 
     def __init__(self, now_us: int) -> None:
         """Nobody has been heard."""
@@ -79,6 +79,8 @@ class Pulses:
         self._late_us = 0
         self.condemned: dict[ProcessId, None] = {}
         """Who is certainly dead, or taken for it."""
+        self.dead: dict[ProcessId, None] = {}
+        """Who is certainly dead, by ``bare`` ids: nobody listens where it was, or somebody else."""
         self.failures = Failures()
         """Who failed in a view of any group."""
 
@@ -119,6 +121,16 @@ class Pulses:
         self.condemned[process] = None
         if len(self.condemned) > _CONDEMNED_MAX:
             del self.condemned[next(iter(self.condemned))]
+
+    def note_death(self, process: ProcessId) -> None:
+        """``process`` is certainly dead, and not only taken for it."""
+        self.dead[process.bare()] = None
+        if len(self.dead) > _CONDEMNED_MAX:
+            del self.dead[next(iter(self.dead))]
+
+    def is_dead(self, process: ProcessId) -> bool:
+        """Whether ``process``, as whatever group knows it, is certainly dead."""
+        return bool(self.dead) and process.bare() in self.dead
 
     def is_calm(self, now_us: int, bears_us: int) -> bool:
         """Whether nobody was silent for ``bears_us``."""

@@ -82,6 +82,11 @@ class GatedDomain(BarredDomain):
         reach = self._groups[group].reach
         return reach is not None and reach.is_installed_everywhere()
 
+    def is_left_by_all(self, group: GroupNumber) -> bool:
+        """Whether nobody is known to be, or doubted not to be, in a view before this one."""
+        reach = self._groups[group].reach
+        return reach is not None and reach.is_left_by_all()
+
     def still_needed(self, group: GroupNumber, past: dict[int, int]) -> dict[int, int]:
         """Return what of this past has still to be named, for somebody may not have got it."""
         clock = self._groups[group]

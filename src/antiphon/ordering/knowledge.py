@@ -17,8 +17,9 @@ been said (the list may not have come there), or for a mark; and a joiner that i
 the past (``barred``) for that. There an entry is left out once it is known to be DELIVERED
 everywhere. Likewise the view itself: who has left view v of h has delivered
 by rule what others may still hold, so the tag of the new view rides along, without entries if need
-be, until all members are known to have installed it. Not that of a founding view: nobody has left
-another for it.
+be, until all members are known to have installed it, and as long as anybody who failed may live and
+be in an earlier view without knowing of it (``stack.reach``). Not that of a founding view: nobody
+has left another for it.
 
 Told by another group. What the sender said in a group h after its last multicast to b goes unsaid
 in b if all members of b's view are members of h's (``encloses``), and the run in h is named
@@ -42,7 +43,10 @@ Old stamps are collected by word, never by time (000-25). Who has sent an entry 
 b the word that it may be forgotten; a member of h gives it when the entry may be left out or its
 view has been left by all, and whoever is given it passes it on where it had passed on the entry. So
 the word goes the ways that the entry went, once; words wait for the next heartbeat, and those to
-one group go together.
+one group go together. Who only learns that h has gone on to another view knows not that all have:
+to whom it had named an older one it says the new view, which is from then on what is to be named.
+Tags of views that are never forgotten, for somebody is doubted, are remembered of the latest
+``GROUPS_MAX`` groups.
 
 Declared structures (ISIS 6.6, ``structure``). Where the overlaps of groups are known, stamps of
 groups that the process is not in, and has not left, ride along only if they are needed
@@ -67,6 +71,7 @@ from antiphon.ordering.own_stamps import (
     count_of,
     delivered_only,
     is_collectable,
+    is_doubted,
     own_stamp,
 )
 
@@ -75,6 +80,9 @@ FOUNDING = 1
 
 EPOCHS = 2**62
 """A group that does not exist, and has no messages: its views are the epochs (``stack.epochs``)."""
+
+GROUPS_MAX = 4096
+"""Groups that the process is not in and of which something is known: then views are forgotten."""
 
 NOBODY = -1
 """Not by a multicast to a group: by a letter, or by leaving a group."""
@@ -99,8 +107,8 @@ class Knowledge:
     """What one process knows of all groups of its domain, beside what it has delivered."""
 
     __slots__ = (
-        "_encloses", "_enclosing", "_epoch_tick", "_may_name", "_mine", "_owed", "_recent",
-        "_words", "foreign", "tick",
+        "_encloses", "_enclosing", "_epoch_tick", "_lasting", "_may_name", "_mine", "_owed",
+        "_recent", "_words", "foreign", "tick",
     )  # fmt: skip
 
     def __init__(
@@ -127,6 +135,8 @@ class Knowledge:
         """Groups that the process is not in, as far as something of them is not collected."""
         self._owed: dict[tuple[int, int], dict[int, dict[int, int]]] = {}
         """By group and view: by the group that was told, the entries to be collected there."""
+        self._lasting: dict[int, int] = {}
+        """By group: a view that is owed about, and is named until that group has another one."""
         self._words: dict[int, dict[tuple[int, int], dict[int, int]]] = {}
         """By the group to be told: by group and view, what may be forgotten."""
         self._may_name = may_name
@@ -146,6 +156,7 @@ class Knowledge:
     def note_view(self, group: int, clock: GroupClock) -> None:
         """The process has installed a view of a group."""
         self._enclosing.clear()
+        self._lasting.pop(group, None)
         self.foreign.pop(group, None)
         if clock.view_number > FOUNDING:
             clock.recent[VIEW] = self.tick
@@ -157,6 +168,7 @@ class Knowledge:
         Who has not waited for that names what it knew, like any group's that it is not in.
         """
         self._enclosing.clear()
+        self._lasting.pop(group, None)
         number = view if view is not None else clock.view_number
         ranks = range(len(clock.delivered)) if view is None else range(0)
         counts = {rank: count for rank in ranks if (count := count_of(clock, rank))}
@@ -185,6 +197,9 @@ class Knowledge:
     def _merge_one(self, group: int, view: int, entries: Stamp, via: int) -> None:
         known = self.foreign.get(group)
         if known is None or view > known.view:
+            if known is None and len(self.foreign) >= GROUPS_MAX:
+                self._make_room()
+            self._lasting.pop(group, None)
             known = self.foreign[group] = ForeignClock(view)
             if known.counts:
                 known.recent[VIEW] = self.tick
@@ -199,6 +214,14 @@ class Knowledge:
                 recent.pop(rank, None)
                 recent[rank] = self.tick
                 known.via[rank] = via
+
+    def _make_room(self) -> None:
+        """Forget the group of which nothing but its view has been known for longest."""
+        for group in self._recent:
+            known = self.foreign.get(group)
+            if known is not None and known.counts.keys() == {VIEW} and group != EPOCHS:
+                del self.foreign[group], self._recent[group]
+                return
 
     # Epochs.
 
@@ -296,7 +319,17 @@ class Knowledge:
             owed = owed_to.get(to)
             if owed is None:
                 owed = owed_to[to] = tag_of(view)
-            owed.update(entries)
+                self._owe_no_more(to, group, view)
+            if entries:
+                self._lasting.pop(group, None)
+                owed.update(entries)
+
+    def _owe_no_more(self, to: int, group: int, view: int) -> None:
+        """A group has been told a view of another: of older ones it remembers nothing."""
+        for name in [name for name in self._owed if name[0] == group and name[1] < view]:
+            self._owed[name].pop(to, None)
+            if not self._owed[name]:
+                del self._owed[name]
 
     def _stamp_one(
         self, group: int, to: int, told: int, *, is_whole: bool = False
@@ -329,39 +362,66 @@ class Knowledge:
     def collectable(self) -> list[tuple[int, Foreign]]:
         """Return, by group to be told, what may be forgotten there by now; each is told once."""
         for (group, view), owed in list(self._owed.items()):
-            clock = self._mine.get(group)
+            if self._lasting.get(group) == view:
+                continue
+            known = self.foreign.get(group)
             for to, entries in list(owed.items()):
-                if clock is None:  # what is known is passed on when it is forgotten (forget)
-                    gone = self._unknown(group, view, entries)
-                else:
-                    gone = collectable(clock, view, entries)
-                if gone:
+                if known is not None and known.view > view:
+                    self._supersede(group, view, to, known.view)
+                elif gone := self._gone(group, view, entries):
                     self._pay(group, view, to, gone)
                     self._say(to, group, view, gone)
+            if owed and all(entries.keys() == {VIEW} for entries in owed.values()):
+                self._note_lasting(group, view)
         words, self._words = self._words, {}
         return [
             (to, tuple((*name, tuple(sorted(said.items()))) for name, said in told.items()))
             for to, told in words.items()
         ]
 
-    def _unknown(self, group: int, view: int, entries: Mapping[int, int]) -> Stamp:
-        """Return which entries told of a group that the process is not in were forgotten since.
+    def _gone(self, group: int, view: int, entries: Mapping[int, int]) -> Stamp:
+        """Return which entries told of a group may be forgotten, or were forgotten since.
 
-        They may have been told again along with others.
+        They may have been told again along with others. Of a group that the process is not in, what
+        is known is passed on when it is forgotten (``forget``).
         """
+        clock = self._mine.get(group)
+        if clock is not None:
+            return collectable(clock, view, entries)
         known = self.foreign.get(group)
-        is_gone = known is None or known.view > view
-        kept = known.counts if known is not None and not is_gone else {}
+        kept = known.counts if known is not None else {}
         return tuple((rank, count) for rank, count in sorted(entries.items()) if rank not in kept)
 
+    def _note_lasting(self, group: int, view: int) -> None:
+        """Nothing but a view is owed about: if nobody can say when, it is not looked at again."""
+        clock, known = self._mine.get(group), self.foreign.get(group)
+        is_known = known is not None and known.view == view
+        if is_doubted(clock, view) if clock is not None else is_known:
+            self._lasting[group] = view
+
+    def _supersede(self, group: int, view: int, to: int, newer: int) -> None:
+        """Tell a group the view that has followed one of which it was told entries."""
+        self._pay(group, view, to, tuple(self._owed[group, view][to].items()))
+        self._owed.setdefault((group, newer), {}).setdefault(to, tag_of(newer))
+        self._say(to, group, newer, ())
+
     def forget(self, words: Foreign, via: int) -> None:
-        """Entries may be forgotten, as a member of ``via`` says; others are told in turn."""
+        """Entries may be forgotten, as a member of ``via`` says; others are told in turn.
+
+        Without entries: the view named has followed what was known, and is to be named in its
+        place.
+        """
         for group, view, entries in words:
-            known = self.foreign.get(group)
-            if known is not None and known.view == view:
-                self._drop(group, known, entries)
             if group in self._mine:
                 continue  # it gives the word itself, when it knows
+            known = self.foreign.get(group)
+            if known is not None and known.view < view:
+                # Not learnt by a multicast to ``via``: others there may not have heard it yet.
+                self._merge_one(group, view, (), NOBODY)
+                self._owe_no_more(via, group, view)
+                known = self.foreign[group]
+            if known is not None and known.view == view:
+                self._drop(group, known, entries)
             for to, owed in list(self._owed.get((group, view), {}).items()):
                 gone = _paid(owed, entries)
                 if gone:
@@ -387,6 +447,7 @@ class Knowledge:
             said[rank] = max(count, said.get(rank, 0))
 
     def _drop(self, group: int, known: ForeignClock, entries: Stamp) -> None:
+        self._lasting.pop(group, None)
         for rank, count in entries:
             if known.counts.get(rank, count + 1) <= count:
                 del known.counts[rank]

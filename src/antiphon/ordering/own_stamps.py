@@ -2,7 +2,8 @@
 
 Law (``knowledge``): an entry is left out, and may be forgotten, once everybody is known to have
 received what it names, or delivered it, where the view has total or uniform messages; the view
-itself once everybody is known to have installed it. What is not known to be so is said.
+itself once everybody is known to have installed it, and nobody who failed may live in an earlier
+one. What is not known to be so is said.
 """
 
 from collections.abc import Mapping
@@ -23,6 +24,9 @@ class Reach(Protocol):
 
     def is_installed_everywhere(self) -> bool:
         """Whether every member is known to have installed the current view."""
+
+    def is_left_by_all(self) -> bool:
+        """Whether besides nobody lives who failed and may still be in an earlier view."""
 
 
 class GroupClock(Protocol):
@@ -93,11 +97,19 @@ def is_collectable(clock: GroupClock, rank: int, count: int | None = None) -> bo
     if reach is None:
         return False
     if rank == VIEW:
-        return reach.is_installed_everywhere()
+        return reach.is_left_by_all()
     if rank == clock.rank and clock.delivered[rank] < clock.sent:
         return False
     wanted = count_of(clock, rank) if count is None else count
     return reach.is_everywhere(rank, wanted, delivered=clock.is_gated)
+
+
+def is_doubted(clock: GroupClock, view: int) -> bool:
+    """Whether a view that all members have installed is named until there is another one."""
+    reach = clock.reach
+    if reach is None or view != clock.view_number:
+        return False
+    return reach.is_installed_everywhere() and not reach.is_left_by_all()
 
 
 def collectable(clock: GroupClock, view: int, entries: Mapping[int, int]) -> Stamp:

@@ -3,12 +3,14 @@
 Law: a world is a function of its seed. Groups make a structure (a chain, a ring, a star, a clique,
 a grid, or anything); applications answer what is delivered to them in another of their groups, so
 that chains of messages go from group to group; some ways between processes are slow, so that what
-is first overtakes; processes crash just after they have spoken, leave, join and are cut off. A
+is first overtakes; processes crash just after they have spoken, leave, join and are cut off. In
+some worlds a group takes a member for dead that lives, hears late of it, and is heard in others. A
 world fails if causality is broken within or across groups, or a group that can go on does not, or
 something that was multicast by who lives on is not delivered by who lives on.
 """
 
 from collections.abc import Callable
+from functools import partial
 from itertools import combinations
 from random import Random
 
@@ -66,6 +68,7 @@ class DomainAuthor(GroupAuthor):
         ] if random.random() < 0.5 else [(Order.CAUSAL, False)]  # fmt: skip
         self._has_letters = random.random() < 0.3
         self._answered = 0
+        self._exiles = Exiles(seed, self) if not self.is_calm else None
         world.on_delivery = self._answer
         for one in self.names:
             for other in self.names:
@@ -76,6 +79,16 @@ class DomainAuthor(GroupAuthor):
         """Return groups of some of these processes."""
         return _structure(random, names)
 
+    def _act(self) -> None:
+        if self._exiles is not None:
+            self._exiles.look()
+        super()._act()
+
+    def _calm(self) -> None:
+        super()._calm()
+        if self._exiles is not None:
+            self._exiles.end()
+
     def _answer(self, node: Node, group: GroupNumber) -> None:
         """Multicast something, perhaps in another group, when something is delivered."""
         if self.random.random() > self._answers or self._answered > 120:
@@ -85,9 +98,10 @@ class DomainAuthor(GroupAuthor):
         elsewhere = [other for other in own if other != group] or own
         if elsewhere:
             to = self.random.choice(elsewhere)
-            self.world.at(self.world.now_us, lambda: self._say_in(node.me.name, to))
+            self.world.at(self.world.now_us, lambda: self.say_in(node.me.name, to))
 
-    def _say_in(self, name: str, group: int) -> None:
+    def say_in(self, name: str, group: int) -> None:
+        """Let a process multicast something in a group, or write to somebody there."""
         node = self.world.node(name)
         number = GroupNumber(group)
         if not node.is_up or number not in node.views or number in node.ends:
@@ -105,7 +119,7 @@ class DomainAuthor(GroupAuthor):
     def _speak(self, name: str, number: int) -> None:
         for _ in range(self.random.choice((1, 1, 2, 4))):
             own = [group for group, members in self.groups.items() if name in members]
-            self._say_in(name, self.random.choice(own) if own else number)
+            self.say_in(name, self.random.choice(own) if own else number)
 
     def stuck(self) -> str:
         """Say the same; a process that is blocked in one group may hold up another of its."""
@@ -114,6 +128,54 @@ class DomainAuthor(GroupAuthor):
     def judge(self) -> list[str]:
         """Say what is wrong."""
         return [*super().judge(), self.world.across.judge(self.world.resilience)]
+
+
+class Exiles:
+    """Members that one group no longer hears, and that hear late of what follows from that."""
+
+    def __init__(self, seed: int, author: DomainAuthor) -> None:
+        """Draw whether there are any: in every fourth world."""
+        self._random = random = Random(f"{seed}/exiles")
+        self._author = author
+        self._world = author.world
+        self._left = random.choice((0, 0, 0, 2))
+        self._ends_us = 0
+        self._before: dict[tuple[str, str], int] | None = None
+
+    def look(self) -> None:
+        """Begin or end an exile, if it is time."""
+        if self._before is not None:
+            if self._world.now_us >= self._ends_us:
+                self.end()
+        elif self._left and self._random.random() < 0.15:
+            self._left -= 1
+            self._begin()
+
+    def _begin(self) -> None:
+        random, world, author = self._random, self._world, self._author
+        group = random.choice(list(author.groups))
+        members = author.groups[group]
+        exile = random.choice(members[1:] or members)
+        others = [name for name in members if name != exile]
+        world.say(random.choice(others or [exile]), group, Order.CAUSAL)  # perhaps it has this yet
+        self._before = {(name, exile): world.slow.get((name, exile), 0) for name in others}
+        for name in others:
+            world.take_down(exile, name)
+            world.slow[name, exile] = random.choice((150_000, 250_000, 400_000))
+        world.say(random.choice(others or [exile]), group, Order.CAUSAL)
+        self._ends_us = world.now_us + random.choice((200_000, 400_000))
+        for name in author.names:
+            after_us = world.now_us + random.randrange(90_000, 260_000)
+            own = [number for number, who in author.groups.items() if name in who]
+            if name != exile and own:
+                world.at(after_us, partial(author.say_in, name, random.choice(own)))
+
+    def end(self) -> None:
+        """End an exile, if there is one."""
+        if self._before is not None:
+            self._world.slow |= self._before
+            self._world.take_up(*((exile, name) for name, exile in self._before))
+            self._before = None
 
 
 class DeclaredAuthor(DomainAuthor):

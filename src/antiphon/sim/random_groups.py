@@ -61,10 +61,14 @@ class GroupAuthor:
         for _ in range(self.random.randint(10, 40)):
             self.world.run(self.random.choice([100, 1_000, 5_000, 40_000, 200_000]))
             self._act()
-        self.world.cut("")
+        self._calm()
         self.world.run(_SETTLE_US)
         said = [self.stuck(), find_excluded(self.world, is_calm=self.is_calm), *self.judge()]
         return next((text for text in said if text), "")
+
+    def _calm(self) -> None:
+        """End all faults."""
+        self.world.cut("")
 
     def judge(self) -> list[str]:
         """Say what is wrong in the groups."""

@@ -186,16 +186,6 @@ class Domain:
         if self.epochs is not None:
             self.epochs.enter_view(group)
 
-    def has_members(self, group: GroupNumber, processes: Iterable[ProcessId]) -> bool:
-        """Whether any of some processes is a member of a group of the domain other than this."""
-        others = {
-            who.bare()
-            for other, part in self.parts.items()
-            if other != group
-            for who in part.members
-        }
-        return any(process.bare() in others for process in processes)
-
     # What is to be looked at again.
 
     def look_at(self, group: GroupNumber) -> None:
@@ -350,15 +340,27 @@ class Domain:
     def look_at_hurried(self) -> None:
         """Give the word that somebody waits for, if it may be given; ask for receipts if not."""
         for (group, view), (wanted, tell) in list(self._hurried.items()):
-            if self.view_of(group) == view:
-                missing = self._still_needed(group, wanted)
-                if missing:
-                    self.parts[group].stability.note_receipts()
-                    self._ask(group, tuple(item for item in missing.items() if item[0] != VIEW))
-                    continue
+            current = self.view_of(group)
+            missing = self._still_needed(group, wanted) if current == view else {}
+            # That a view need not be named any more nobody may know, ever (``reach``).
+            is_doubted = missing.keys() == {VIEW} and self.ordering.is_installed_everywhere(group)
+            if missing and not is_doubted:
+                self.parts[group].stability.note_receipts()
+                self._ask(group, tuple(item for item in missing.items() if item[0] != VIEW))
+                continue
             del self._hurried[group, view]
-            word = (group, view, tuple(sorted(wanted.items())))
-            self._pass_on([(via, (word,)) for via in tell])
+            known = tuple(item for item in sorted(wanted.items()) if item[0] not in missing)
+            if is_doubted or not current:
+                unknown = ForgettingAsked(((group, view, tuple(missing.items())),), unknown=True)
+                for via in tell:
+                    if via in self.parts:
+                        self.parts[via].tell(unknown)
+                        self.look_at(via)
+            if current and (known or not is_doubted):
+                is_left = current == view or self.ordering.is_left_by_all(group)
+                # Who may have that view still to leave is named the new one in its place.
+                word = (group, view, known) if is_left else (group, current, ())
+                self._pass_on([(via, (word,)) for via in tell])
 
     def _still_needed(self, group: GroupNumber, wanted: dict[int, int]) -> dict[int, int]:
         past = self.ordering.past(group)

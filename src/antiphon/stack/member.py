@@ -17,7 +17,6 @@ A run is taken (``receiver``) from a process that has not failed in a view agree
 """
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 
 from antiphon.core.control import Alive, AnyMessage, Beat, LetterAsked, LetterTaken
 from antiphon.core.errors import PeerError, UsageError
@@ -454,7 +453,6 @@ class Member(MemberWords):
                 self.receiver.stability,
                 self.membership.transition,
                 self.membership.roster,
-                partial(self.domain.has_members, self.group),
             ),
         )
         self.announcer.forget_strangers()

@@ -290,6 +290,7 @@ class Process:
             case PeerHeard(peer):
                 self._hear(peer)
             case PeerLost(peer):
+                self._pulses.note_death(peer)
                 self._give_each(peer, PeerLost)
             case PeerFilled(peer, is_full):
                 self._give_each(peer, lambda member: PeerFilled(member, is_full))
