@@ -29,6 +29,8 @@ from antiphon.core.control import (
     FoundingAnswer,
     FoundingQuestion,
     GroupsNamed,
+    HowFar,
+    HowFarAsked,
     Install,
     JoinRefused,
     JoinRequest,
@@ -64,7 +66,7 @@ KINDS = (
     Situation, Standing, Flush, Report, Install, Alive, Beat, Confirm, LetterTaken, LetterAsked,
     StateChunk, StateTaken, FoundingQuestion, FoundingAnswer, Elsewhere, Begun, ReceiptsAsked,
     Receipts, Forgettable, ForgettingAsked, GroupsNamed, PastTold, EpochSaid, KeyTold,
-    Subtree, Everywhere, AlarmSaid,
+    Subtree, Everywhere, AlarmSaid, HowFarAsked, HowFar,
 )  # fmt: skip
 
 
@@ -135,6 +137,8 @@ class Liar:
                 ((number(), number(), self._counts()),), coin()
             ),
             Forgettable: lambda: Forgettable(((number(), number(), self._counts()),)),
+            HowFarAsked: lambda: HowFarAsked(number(), number()),
+            HowFar: lambda: HowFar(number(), number(), number(), coin()),
             GroupsNamed: lambda: GroupsNamed(((number(), "?" * coin()),)),
             EpochSaid: lambda: EpochSaid(number(), number()),
             PastTold: lambda: PastTold(number(), ((number(), number(), self._counts()),)),

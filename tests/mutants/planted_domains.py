@@ -4,9 +4,10 @@ Law: each is a printed rule that is wrong (an erratum), or a rule of ours left o
 in worlds of one causality domain (``sim.random_domains``), by a judge that knows no timestamps.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
+from antiphon.core.control import HowFar
 from antiphon.core.ids import GroupNumber, ProcessId
 from antiphon.core.runs import Foreign, Letter, Run, Stamp
 from antiphon.core.views import View
@@ -20,6 +21,7 @@ from antiphon.ordering.stability import Stability
 from antiphon.ordering.vector import VectorDomain
 from antiphon.ordering.vector_clock import VectorClock
 from antiphon.stack.domain import ALL, Domain
+from antiphon.stack.lacks import Case, Lacks
 from antiphon.stack.member import Member
 from antiphon.stack.nesting import Nesting
 from antiphon.stack.program_order import Places
@@ -75,6 +77,7 @@ def plant(
 _STAMP, _STAMP_ONE, _NOTE = Knowledge.stamp, Knowledge._stamp_one, Knowledge.note
 _FOREIGN_LACK, _LEARN = VectorDomain._foreign_lack, VectorDomain._learn
 _NOTE_VIEW, _PUT_READY = Knowledge.note_view, DelayQueue.put_ready
+_IS_FALSE = Lacks._is_false
 _BEGIN, _MAY_END = Member._begin, Receiver.may_end
 
 
@@ -215,6 +218,27 @@ def what_is_of_an_older_view_is_forgotten_unsaid(
     gone = tuple(self._owed[group, view][to].items())
     self._pay(group, view, to, gone)
     self._say(to, group, view, gone)
+
+
+@plant(Lacks, "_is_false", "what others are asked about", seeds=400)
+def what_is_on_its_way_is_found_not_to_be(
+    self: Lacks, group: GroupNumber, view: View, case: Case, answered: Mapping[ProcessId, HowFar]
+) -> bool | None:
+    """Who has to say how many messages it has sent is asked, and not listened to."""
+    is_sent = case.rank != VIEW and view.members[case.rank] in answered
+    return True if is_sent else _IS_FALSE(self, group, view, case, answered)
+
+
+@plant(
+    Lacks, "_is_false", "what others are asked about",
+    schedule="test_who_is_out_is_not_told_by_others_who_are_out_that_there_is_no_such_view",
+)  # fmt: skip
+def one_answer_is_enough_for_a_view(
+    self: Lacks, group: GroupNumber, view: View, case: Case, answered: Mapping[ProcessId, HowFar]
+) -> bool | None:
+    """Whoever knows of no later view will do to tell that there is none."""
+    is_said = case.rank == VIEW and any(one.is_last for one in answered.values())
+    return True if is_said else _IS_FALSE(self, group, view, case, answered)
 
 
 @plant(VectorDomain, "_foreign_lack", "000-25")

@@ -8,6 +8,7 @@ import pytest
 from tests.mutants.planted_domains import nothing_is_waited_for
 from tests.sim.domain_schedules import A, B, C, D, delivered, domain_of, let_settle, slow
 
+from antiphon.core.control import HowFarAsked
 from antiphon.core.ids import GroupNumber
 from antiphon.core.runs import Order
 from antiphon.sim.several_groups import Node, SeveralGroups
@@ -349,3 +350,49 @@ def test_what_is_of_an_older_view_is_followed_by_the_new_one() -> None:
     let_settle(world)
     assert delivered(world, "e")[:2] == ["c1@C", "e1@D"]
     assert "e1@D" not in delivered(world, "d")
+
+
+def test_who_is_out_is_not_told_by_others_who_are_out_that_there_is_no_such_view() -> None:
+    """A={a,b,c,d,e} B={a,x} C={x,d}: d and e are out of A; d asks e, who does not know it."""
+    world = domain_of({A: "abcde", B: "ax", C: "dx"})
+    world.run(5_000)
+    for name in "abc":
+        for exile in "de":
+            world.slow[name, exile] = 800_000
+            world.take_down(exile, name)
+    world.say("a", A)
+    while world.node("a").views[GroupNumber(A)].number == 1:
+        world.run(10_000)
+    world.say("a", B)
+    world.run(5_000)
+    world.say("x", C)
+    world.run(300_000)
+    assert delivered(world, "d") == []
+    assert not world.node("d").ends
+    world.take_up()
+    let_settle(world)
+    assert delivered(world, "x") == ["a1@B", "x1@C"]
+    assert "x1@C" not in delivered(world, "d")
+
+
+def test_what_is_on_its_way_is_asked_about_once() -> None:
+    """A={p,q,s} B={q,s}: p's message is slow to s, that of q in B waits for it for long."""
+    world = domain_of({A: "pqs", B: "qs"})
+    world.run(5_000)
+    world.slow["p", "s"] = 90_000
+    asked: list[str] = []
+    send = world.send
+
+    def note(source, to, item):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+        happened = item[1] if isinstance(item, tuple) else item
+        if isinstance(getattr(happened, "message", None), HowFarAsked):
+            asked.append(f"{source.name} asks {to.name}")
+        send(source, to, item)
+
+    world.send = note  # type: ignore[method-assign]
+    world.say("p", A)
+    world.run(3_000)
+    world.say("q", B)
+    let_settle(world)
+    assert delivered(world, "s") == ["p1@A", "q1@B"]
+    assert asked == ["s asks p", "s asks q"]

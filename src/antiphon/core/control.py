@@ -312,6 +312,24 @@ class ForgettingAsked(Struct, frozen=True, array_like=True, tag=True):
     """I was asked, and am not in these groups."""
 
 
+class HowFarAsked(Struct, frozen=True, array_like=True, tag=True):
+    """How far are you in view ``number``? Something waits here for more than has come."""
+
+    number: Number
+    question: Number
+
+
+class HowFar(Struct, frozen=True, array_like=True, tag=True):
+    """In answer to ``question``: how far I am in view ``number``."""
+
+    number: Number
+    question: Number
+    sent: Number
+    """So many messages I have multicast in it."""
+    is_last: bool
+    """I know of no later view, and have accepted no proposal for one."""
+
+
 class GroupsNamed(Struct, frozen=True, array_like=True, tag=True):
     """The names of groups that stamps of mine have, or will have, by their numbers."""
 
@@ -365,7 +383,8 @@ AnyMessage = (
     | FoundingQuestion | FoundingAnswer | Begun
     | Flush | Report | Install | Alive | Beat | Subtree | Everywhere | AlarmSaid
     | Confirm | LetterTaken | LetterAsked
-    | ReceiptsAsked | Receipts | Forgettable | ForgettingAsked | GroupsNamed | PastTold
+    | ReceiptsAsked | Receipts | Forgettable | ForgettingAsked | HowFarAsked | HowFar | GroupsNamed
+    | PastTold
     | EpochSaid
     | StateChunk | StateTaken
     | KeyTold

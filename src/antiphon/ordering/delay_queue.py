@@ -153,6 +153,10 @@ class DelayQueue:
         ]
         return [run for _, run in sorted(held, key=lambda item: item[0])]
 
+    def placed(self) -> list[tuple[int, Run]]:
+        """List what waits for something, with its place in the order of receipt."""
+        return [(place, run) for heap in self.waiting_for.values() for _, place, run in heap]
+
     def waiting(self) -> list[tuple[Run, Lack]]:
         """List the held runs in order of receipt, each with one message that it waits for."""
         held = [

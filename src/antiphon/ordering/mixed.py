@@ -427,6 +427,11 @@ class MixedDomain(GatedDomain):
 
     # Uniform messages that name what is of another group.
 
+    def disbelieve(self, group: int, rank: int, number: int, before: int) -> None:
+        """Do the same; uniform messages may have waited for it to be confirmed."""
+        super().disbelieve(group, rank, number, before)
+        self._settle_elsewhere(group)
+
     def _settle_elsewhere(self, group: int) -> None:
         """Something has come in a group: look again at what waits for it to be confirmed."""
         for number in [number for number in self._unconfirmed if number != group]:

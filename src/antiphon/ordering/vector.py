@@ -45,6 +45,7 @@ from antiphon.core.ids import GroupNumber, Rank
 from antiphon.core.runs import PORT_APPLICATION, Foreign, Letter, Order, Run
 from antiphon.core.views import View
 from antiphon.ordering.delay_queue import Lack
+from antiphon.ordering.falsehoods import Falsehoods, corrected
 from antiphon.ordering.knowledge import NOBODY, Knowledge
 from antiphon.ordering.left_over import is_kept, kept_counts
 from antiphon.ordering.lost_runs import LostRuns
@@ -61,8 +62,8 @@ class VectorDomain(GroupClocks):
     """The causal machine of one process, for all its groups of one causality domain."""
 
     __slots__ = (
-        "_expected", "_fifo_channels", "_lost", "encloses", "is_frozen", "is_relayed", "knowledge",
-        "may_name",
+        "_expected", "_falsehoods", "_fifo_channels", "_lost", "encloses", "is_frozen",
+        "is_relayed", "knowledge", "may_name",
     )  # fmt: skip
 
     def __init__(self, *, fifo_channels: bool = True) -> None:
@@ -71,6 +72,7 @@ class VectorDomain(GroupClocks):
         self._fifo_channels = fifo_channels
         self._expected: dict[int, int] = {}  # first views that are agreed on, by group
         self._lost: LostRuns | None = None
+        self._falsehoods: Falsehoods | None = None
         self.is_frozen = False
         """Whether nothing is delivered for now."""
         self.is_relayed = False
@@ -265,7 +267,12 @@ class VectorDomain(GroupClocks):
         # What came before in another group comes last, mostly: who waits for it is looked at once.
         lack = self._foreign_lack(run) if run.foreign else None
         if lack is not None:
-            return lack
+            if self._falsehoods is None:
+                return lack
+            run.foreign = self._falsehoods.corrected(run.foreign, self._groups)
+            lack = self._foreign_lack(run)
+            if lack is not None:
+                return lack
         clock = self._groups[run.group]
         # Only letters are of a view that was left: they lack nothing of that any more.
         return clock.lack(run) if run.view == clock.view_number else None
@@ -326,6 +333,22 @@ class VectorDomain(GroupClocks):
         if run.sender == group.rank:
             return "a run claims to be of this process itself"
         return f"a run claims sender number {run.sender} in a view of {group.size}"
+
+    def disbelieve(self, group: int, rank: int, number: int, before: int) -> None:
+        """Wait no longer for what was found not to be, where it was received before this place.
+
+        That is messages of a member of another group up to this one; or, with the rank ``VIEW``,
+        this view of it. What comes later and names it is lied to as well, unless it may be so by
+        then (``falsehoods``). What is ready by that waits for a drain.
+        """
+        if self._falsehoods is None:
+            self._falsehoods = Falsehoods()
+        clock = self._groups[group]
+        self._falsehoods.note(clock, group, rank, number)
+        for place, run in self._queue.placed():
+            if place < before:
+                run.foreign = corrected(run.foreign, clock, group, rank, number)
+        self._look_again(self._queue.wake_group(group))
 
     # Delivering.
 

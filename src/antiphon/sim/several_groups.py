@@ -230,6 +230,9 @@ class Node:
                 self.send(group, (to,), on.LetterReceived(me, letter))
             case told.RelayRuns(to, runs):
                 self.send(group, to, on.RunsReceived(me, runs, is_relayed=True))
+            case told.RejectPeer(peer, why):
+                blamed = f"{me} rejects {peer}, and nobody lies here: {why}"
+                raise AssertionError(blamed)
             case _:
                 pass
 

@@ -52,12 +52,14 @@ from antiphon.core.control import (
 )
 from antiphon.core.ids import GroupNumber, ProcessId
 from antiphon.core.runs import Foreign, Stamp
+from antiphon.core.views import View
 from antiphon.ordering.letters import Letters
 from antiphon.ordering.mixed import MixedDomain
 from antiphon.ordering.own_stamps import VIEW
 from antiphon.ordering.stability import Stability
 from antiphon.ordering.structure import Structure
 from antiphon.stack.epochs import Epochs
+from antiphon.stack.lacks import Lacks
 from antiphon.stack.names import KnownNames
 from antiphon.stack.nesting import Nesting
 from antiphon.stack.program_order import ProgramOrder
@@ -70,6 +72,15 @@ class Participation(Protocol):
     """What a domain asks of a process's part in one of its groups."""
 
     letters: Letters
+    me: ProcessId
+
+    @property
+    def view(self) -> View | None:
+        """The current view; None outside."""
+
+    @property
+    def is_last_view(self) -> bool:
+        """Whether no later view is known here, nor was a proposal for one accepted."""
 
     @property
     def members(self) -> tuple[ProcessId, ...]:
@@ -107,7 +118,7 @@ class Domain:
     __slots__ = (
         "_asked", "_hurried", "_is_flushing", "_looked_at", "_nesting", "_past_of",
         "_risky", "_unknown", "_words", "awaits_receipts", "closing", "epochs", "is_shared",
-        "names", "ordering", "parts", "program", "resilience", "writing",
+        "lacks", "names", "ordering", "parts", "program", "resilience", "writing",
     )  # fmt: skip
 
     def __init__(self, resilience: int = 1, structure: Structure | None = None) -> None:
@@ -125,6 +136,8 @@ class Domain:
             self.ordering.may_name = self.names.may_ride
         else:
             self.ordering.encloses = self._nesting.tells_for
+        self.lacks = Lacks(self.ordering, self.parts)
+        """What is asked about what may never come."""
         self.program = ProgramOrder()
         """One order of sending."""
         self.is_shared = False
@@ -171,6 +184,7 @@ class Domain:
         if self.epochs is not None:
             self.epochs.leave(group)
         self.names.leave(group)
+        self.lacks.leave(group)
         self.is_shared = len(self.parts) > 1
         for noted in (self._risky, self._asked, self.writing, self.closing, self._looked_at):
             noted.pop(group, None)
@@ -183,6 +197,7 @@ class Domain:
         self._asked.pop(group, None)
         self.closing.pop(group, None)
         self.names.enter_view(group)
+        self.lacks.enter_view(group)
         if self.epochs is not None:
             self.epochs.enter_view(group)
 
@@ -202,6 +217,7 @@ class Domain:
             or self._hurried
             or ordering.restless
             or ordering.is_frozen
+            or self.lacks.has_found
             or self.program.waiting
             or self.epochs is not None
         )
@@ -433,7 +449,12 @@ class Domain:
     # Old stamps.
 
     def collect(self) -> None:
-        """Tell the groups which entries of others' stamps they may forget; every heartbeat."""
+        """Tell the groups which entries of others' stamps they may forget; every heartbeat.
+
+        And ask about what may never come.
+        """
+        for group in self.lacks.look() if self.is_shared else ():
+            self.look_at(group)
         knowledge = self.ordering.knowledge
         if knowledge is not None:
             self._pass_on(knowledge.collectable())

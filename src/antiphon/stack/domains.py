@@ -117,6 +117,7 @@ class Domains:
             groups = [group for group in (*restless, first) if group is not None]
             looked_at = [self._look(group, now_us) for group in groups]
             is_moving = is_entered or any(looked_at) or self._thaw(domain)
+            is_moving = self._deliver_found(domain) or is_moving
 
     def _look(self, group: GroupNumber, now_us: int) -> bool:
         """Have a group see what is to be done; return whether anything was."""
@@ -138,10 +139,22 @@ class Domains:
         epochs.unsaid_in.clear()
         if not domain.ordering.look_at_barriers() and not is_entered:
             return False
+        self._drain(domain)
+        return True
+
+    def _deliver_found(self, domain: Domain) -> bool:
+        """Deliver what waited for nothing but what was found not to be."""
+        if not domain.lacks.has_found:
+            return False
+        domain.lacks.has_found = False
+        self._drain(domain)
+        return True
+
+    def _drain(self, domain: Domain) -> None:
+        """Deliver what is ready, unless nothing is delivered for now."""
         if not domain.ordering.is_frozen:
             group = next(group for group, one in self.domains.items() if one is domain)
             self._do(group, self._endpoints[group].thaw())
-        return True
 
     def _thaw(self, domain: Domain) -> bool:
         """Deliver again, if nothing that is to be sent awaits receipts any more."""

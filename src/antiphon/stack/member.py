@@ -132,6 +132,16 @@ class Member(MemberWords):
 
     # What other groups of the domain ask.
 
+    @property
+    def view(self) -> View | None:
+        """The current view; None outside."""
+        return self.membership.transition.current
+
+    @property
+    def is_last_view(self) -> bool:
+        """Whether no later view is known here, nor was a proposal for one accepted."""
+        return self.membership.is_last(self.view_number)
+
     def tell(self, message: AnyMessage, *, later: bool = False) -> None:
         """Say something to all other members of the current view, and perhaps of later ones."""
         if not self.membership.is_over:
@@ -322,6 +332,7 @@ class Member(MemberWords):
         if peer == self.me:
             message = f"another process claims to be {peer}"
             raise PeerError(message)
+        self.domain.lacks.check(peer)
         membership.hear(peer, now_us)
         if membership.is_over or not membership.roster.takes_from(peer, run.view):
             return []
@@ -339,6 +350,7 @@ class Member(MemberWords):
         if peer == self.me:
             claim = f"another process claims to be {peer}"
             raise PeerError(claim)
+        self.domain.lacks.check(peer)
         if isinstance(message, Beat):
             return self.hear_beat(peer, now_us)
         if isinstance(message, Alive):

@@ -11,8 +11,11 @@ from antiphon.core.control import (
     Forgettable,
     ForgettingAsked,
     GroupsNamed,
+    HowFar,
+    HowFarAsked,
     LetterAsked,
     LetterTaken,
+    Out,
     PastTold,
     Receipts,
     ReceiptsAsked,
@@ -20,6 +23,7 @@ from antiphon.core.control import (
 )
 from antiphon.core.errors import PeerError
 from antiphon.core.ids import ProcessId
+from antiphon.ordering.mixed import MixedDomain
 from antiphon.stack.announcer import Announcer
 from antiphon.stack.member_datagrams import MemberDatagrams
 from antiphon.stack.newcomers import Newcomers
@@ -27,7 +31,7 @@ from antiphon.stack.receipt_tree import ReceiptTree
 
 Words = (
     Confirm | LetterTaken | LetterAsked | ReceiptsAsked | Receipts | Forgettable | ForgettingAsked
-    | GroupsNamed | PastTold | EpochSaid | Subtree | Everywhere | AlarmSaid
+    | HowFarAsked | HowFar | GroupsNamed | PastTold | EpochSaid | Subtree | Everywhere | AlarmSaid
 )  # fmt: skip
 """What members say of messages, beside what concerns views; and whom they watch."""
 
@@ -36,6 +40,7 @@ class MemberWords(MemberDatagrams):
     """What other members say, beside runs, letters and views."""
 
     announcer: Announcer
+    ordering: MixedDomain
     newcomers: Newcomers
     receipts: ReceiptTree
 
@@ -64,11 +69,27 @@ class MemberWords(MemberDatagrams):
                 self.receiver.take_receipts(peer, word)
             case PastTold():
                 self.newcomers.hear(peer, word)
+            case HowFarAsked():
+                self._say_how_far(peer, word)
+            case HowFar():
+                self.domain.lacks.hear(self.group, peer, word)
             case Forgettable() | ForgettingAsked() | GroupsNamed() | EpochSaid():
                 self.domain.take_word(word, self.group, peer)
             case _:
                 message = f"{type(word).__name__} is no word of groups"
                 raise AssertionError(message)
+
+    def _say_how_far(self, peer: ProcessId, asked: HowFarAsked) -> None:
+        """``peer`` holds something that names more of this group than it has."""
+        membership = self.membership
+        if peer in membership.roster.gone:
+            self._out.send(peer, Out(membership.roster.gone[peer]))
+        elif asked.number >= self.view_number:  # else it is about to leave that view
+            is_here = asked.number == self.view_number
+            own = self.receiver.stability.rank
+            sent = self.ordering.received_of(self.group, own) if is_here else 0
+            is_last = membership.is_last(asked.number)
+            self._out.send(peer, HowFar(asked.number, asked.question, sent, is_last))
 
     def _hear_alarm(self, peer: ProcessId, *, is_raised: bool) -> None:
         """``peer`` watches this process, or no longer: tell it at once that this one lives.
