@@ -115,7 +115,7 @@ BlockRecovery._lacking = lambda *_: []
 sys.argv[0] = "antiphon"
 main()
 """
-"""The command line with bugs in most worlds: no past is waited for, and nothing lost is sent again."""
+"""The command line with bugs that most worlds meet: no past is waited for, no loss is repaired."""
 
 
 @pytest.mark.parametrize("kind", ["--domains", "--groups", "--blocks"])
