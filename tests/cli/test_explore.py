@@ -104,6 +104,40 @@ def test_several_jobs_find_nothing_else(tmp_path: Path) -> None:
     assert done.stdout.startswith("120 worlds")
 
 
+FORGETFUL = """
+import sys
+from antiphon.cli import main
+from antiphon.ordering.blocks.recovery import BlockRecovery
+from antiphon.ordering.vector import VectorDomain
+
+VectorDomain.lack = lambda *_: None
+BlockRecovery._lacking = lambda *_: []
+sys.argv[0] = "antiphon"
+main()
+"""
+"""The command line with bugs that most worlds meet: no past is waited for, no loss is repaired."""
+
+
+@pytest.mark.parametrize("kind", ["--domains", "--groups", "--blocks"])
+@pytest.mark.parametrize("failures", ["2", "100"])
+def test_several_jobs_find_the_same_in_the_same_order(
+    tmp_path: Path, kind: str, failures: str
+) -> None:
+    """What is found, printed and kept is the same, with as many failing worlds as are asked for."""
+    told = []
+    for jobs in ("1", "2"):
+        words = ("explore", kind, "--seeds", "0..24", "--jobs", jobs, "--failures", failures)
+        folder = tmp_path / jobs
+        folder.mkdir()
+        done = buggy(folder, *words, "--json", bug=FORGETFUL)
+        kept = {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*.ndjson")}
+        told.append((done.returncode, done.stdout, kept))
+    assert told[0] == told[1]
+    findings = json.loads(told[0][1])["findings"]
+    assert 2 <= len(findings) <= int(failures)
+    assert [finding["seed"] for finding in findings] == sorted(each["seed"] for each in findings)
+
+
 def test_json_is_one_document(tmp_path: Path) -> None:
     """Machines get what people get, and nothing beside it."""
     done = antiphon("explore", "--seeds", "0..2", "--json", folder=tmp_path)

@@ -22,6 +22,10 @@ from antiphon.trace.verdict import Property
         (["run", "--checkpoint", "there"], "--checkpoint is for --follow"),
         (["run", "--follow", "--every", "0"], "--every 0: give a number of seconds above 0"),
         (["run", "--follow", "--ends-early", "all"], "--follow judges whole records"),
+        (
+            ["run", "--follow", "--domains", "one"],
+            "leave --domains out, and judge causality across",
+        ),
         (["run.ndjson", "--follow"], "run.ndjson: is a file: --follow takes a run folder"),
         (["run", "--follow", "--fresh", "--checkpoint", "mine"], "mine: has files that are no"),
         (["table", "--follow"], "table: is Parquet, which does not grow: leave --follow out"),

@@ -79,11 +79,12 @@ def test_interrupted_demo_ends_at_once_with_its_processes(tmp_path: Path, after_
 
 
 @pytest.mark.parametrize("after_s", [0.0, 1.0])
+@pytest.mark.parametrize("kind", ["--flush=view-atomic", "--drivers", "--domains", "--blocks"])
 def test_interrupted_exploration_ends_at_once_with_its_workers(
-    tmp_path: Path, after_s: float
+    tmp_path: Path, kind: str, after_s: float
 ) -> None:
     """What the workers are at is given up."""
-    words = ("explore", "--seeds", "0..99999", "--jobs", "2")
+    words = ("explore", kind, "--seeds", "0..99999", "--jobs", "2")
     done = interrupted(tmp_path, lambda pid: len(processes_of(pid)) > 2, *words, after_s=after_s)
     assert (done.returncode, done.stderr) == (130, "antiphon: interrupted\n")
 

@@ -207,6 +207,20 @@ def test_scenario_is_lived_through(tmp_path: Path) -> None:
     assert judge(read_rows(tmp_path / "a")).of(Property.CAUSAL).status is Status.HOLDS
 
 
+def test_declared_structure_is_simulated_and_said_again(tmp_path: Path) -> None:
+    """--overlaps and --excluded: the trace is right, and the printed command has them."""
+    overlaps = ("--overlaps", "A,B", "--overlaps", "B,C", "--overlaps", "A,C")
+    words = ("simulate", *GROUPS, *overlaps, "--excluded", "C", "--messages", "60")
+    done = antiphon(*words, "--out", str(tmp_path / "a"))
+    assert done.returncode == 0, done.stderr
+    first = events_of(tmp_path / "a")
+    assert judge(read_rows(tmp_path / "a")).of(Property.CAUSAL).status is Status.HOLDS
+    replay = json.loads((tmp_path / "a" / "run.json").read_text())["replay"]
+    assert " ".join([*overlaps, "--excluded", "C"]) in replay
+    assert antiphon(*shlex.split(replay)[1:]).returncode == 0
+    assert events_of(tmp_path / "a") == first
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
@@ -219,8 +233,16 @@ def test_scenario_is_lived_through(tmp_path: Path) -> None:
         (("--group", "A=p1,p2", "--resilience", "0"), "resilience '0' cannot be read"),
         (("--group", "A=p1,p2", "--messages", "20000"), "up to 10,000 messages"),
         (("--resilience", "2"), "--resilience is of several groups"),
+        (("--overlaps", "A,B"), "--overlaps is of several groups"),
+        (("--excluded", "A"), "--excluded is of several groups"),
+        (("--group", "A=p1,p2", "--overlaps", "A"), "overlap 'A' cannot be read: write A,B"),
+        (("--group", "A=p1,p2", "--excluded", "A"), "group A is excluded and not declared"),
+        (
+            ("--group", "A=p1,p2", "--group", "B=p1,p3", "--overlaps", "A,C"),
+            "p1 is in groups A and B, which are not declared to overlap",
+        ),
         (("--scenario", "nowhere.txt"), "scenario nowhere.txt cannot be read"),
-        (("--scenario", "nowhere.txt", "--group", "A=p1"), "leave --group out"),
+        (("--scenario", "nowhere.txt", "--group", "A=p1"), "leave --group and what goes"),
     ],
 )
 def test_impossible_groups_are_refused_in_one_sentence(

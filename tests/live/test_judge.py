@@ -323,4 +323,22 @@ def test_who_has_two_names_is_in_the_groups_of_both() -> None:
     found = play.verdict().of(Property.CAUSAL)
     assert found.status is Status.UNKNOWN
     assert "1 process is in more than one group" in found.reason
-    assert ": A (name" in found.reason
+    assert ": A (antiphon verify RUN judges it when the run has ended)" in found.reason
+
+
+@pytest.mark.parametrize("domain", ["", "d"])
+def test_of_causality_across_groups_it_is_said_who_judges_it(domain: str) -> None:
+    """Whether rows name a domain or not, the advice can be followed; nothing is said to hold."""
+    groups = [
+        Event(process=name, kind="view", group=group, members=["A", "B", "C"], domain=domain)
+        for group in "gh"
+        for name in "ABC"
+    ]
+    found = Play()
+    found.batch(groups, QUESTION, ANSWER, [deliver("C", "A", 1), deliver("C", "B", 1)])
+    for which in (Property.CAUSAL, Property.NO_ORPHAN):
+        item = found.verdict().of(which)
+        assert item.status is Status.UNKNOWN
+        assert "3 processes are in more than one group" in item.reason
+        assert "antiphon verify RUN judges it when the run has ended" in item.reason
+        assert "--domains" not in item.reason

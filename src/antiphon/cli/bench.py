@@ -22,12 +22,13 @@ def bench(
     out: Annotated[Path | None, typer.Option(help="Also write the JSON document here.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    """Measure multicast, orders, calls, simulator, sizes, views, groups, datagrams, blocks.
+    """Measure multicast, orders, calls, simulator, sizes, views, groups, across, datagrams, blocks.
 
     CBCAST beside a raw TCP mesh and beside FIFO, total order and uniform delivery beside CBCAST,
     calls beside a raw echo (four processes on loopback), the simulator beside SimPy: ratios taken
     next to each other in one run. Then header bytes, the messages of a view change, and on five
-    processes how soon a death is known and how long a join holds traffic up.
+    processes how soon a death is known and how long a join holds traffic up; what order across
+    groups costs; datagrams and causal blocks.
 
     Takes about five minutes; trust the ratios, not the rates.
     """

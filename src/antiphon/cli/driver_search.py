@@ -3,14 +3,14 @@
 import json
 import logging
 import shlex
-from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import msgspec
 import typer
 
 from antiphon.cli.engines import verify_command
-from antiphon.cli.interrupt import deaf_children, kill_workers
+from antiphon.cli.pool import answered_by_processes
 from antiphon.cli.screen import output, print_json, progress_bar, say_worlds
 from antiphon.testing.driver_exploration import (
     DriverFinding,
@@ -45,29 +45,15 @@ def explore_drivers(
 def _search(seeds: range, flush: str, jobs: int, failures: int) -> list[DriverFinding]:
     chunks = [seeds[at : at + _CHUNK] for at in range(0, len(seeds), _CHUNK)]
     findings: list[DriverFinding] = []
-    with progress_bar("exploring", len(seeds)) as (bar, task):
-        if jobs == 1 or len(chunks) == 1:
-            for chunk in chunks:
-                findings += _examine(chunk, flush)
-                bar.update(bar.task_ids[task], advance=len(chunk))
-                if len(findings) >= failures:
-                    break
-            return findings[:failures]
-        with ProcessPoolExecutor(jobs) as pool:
-            try:
-                with deaf_children():
-                    examined = pool.map(_examine, chunks, [flush] * len(chunks))
-                for chunk, found in zip(chunks, examined, strict=True):
-                    findings += found
-                    bar.update(bar.task_ids[task], advance=len(chunk))
-                    if len(findings) >= failures:
-                        kill_workers()
-                        break
-            except BaseException:  # Ctrl-C: what they are at is of no use
-                kill_workers()
-                raise
-            finally:
-                pool.shutdown(wait=True, cancel_futures=True)
+    with (
+        progress_bar("exploring", len(seeds)) as (bar, task),
+        answered_by_processes(partial(_examine, flush=flush), chunks, jobs) as answers,
+    ):
+        for chunk, found in zip(chunks, answers, strict=True):
+            findings += found
+            bar.update(bar.task_ids[task], advance=len(chunk))
+            if len(findings) >= failures:
+                break
     return findings[:failures]
 
 

@@ -12,6 +12,7 @@ from antiphon.cli.driver_search import explore_drivers
 from antiphon.cli.engines import verify_command
 from antiphon.cli.group_search import (
     DomainWorlds,
+    Effort,
     explore_blocks,
     explore_domains,
     explore_groups,
@@ -87,20 +88,21 @@ def explore(
     _check(flush, protocol, jobs, failures)
     is_single = [bool(aim), replay is not None, protocol != "vector"]
     _check_alone([groups, domains, drivers, blocks], is_single)
+    workers = jobs or os.cpu_count() or 1
+    effort = Effort(workers, failures)
     if blocks:
-        explore_blocks(_parse_seeds(seeds), failures, keep=keep, as_json=as_json)
+        explore_blocks(_parse_seeds(seeds), effort, keep=keep, as_json=as_json)
     elif groups:
-        explore_groups(_parse_seeds(seeds), failures, as_json=as_json)
+        explore_groups(_parse_seeds(seeds), effort, as_json=as_json)
     elif domains:
         worlds = DomainWorlds(_parse_seeds(seeds), resilience, flush, structure)
-        explore_domains(worlds, failures, keep=keep, as_json=as_json)
+        explore_domains(worlds, effort, keep=keep, as_json=as_json)
     elif drivers:
-        workers = jobs or os.cpu_count() or 1
         explore_drivers(_parse_seeds(seeds), flush, workers, failures, keep=keep, as_json=as_json)
     elif replay is not None:
         _replay(replay, keep, as_json=as_json)
     else:
-        search = SeedSearch(flush, jobs or os.cpu_count() or 1, failures, protocol)
+        search = SeedSearch(flush, workers, failures, protocol)
         _explore(search, seeds, aim, keep=keep, as_json=as_json)
 
 

@@ -94,6 +94,12 @@ def followed_run(
     if len(logs) != 1 or is_address(logs[0]):
         message = "--follow takes one run folder, on this machine"
         raise UsageError(message)
+    if terms.domains:
+        message = (
+            "--follow judges each group by itself: leave --domains out, and judge causality across "
+            "groups when the run has ended: antiphon verify --domains ... RUN"
+        )
+        raise UsageError(message)
     if terms != Terms(only=terms.only):
         message = (
             "--follow judges whole records: leave --begins-late, --ends-early and --subscriptions "

@@ -15,6 +15,7 @@ from antiphon.core.errors import TraceError, UsageError
 from antiphon.sim.faulty_domain import (
     check_resilience,
     domain_scenario,
+    parse_declared,
     parse_groups,
     play_domain,
 )
@@ -50,6 +51,19 @@ GroupOption = Annotated[
 ResilienceOption = Annotated[
     str, typer.Option(help="With --group, crashes that lose nothing across groups: 1, 2 or all.")
 ]
+OverlapsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="A,B",
+        help="With --group, two groups that may overlap; say it for each pair, or for none.",
+    ),
+]
+ExcludedOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="A", help="With --overlaps, a group that no circle leads through: epochs do."
+    ),
+]
 ScenarioOption = Annotated[
     Path | None,
     typer.Option(help="Live through this scenario (docs/exploration.md) instead."),
@@ -63,6 +77,8 @@ def simulate(
     out: Annotated[Path, typer.Option(help="Run folder to write.")] = Path("runs/simulated"),
     group: GroupOption = None,
     resilience: ResilienceOption = "1",
+    overlaps: OverlapsOption = None,
+    excluded: ExcludedOption = None,
     scenario: ScenarioOption = None,
     order: Annotated[
         str, typer.Option(help="Order of delivery: causal, fifo or total.")
@@ -105,8 +121,8 @@ def simulate(
     The processes run the same machine as on a real network, whole. None of them fails, unless
     --crashes, --pauses or --partitions say so; `antiphon explore` looks for the worst moments.
     With --group there are several groups, in which processes multicast and answer by turns:
-    --group A=p1,p2,p3 --group B=p2,p3,p4. Judge the trace with `antiphon verify`. A folder that was
-    simulated before is replaced: it can be replayed.
+    --group A=p1,p2,p3 --group B=p2,p3,p4; --overlaps A,B declares those that may overlap. Judge the
+    trace with `antiphon verify`. What was simulated before is replaced: it can be replayed.
     """
     config: dict[str, Any] = {
         "processes": processes, "messages": messages, "order": order, "uniform": uniform,
@@ -116,7 +132,8 @@ def simulate(
     }  # fmt: skip
     if protocol != "vector" or loss:
         config |= {"protocol": protocol, "loss": loss}
-    world = _world_of(seed, config, group or [], resilience, scenario)
+    of_groups = _Groups(group or [], resilience, overlaps or [], excluded or [])
+    world = _world_of(seed, config, of_groups, scenario)
     if parquet:
         from antiphon.pipeline.tables.packages import require_tables
 
@@ -135,39 +152,51 @@ class _World(NamedTuple):
     process_count: int
 
 
-def _world_of(
-    seed: int, config: dict[str, Any], said: list[str], resilience: str, file: Path | None
-) -> _World:
+class _Groups(NamedTuple):
+    """Several groups, as they are said."""
+
+    group: list[str]
+    resilience: str
+    overlaps: list[str]
+    excluded: list[str]
+
+
+def _world_of(seed: int, config: dict[str, Any], said: _Groups, file: Path | None) -> _World:
     """Return the world that is asked for; complain of one that cannot be."""
     if config["order"] not in ORDERS:
         message = f"order {config['order']!r} cannot be simulated: choose causal, fifo or total"
         raise UsageError(message)
     if file is not None:
-        if said:
-            message = "--scenario says which groups there are: leave --group out"
+        if said.group or said.overlaps or said.excluded:
+            message = (
+                "--scenario says which groups there are: leave --group and what goes with it out"
+            )
             raise UsageError(message)
         told = read_scenario(file)
         return _World(told.seed, {"scenario": str(file)}, told, len(known_names(told)))
-    if said:
-        return _of_groups(seed, config, said, resilience)
-    if resilience != "1":
-        message = "--resilience is of several groups: say them, each with --group"
-        raise UsageError(message)
+    if said.group:
+        return _of_groups(seed, config, said)
+    for name, value in said._asdict().items():
+        if value and value != "1":
+            message = f"--{name} is of several groups: say them, each with --group"
+            raise UsageError(message)
     check_world(seed, config)
     return _World(seed, config, scenario_for(seed, config), config["processes"])
 
 
-def _of_groups(seed: int, config: dict[str, Any], said: list[str], resilience: str) -> _World:
+def _of_groups(seed: int, config: dict[str, Any], said: _Groups) -> _World:
     """Return a world of several groups; it is said again by them, not by a number of processes."""
     for name in ("processes", "payload_bytes", "protocol", "loss"):
         if config.get(name, PARAMETERS[name].default) != PARAMETERS[name].default:
             message = f"--{name.replace('_', '-')} does not go with --group: leave one of them out"
             raise UsageError(message)
     options, faults = options_of(seed, config), faults_of(config)
-    check_resilience(resilience)
-    told = domain_scenario(options, faults, parse_groups(said), resilience)
+    check_resilience(said.resilience)
+    declared = parse_declared(said.overlaps, said.excluded)
+    groups = parse_groups(said.group)
+    told = domain_scenario(options, faults, groups, said.resilience, declared)
     kept = {name: config[name] for name in config if name not in {"processes", "payload_bytes"}}
-    again = {"group": said, "resilience": resilience, **kept}
+    again = {**{name: value for name, value in said._asdict().items() if value}, **kept}
     return _World(seed, again, told, len(known_names(told)))
 
 

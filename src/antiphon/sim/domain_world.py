@@ -18,8 +18,10 @@ from dataclasses import dataclass
 from functools import partial
 from random import Random
 
+from antiphon.core.errors import UsageError
 from antiphon.core.ids import GroupNumber, ProcessId
 from antiphon.oracle import judge
+from antiphon.sim.declared import declared_structure
 from antiphon.sim.expectations import Ending, unmet
 from antiphon.sim.going_on import find_excluded, find_stuck_in_domain
 from antiphon.sim.scenario import (
@@ -29,6 +31,7 @@ from antiphon.sim.scenario import (
     TIMINGS,
     Scenario,
     Step,
+    founders_of,
 )
 from antiphon.sim.several_groups import Node, SeveralGroups
 from antiphon.sim.surroundings import WAYS
@@ -68,12 +71,9 @@ class DomainWorld:
         self._scenario = scenario
         self._random = Random(f"{scenario.seed}/domain")
         self._messages_left = scenario.messages
-        groups = [*scenario.groups]
-        if scenario.founders:
-            founders = tuple(f"p{number}" for number in range(1, scenario.founders + 1))
-            groups.insert(0, (FIRST_GROUP, founders))
-        self._numbers = {name: GroupNumber(number) for number, (name, _) in enumerate(groups)}
-        names = dict.fromkeys(name for _, members in groups for name in members)
+        groups = founders_of(scenario)
+        self._numbers = {name: GroupNumber(number) for number, name in enumerate(groups)}
+        names = dict.fromkeys(name for members in groups.values() for name in members)
         names.update(
             dict.fromkeys(
                 name for step in scenario.steps if step.verb == "join" for name in step.who
@@ -83,10 +83,10 @@ class DomainWorld:
             scenario.seed, causality=DOMAIN, resilience=resilience_of(scenario.resilience),
             flush=scenario.flush, timing=TIMINGS[scenario.timing], delay_us=scenario.delay_us,
             distance_us=scenario.distance_us,
+            structure=declared_structure(scenario.overlaps, scenario.excluded),
         )  # fmt: skip
         self.world.on_delivery = self._answer
-        self.world.start(names, dict(enumerate(members for _, members in groups)),
-                         dict(enumerate(self._numbers)))  # fmt: skip
+        self.world.start(names, dict(enumerate(groups.values())), dict(enumerate(groups)))
         self._far: dict[tuple[str, str], int] = {}
         for step in scenario.steps:
             self.world.at(step.time_us, partial(self._do, step))
@@ -192,7 +192,12 @@ class DomainWorld:
         has_left = group in node.ends and not node.ends[group]
         if node.machine.is_over or (group in node.rows and not has_left):
             return
-        node.found(group, None)
+        try:
+            node.found(group, None)
+        except UsageError:
+            if self.world.structure is None:
+                raise
+            return  # an overlap that is not declared: the application is told, and stays out
         me = node.ids[group]
 
         def ask() -> None:

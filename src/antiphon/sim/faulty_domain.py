@@ -9,10 +9,12 @@ excluded stays out. Timing is that of real groups.
 
 from collections.abc import Mapping, Sequence
 from random import Random
+from typing import NamedTuple
 
 from antiphon.core.errors import UsageError
 from antiphon.core.ids import check_name
 from antiphon.core.runs import Order
+from antiphon.sim.declared import check_founders, declared_structure
 from antiphon.sim.domain_world import DomainWorld
 from antiphon.sim.faulty_group import FaultCounts, Played, absences, crashes, talk
 from antiphon.sim.scenario import MESSAGES_MAX, Scenario, Step
@@ -41,6 +43,28 @@ def parse_groups(said: Sequence[str]) -> dict[str, tuple[str, ...]]:
     return groups
 
 
+class Declared(NamedTuple):
+    """What is declared of the overlaps of groups."""
+
+    overlaps: tuple[tuple[str, str], ...]
+    excluded: tuple[str, ...]
+
+
+NOTHING_DECLARED = Declared((), ())
+
+
+def parse_declared(overlaps: Sequence[str], excluded: Sequence[str]) -> Declared:
+    """Return overlaps as people say them: A,B."""
+    pairs: list[tuple[str, str]] = []
+    for each in overlaps:
+        one, comma, other = each.partition(",")
+        if not (one and comma and other) or "," in other:
+            message = f"overlap {each!r} cannot be read: write A,B, two groups that may overlap"
+            raise UsageError(message)
+        pairs.append((one, other))
+    return Declared(tuple(pairs), tuple(excluded))
+
+
 def check_resilience(said: str) -> None:
     """Complain of what is no resilience."""
     if said != "all" and not (said.isdecimal() and int(said)):
@@ -49,9 +73,16 @@ def check_resilience(said: str) -> None:
 
 
 def domain_scenario(
-    options: Options, faults: FaultCounts, groups: Groups, resilience: str = "1"
+    options: Options,
+    faults: FaultCounts,
+    groups: Groups,
+    resilience: str = "1",
+    declared: Declared = NOTHING_DECLARED,
 ) -> Scenario:
     """Return what is done to the world."""
+    structure = declared_structure(declared.overlaps, declared.excluded)
+    if structure is not None:
+        check_founders(structure, groups)
     names = list(dict.fromkeys(name for members in groups.values() for name in members))
     minority = (min(map(len, groups.values())) - 1) // 2
     _check(options, faults, minority)
@@ -77,6 +108,8 @@ def domain_scenario(
         timing="default",
         groups=tuple((name, tuple(members)) for name, members in groups.items()),
         resilience=resilience,
+        overlaps=declared.overlaps,
+        excluded=declared.excluded,
         steps=tuple(sorted(steps, key=lambda step: step.time_us)),
     )
 

@@ -23,6 +23,7 @@ Several groups of one causality domain are said by name (``domain_world``):
     group A p1 p2 p3
     group B p2 p3 p4
     resilience 1
+    overlaps A B
     at 1000 causal p1 1 in A
     expect p3 delivers p1/1
 
@@ -39,6 +40,7 @@ from antiphon.core.ids import check_name
 from antiphon.core.runs import Order
 from antiphon.membership.failure_detector import Timing
 from antiphon.ordering.total import POLICIES
+from antiphon.sim.declared import check_founders, declared_structure
 from antiphon.sim.expectations import Expectation, parse_expectation
 from antiphon.stack.blocks import Blocks
 from antiphon.stack.dissemination import GroupProtocol
@@ -139,6 +141,10 @@ class Scenario:
     """Further groups, in one causality domain with the first: name, and founders."""
     resilience: str = "1"
     """How many crashes lose nothing that another group depends on: 1, 2, ... or all."""
+    overlaps: tuple[tuple[str, str], ...] = ()
+    """Which groups may overlap, by names or patterns; none: nothing is declared of it."""
+    excluded: tuple[str, ...] = ()
+    """Groups in and out of which epochs lead."""
     expected: tuple[Expectation, ...] = ()
     """What is to become of a world of several groups."""
     steps: tuple[Step, ...] = ()
@@ -160,6 +166,8 @@ class Scenario:
             head = [*OF_GROUPS]
         lines = [f"{name} {getattr(self, name)}" for name in head]
         lines += [" ".join(["group", name, *members]) for name, members in self.groups]
+        lines += [f"overlaps {one} {other}" for one, other in self.overlaps]
+        lines += [f"excluded {name}" for name in self.excluded]
         return "\n".join([*lines, *map(str, self.steps), *map(str, self.expected)]) + "\n"
 
 
@@ -238,6 +246,8 @@ class _Lines:
     def __init__(self) -> None:
         self.values: dict[str, str] = {}
         self.groups: dict[str, tuple[str, ...]] = {}
+        self.overlaps: list[tuple[str, str]] = []
+        self.excluded: list[str] = []
         self.steps: list[Step] = []
         self.expected: list[Expectation] = []
 
@@ -248,17 +258,27 @@ class _Lines:
             case ["expect", *_]:
                 self.expected.append(parse_expectation(words))
             case ["group", name, *members]:
-                if name in self.groups or not members or len(set(members)) < len(members):
-                    message = "a group has a name of its own, and members, each named once"
-                    raise ValueError(message)
-                for each in (name, *members):
-                    check_name(each, "the name")
-                self.groups[name] = tuple(members)
+                self._take_group(name, members)
+            case ["overlaps", one, other]:
+                self.overlaps.append((one, other))
+            case ["excluded", name]:
+                self.excluded.append(name)
             case [name, value]:
                 self.values[name] = value
             case _:
-                message = "a line is a name and a value, a group, a step or an expectation"
+                message = (
+                    "a line is a name and a value, a group, an overlap of two groups, a step or an "
+                    "expectation"
+                )
                 raise ValueError(message)
+
+    def _take_group(self, name: str, members: list[str]) -> None:
+        if name in self.groups or not members or len(set(members)) < len(members):
+            message = "a group has a name of its own, and members, each named once"
+            raise ValueError(message)
+        for each in (name, *members):
+            check_name(each, "the name")
+        self.groups[name] = tuple(members)
 
 
 def parse_scenario(text: str) -> Scenario:
@@ -276,7 +296,7 @@ def parse_scenario(text: str) -> Scenario:
             raise UsageError(message) from None
     try:
         scenario = _checked(_head_of(lines), lines.values)
-    except ValueError as error:
+    except (UsageError, ValueError) as error:
         message = f"the scenario's head cannot be read: {error}"
         raise UsageError(message) from None
     _check_names(scenario, [*places.get("at", []), *places.get("expect", [])])
@@ -312,6 +332,8 @@ def _head_of(lines: _Lines) -> Scenario:
         start=values.pop("start", "founded"),
         groups=tuple(lines.groups.items()),
         resilience=values.pop("resilience", "1") if lines.groups else "1",
+        overlaps=tuple(lines.overlaps),
+        excluded=tuple(lines.excluded),
         expected=tuple(lines.expected),
         steps=tuple(lines.steps),
     )
@@ -372,6 +394,12 @@ def _check_names(scenario: Scenario, places: list[str]) -> None:
             raise UsageError(message)
 
 
+def founders_of(scenario: Scenario) -> dict[str, tuple[str, ...]]:
+    """Return who founds the groups of a scenario that has several."""
+    founders = tuple(f"p{number}" for number in range(1, scenario.founders + 1))
+    return {**({FIRST_GROUP: founders} if founders else {}), **dict(scenario.groups)}
+
+
 def _group_names(scenario: Scenario) -> list[str]:
     first = [FIRST_GROUP] if scenario.founders else []
     return [*first, *(name for name, _ in scenario.groups)]
@@ -400,6 +428,8 @@ def _checked(scenario: Scenario, left_over: dict[str, str]) -> Scenario:
         <= scenario.founders
         <= FOUNDERS_MAX,
         "expect is for scenarios of several groups": scenario.groups or not scenario.expected,
+        "overlaps and excluded are for scenarios of several groups": scenario.groups
+        or not (scenario.overlaps or scenario.excluded),
         f"{FIRST_GROUP} is the group of the founders": scenario.founders == 0
         or FIRST_GROUP not in dict(scenario.groups),
         "resilience is 1, 2, ... or all": is_number or scenario.resilience == "all",
@@ -421,6 +451,9 @@ def _checked(scenario: Scenario, left_over: dict[str, str]) -> Scenario:
     for said, is_right in checks.items():
         if not is_right:
             raise ValueError(said)
+    structure = declared_structure(scenario.overlaps, scenario.excluded)
+    if structure is not None:
+        check_founders(structure, founders_of(scenario))
     return scenario
 
 

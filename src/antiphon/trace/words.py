@@ -1,8 +1,7 @@
 """The words in which a verdict is given, whoever gives it.
 
 Law: nothing is decided here. The oracle and the pipeline judge apart; what they say is said
-here and in ``explanations``, once for both, so that a test can hold their verdicts equal word for
-word.
+here and in ``explanations``, once for both: a test can hold their verdicts equal word for word.
 """
 
 from collections.abc import Iterable, Sequence
@@ -202,15 +201,19 @@ def held_to_uniform(names: Iterable[str]) -> str:
     )
 
 
-def in_several_groups(names: Iterable[str]) -> str:
+NAME_DOMAINS = (
+    "(name their causality domains in a column `domain`, or say --domains one, or --domains each)"
+)
+
+
+def in_several_groups(names: Iterable[str], advice: str = NAME_DOMAINS) -> str:
     """Say why causality was not judged as a whole, and what to do about it."""
     names = set(names)
     if not names:
         return ""
     return (
         f"{counted(len(names), 'process is', 'processes are')} in more than one group, and "
-        f"causality across groups is not judged: {listed(names)} (name their causality domains in "
-        "a column `domain`, or say --domains one, or --domains each)"
+        f"causality across groups is not judged: {listed(names)} {advice}"
     )
 
 

@@ -3,7 +3,8 @@
 Law: the words, and the meaning, are those of `antiphon verify` on the rows read so far, but for one
 thing: as long as the run goes on, a process that has not ended is not whole, whatever its record
 shows. When following ends (``is_over``), every record ends where it ends. Nothing is claimed to
-hold if rows came too late to be judged.
+hold if rows came too late to be judged, nor of causality from one group to another, which is not
+judged here, whatever the rows say of domains: `antiphon verify` does, when the run has ended.
 """
 
 from functools import partial
@@ -32,6 +33,9 @@ from antiphon.trace.verdict import (
 )
 
 ENGINE = "live"
+
+JUDGED_LATER = "(antiphon verify RUN judges it when the run has ended)"
+"""What is said of causality across groups, instead of how to declare domains."""
 
 _OF_VIEWS = {Property.VIEWS, Property.SENDING_VIEW, Property.VIEW_ATOMIC}
 _OF_CAUSES = {Property.CAUSAL, Property.NO_ORPHAN, Property.TOTAL_CAUSAL}
@@ -117,7 +121,8 @@ class _Conclusion:
         groups: dict[str, set[int]] = {}
         for each in self._memory.processes:
             groups.setdefault(each.record or each.name, set()).update(each.groups)
-        return words.in_several_groups(name for name, found in groups.items() if len(found) > 1)
+        across = [name for name, found in groups.items() if len(found) > 1]
+        return words.in_several_groups(across, JUDGED_LATER)
 
     def _late(self) -> str:
         """Say what came too late to be judged."""
