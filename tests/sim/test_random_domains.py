@@ -55,6 +55,12 @@ def test_declared_worlds_that_once_failed_keep_their_promises(seed: int) -> None
     assert examine_domain(seed, structure="declared") == ""
 
 
+@pytest.mark.parametrize("seed", [335, 550, 793, 1143])
+def test_worlds_with_epochs_that_once_failed_keep_their_promises(seed: int) -> None:
+    """Uniform messages waited for words of the dead; what an epoch let go was told to nobody."""
+    assert examine_domain(seed, structure="excluded") == ""
+
+
 @pytest.mark.parametrize("seed", [27, 36, 100, 150, 159, 165, 170, 736, 2384])
 def test_worlds_that_once_failed_keep_their_promises(seed: int) -> None:
     """Each showed a rule that was missing (docs/decisions/019-causality-across-groups.md)."""

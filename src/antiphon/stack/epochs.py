@@ -247,10 +247,11 @@ class Epochs:
             heard, me = self._heard.get(group, {}), part.stability.rank
             others = (who for rank, who in enumerate(part.members) if rank != me)
             flushed = min((heard.get(who, FIRST) for who in others), default=received)
-            if flushed < received and ordering.is_closed(group):
+            if flushed >= received or not ordering.is_closed(group):
+                received = min(received, flushed)
+            else:  # nothing more comes; but what is left over is delivered in its epoch
                 flushed = max(flushed, ordering.last_epoch(group))
             self._marks[group] = ordering.still_held(group, self._marks.get(group, []))
             held = min((epoch for epoch, _, _ in self._marks[group]), default=reached)
-            received = min(received, flushed)
             reached = min(reached, flushed, held)
         return reached, received

@@ -164,6 +164,7 @@ class Receiver:
     def deliver(self, ready: list[Run]) -> None:
         """Hand over what may be delivered, if anything: of all groups of the domain, in order."""
         if ready:
+            self.has_news = True  # also of what was received long ago
             if self._notes_deliveries:
                 for run in ready:
                     self._domain.note_delivered(run.group)
@@ -300,7 +301,6 @@ class Receiver:
         if confirm.number != transition.number or transition.pending or peer not in self.ranks:
             return
         ready = self._ordering.confirm(self.group, self.ranks[peer], confirm)
-        self.has_news = self.has_news or bool(ready)  # all else is delivered upon a receipt
         self.deliver(ready)
 
     def take_letter(self, peer: ProcessId, letter: Letter) -> None:
