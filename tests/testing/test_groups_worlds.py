@@ -58,6 +58,7 @@ REGRESSIONS = {
     16: "a session that sleeps is woken by who is about to sleep, too, and forgotten by one",
     19: "the same, and the one that forgot takes part in a view with the other",
     9056: "two that exclude each other at once, in different groups, both learn of it",
+    216: "who ends while it comes back closes its record",
 }
 
 

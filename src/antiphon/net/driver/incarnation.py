@@ -152,8 +152,10 @@ class Incarnation:
         self.is_closed = True
         self.timers.stop()
         self.flushing.close()
-        await self.mesh.close(has_left=self._has_left)
-        self.journals.close()
+        try:
+            await self.mesh.close(has_left=self._has_left)
+        finally:  # who was coming back may end meanwhile
+            self.journals.close()
 
     # What visitors and peers are told.
 
