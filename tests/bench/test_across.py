@@ -14,6 +14,7 @@ from antiphon.bench.across.quick_world import (
     QuickProcess,
     QuickWorld,
 )
+from antiphon.bench.across.real_switches import Resilience, measure_real_switches
 from antiphon.bench.across.stamps import (
     measure_stamps,
     overlaps_of,
@@ -67,6 +68,17 @@ def test_switch_takes_one_round_trip_with_any_resilience() -> None:
     for resilience in (2, ALL):
         times = measure_switches(resilience, 20)
         assert (times.leaves, times.delivered, times.delivered_max) == (1.0, 1.5, 1.5)
+
+
+@pytest.mark.net
+@pytest.mark.parametrize("on_asyncio", [False, True])
+@pytest.mark.parametrize("resilience", [1, "all"])
+def test_switch_on_sockets_waits_for_no_delayed_receipt(
+    resilience: Resilience, *, on_asyncio: bool
+) -> None:
+    """On loopback it takes a millisecond; with TCP_NODELAY at one end only, 40."""
+    times = measure_real_switches(resilience, 5, on_asyncio=on_asyncio)
+    assert times.round_trip_us < times.delivered_us < 20_000
 
 
 def test_stamps_are_a_small_part_of_plain_ones() -> None:

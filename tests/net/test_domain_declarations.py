@@ -9,6 +9,7 @@ import pytest
 from tests.net.building import build, causality, read, shut_out
 from tests.net.harness import QUICK, LoopFactory, free_addresses, play
 
+import antiphon
 from antiphon import CausalDomain, ExcludedError, Group, Process, UsageError
 from antiphon.trace.verdict import Status
 
@@ -97,6 +98,17 @@ def test_declarations_that_make_no_sense_are_refused() -> None:
     assert left_out.description != CausalDomain("d", overlaps=ring).description
     one, other = CausalDomain("d", overlaps=ring), CausalDomain("d", overlaps=ring[:2])
     assert one.description != other.description != CausalDomain("d").description
+    without_circle = CausalDomain("d", overlaps=ring[:2], acyclic=True)
+    assert without_circle.description == f"{other.description[:-1]}, acyclic)"
+
+
+def test_domain_of_one_group_says_what_to_use() -> None:
+    """Whoever looks for it in the simplest call is told where it is; a slip is what it was."""
+    wrong: Any = antiphon.join
+    with pytest.raises(UsageError, match=r"antiphon\.Process\(\.\.\.\)\.join\(group, domain="):
+        wrong("room", me="alice", at="127.0.0.1:0", domain="house")
+    with pytest.raises(TypeError, match="unexpected keyword argument 'seed'"):
+        wrong("room", me="alice", at="127.0.0.1:0", seed="127.0.0.1:7001")
 
 
 def test_groups_are_excluded_one_by_one() -> None:

@@ -7,7 +7,7 @@ from contextvars import copy_context
 from dataclasses import replace
 
 import pytest
-from tests.net.harness import LoopFactory, play
+from tests.net.harness import LoopFactory, play, until
 
 from antiphon import UsageError, join
 from antiphon.net.transport.address import Address
@@ -166,6 +166,43 @@ def test_name_of_several_addresses_is_listened_at_on_one_port(loop_factory: Loop
         for family, kind, _, _, place in infos:
             with socket.socket(family, kind) as dialling:
                 dialling.connect(place)
+        await server.close()
+
+    play(loop_factory, scene())
+
+
+class Holding(asyncio.Protocol):
+    """Keeps the connection that it was told of."""
+
+    def __init__(self) -> None:
+        """Know of no connection."""
+        self.made: asyncio.Future[asyncio.BaseTransport] = (
+            asyncio.get_running_loop().create_future()
+        )
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Keep it."""
+        self.made.set_result(transport)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+def test_both_ends_of_a_connection_send_at_once(loop_factory: LoopFactory, host: str) -> None:
+    """Neither who dials nor who accepts waits for a receipt of what it sent before."""
+
+    async def scene() -> None:
+        accepted: list[Holding] = []
+
+        def accept() -> Holding:
+            accepted.append(Holding())
+            return accepted[-1]
+
+        server = await TcpTransport().listen(Address(host, 0), accept)
+        dialled, _ = await TcpTransport().connect(server.address, Holding)
+        await until(lambda: accepted, "the connection is accepted")
+        for transport in (dialled, await accepted[0].made):
+            socket_ = transport.get_extra_info("socket")
+            assert socket_.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+            transport.close()
         await server.close()
 
     play(loop_factory, scene())

@@ -3,6 +3,7 @@
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -19,10 +20,12 @@ from antiphon.net.session.mesh import Mesh
 from antiphon.net.session.peer import Peer
 from antiphon.net.session.session import Session
 from antiphon.stack.acquaintances import Acquaintances
+from antiphon.stack.domains import Domains
 from antiphon.stack.effects import LeaveGroup
 from antiphon.stack.process import Process
 from antiphon.stack.settings import FLUSHES
 from antiphon.testing.driver_exploration import examine_driver, scenario_of
+from antiphon.testing.driver_scenario import DriverStep
 from antiphon.testing.groups_scenario import GroupsScenario, random_groups_scenario
 from antiphon.testing.groups_world import GroupsWorld
 
@@ -58,6 +61,8 @@ REGRESSIONS = {
     16: "a session that sleeps is woken by who is about to sleep, too, and forgotten by one",
     19: "the same, and the one that forgot takes part in a view with the other",
     9056: "two that exclude each other at once, in different groups, both learn of it",
+    216: "who ends while it comes back closes its record",
+    263: "who has left its groups, and lives, is not blamed for it by its record",
 }
 
 
@@ -65,6 +70,25 @@ REGRESSIONS = {
 def test_world_that_once_failed_holds(seed: int) -> None:
     """These worlds showed what was wrong."""
     assert examine_driver(random_groups_scenario(seed))[0] is None
+
+
+def test_who_is_started_again_has_another_name_in_all_groups_of_a_domain() -> None:
+    """Else two records would be of one name, and judged as one process."""
+    drawn = next(one for one in map(random_groups_scenario, SEEDS) if one.domain is not None)
+    steps = [
+        DriverStep(0, "found", ("hall", "anna", "ben", "cleo")),
+        DriverStep(500_000, "kill", ("anna",)),
+        DriverStep(500_000, "kill", ("ben",)),
+        DriverStep(700_000, "restart", ("anna",)),  # nobody can take it into the hall
+        DriverStep(900_000, "found", ("loft", "anna", "cleo")),
+    ]
+    known = {name: tuple({"anna", "ben", "cleo"} - {name}) for name in ("anna", "ben", "cleo")}
+    world = GroupsWorld(replace(drawn, processes=known, groups=("hall", "loft"), steps=steps))
+    assert world.run() == ""
+    started = [(one.process, one.recorded_as) for one in world.trace("") if one.kind == "start"]
+    assert len(started) == len(set(started))
+    assert ("anna~2", "") in started
+    world.cluster.close()
 
 
 @pytest.mark.parametrize("flush", FLUSHES)
@@ -186,6 +210,14 @@ def _expect_those_of_one_group(self: Acquaintances) -> tuple[ProcessId, ...]:
     return tuple(who for who in known if who != self._me)
 
 
+def _forget_domain(
+    self: Domains, group: GroupNumber, named: GroupNumber, leave: Any = Domains.leave
+) -> None:
+    """Know nothing any more of a domain of which the process is in no group."""
+    leave(self, group, named)
+    self._named = {name: one for name, one in self._named.items() if one in self.domains.values()}
+
+
 @pytest.mark.parametrize(
     ("where", "what", "wrong"),
     [
@@ -200,6 +232,7 @@ def _expect_those_of_one_group(self: Acquaintances) -> tuple[ProcessId, ...]:
         (Node, "stop", _stop_only_if_running),
         (Mesh, "expect", _let_nobody_depart),
         (Acquaintances, "others", property(_expect_those_of_one_group)),
+        (Domains, "leave", _forget_domain),
     ],
     ids=[
         "frames of one group are given to another",
@@ -213,6 +246,7 @@ def _expect_those_of_one_group(self: Acquaintances) -> tuple[ProcessId, ...]:
         "a process ends, and a join goes on",
         "connections stay though no group is shared",
         "only those of one group are expected",
+        "who is out of all groups forgets what it knew",
     ],
 )
 def test_planted_bug_is_found(

@@ -67,7 +67,12 @@ class Programs:
             NetProcess, process.name, at=process.address, seeds=seeds, timing=scenario.timing,
             rejoin=scenario.rejoin,
         )  # fmt: skip
+        before = self.of.get(process.name)
         program = self.of[process.name] = Program(process.context.copy().run(make))
+        if before is not None:
+            # As with a run folder: names of an earlier start are taken in all groups of a domain.
+            local, former = program.process._local, before.process._local  # noqa: SLF001 - likewise
+            local._numbers.update(former._numbers)  # noqa: SLF001 - likewise
         program.places.update(seeds)
         process.start(program.live())
 

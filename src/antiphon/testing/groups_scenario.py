@@ -2,8 +2,9 @@
 
 Law: as for one group (``driver_scenario``), a scenario is data and a function of its seed. Groups
 overlap: each is founded by some of the processes, at the beginning or in the midst of things, and
-entered and left by others later. In half of the worlds they are one causality domain. Verbs of a
-group name it before the process.
+entered and left by others later. In half of the worlds they are one causality domain; in some of
+these somebody goes from group to group, and is in none between two. Verbs of a group name it before
+the process.
 """
 
 from dataclasses import dataclass, field
@@ -24,6 +25,9 @@ from antiphon.testing.driver_scenario import (
 )
 
 GROUPS = ("hall", "loft", "nook", "yard")
+
+_WANDERING = 0.4
+"""In which part of the worlds of a domain somebody is in no group between two."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +142,72 @@ def _domain(seed: int, flush: str) -> CausalDomain | None:
     return CausalDomain("house", random.choice(resiliences))
 
 
+def _wander(draft: _GroupsDraft, seed: int, flush: str) -> None:
+    """Let somebody leave all its groups, enter another, and speak there, once or more often.
+
+    Between two others something is slow meanwhile, and all speak: so there is much to be told.
+    """
+    random = Random(f"in no group between {seed} {flush}")  # its own, as well
+    if random.random() > _WANDERING:
+        return
+    if len(draft.founders) > 3 and len(draft.groups) > 2 and random.random() < 0.7:
+        _answer_elsewhere(draft, random)
+        return
+    who = random.choice(draft.founders)
+    others = [name for name in draft.founders if name != who]
+    at_us = random.randrange(200_000, 1_000_000)
+    for _ in range(random.choice((1, 1, 2, 3))):
+        if len(others) > 1:
+            draft.add("close path", *random.sample(others, 2), value=100_000, at_us=at_us)
+        for _ in range(random.randrange(2, 8)):
+            at_us += random.randrange(500, 4_000)
+            group, order = random.choice(draft.groups), random.choice(draft.orders)
+            _say(draft, group, random.choice(others), order, at_us)
+        at_us += random.randrange(500, 4_000)
+        for group in draft.groups:
+            draft.add("leave", group, who, at_us=at_us)
+        at_us += random.choice((2_000, 10_000, 10_000, 50_000, 500_000))
+        _enter_and_speak(draft, random.choice(draft.groups), who, at_us)
+        at_us += random.choice((20_000, 100_000, 400_000))
+
+
+def _answer_elsewhere(draft: _GroupsDraft, random: Random) -> None:
+    """Let somebody hear what is not known everywhere yet, leave, and answer in another group.
+
+    That is what it depends on in a third group: its sender is slow to reach one who is everywhere.
+    """
+    far, near, late, who = random.sample(draft.founders, 4)
+    asked, heard, answered = random.sample(draft.groups, 3)
+    members = {
+        asked: (far, near, late),
+        heard: (near, late, who),
+        answered: random.choice(((late,), (late, near))),
+    }
+    draft.steps = [
+        step for step in draft.steps if step.verb != "found" or step.who[0] not in members
+    ]
+    for group, names in members.items():
+        draft.add("found", group, *names, at_us=0)
+    at_us = random.randrange(200_000, 1_000_000)
+    draft.add("close path", far, late, value=random.choice((60_000, 200_000)), at_us=at_us)
+    _say(draft, asked, far, "causal", at_us + 1_000)
+    _say(draft, heard, near, "causal", at_us + random.randrange(2_000, 6_000))
+    left_us = at_us + random.randrange(7_000, 10_000)
+    draft.add("leave", heard, who, at_us=left_us)
+    entered_us = left_us + random.choice((5_000, 10_000, 20_000))
+    _enter_and_speak(draft, answered, who, entered_us)
+
+
+def _enter_and_speak(draft: _GroupsDraft, group: str, who: str, at_us: int) -> None:
+    draft.add("join", group, who, at_us=at_us)
+    for pause_us in (3_000, 10_000, 50_000, 200_000):
+        _say(draft, group, who, "causal", at_us + pause_us)
+
+
+def _say(draft: _GroupsDraft, group: str, who: str, order: str, at_us: int) -> None:
+    draft.add("multicast", group, who, "10", value=1, order=order, at_us=at_us)
+
+
 def random_groups_scenario(seed: int, flush: str = "view-atomic") -> GroupsScenario:
     """Draw the scenario of a seed."""
     draft = _GroupsDraft(seed, flush)
@@ -146,6 +216,9 @@ def random_groups_scenario(seed: int, flush: str = "view-atomic") -> GroupsScena
         part(draft)
     break_connections(draft)
     break_processes(draft)
+    domain = _domain(seed, flush)
+    if domain is not None:
+        _wander(draft, seed, flush)
     known = {
         name: tuple(random.sample([who for who in draft.founders if who != name], count))
         for name in draft.founders
@@ -155,6 +228,6 @@ def random_groups_scenario(seed: int, flush: str = "view-atomic") -> GroupsScena
         seed, flush, known, draft.groups, draw_timing(random), random.choice(DELAYS_US),
         with_state=random.random() < 0.5, with_commit=draft.with_commit,
         rejoin=random.random() < 0.6,
-        calm_us=draft.calm_us, drain_s=random.choice((0.05, 0.5, 5.0)), domain=_domain(seed, flush),
+        calm_us=draft.calm_us, drain_s=random.choice((0.05, 0.5, 5.0)), domain=domain,
         steps=sorted(draft.steps, key=lambda step: step.at_us),
     )  # fmt: skip

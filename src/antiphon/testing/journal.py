@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from antiphon.trace.journal import Journal
-from antiphon.trace.schema import QUIESCENT, Event
+from antiphon.trace.schema import LEFT, QUIESCENT, Event
 
 
 class MemoryJournal:
@@ -90,7 +90,8 @@ class Journals:
                         Event(
                             process=who,
                             recorded_as=journal.process if who != journal.process else "",
-                            time_us=at_rest_us or 0, kind="stop", index=index, detail=QUIESCENT,
+                            time_us=at_rest_us or 0, kind="stop", index=index,
+                            detail=LEFT if _has_left(of_journal, who) else QUIESCENT,
                         )
                         for index, who in enumerate(names, len(journal.events))
                     ]  # fmt: skip
@@ -99,3 +100,10 @@ class Journals:
                         row.run = journal.group
                 rows += of_journal
         return rows
+
+
+def _has_left(rows: list[Event], process: str) -> bool:
+    """Whether a process has left all the groups that it was in under a name."""
+    views = [row for row in rows if row.kind == "view" and row.process == process]
+    last = {row.group: row for row in views}
+    return bool(last) and not any(process in (row.members or ()) for row in last.values())

@@ -14,6 +14,7 @@ from antiphon.bench.across.bursts import measure_burst_ratios
 from antiphon.bench.across.checks import measure_check
 from antiphon.bench.across.distance import measure_rates
 from antiphon.bench.across.many import ManyGroups
+from antiphon.bench.across.real_switches import RESILIENCES, measure_real_switches
 from antiphon.bench.across.stamps import (
     measure_stamps,
     overlaps_of,
@@ -34,6 +35,7 @@ def measure_across(repeats: int, scale: float) -> list[Figure]:
         *_rates(),
         _checks(),
         *_switches(),
+        *_real_switches(scale),
         *_many(scale),
         *_bursts(repeats, scale),
     ]
@@ -102,6 +104,21 @@ def _switches() -> list[Figure]:
         bar = 2.5 if resilience == ALL else None
         detail = times._asdict()
         figures.append(make_figure(what, times.delivered, bar, at_most=True, detail=detail))
+    return figures
+
+
+def _real_switches(scale: float) -> list[Figure]:
+    figures = []
+    for resilience in RESILIENCES:
+        for on_asyncio, loop in ((False, "the fastest loop"), (True, "asyncio")):
+            count = max(4, int(40 * scale))
+            times = measure_real_switches(resilience, count, on_asyncio=on_asyncio)
+            what = (
+                f"round trips of a switch of groups on loopback to its delivery, median, {loop}, "
+                f"resilience {resilience}"
+            )
+            detail = times._asdict()
+            figures.append(make_figure(what, times.round_trips, None, detail=detail))
     return figures
 
 

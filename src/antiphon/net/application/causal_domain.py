@@ -90,6 +90,7 @@ class CausalDomain:
             pairs = sorted(tuple(sorted(pair)) for pair in self.overlaps)
             declared = repr((pairs, sorted(self.excluded))).encode()
             said.append(f"overlaps {zlib.crc32(declared):08x}")
+            said += ["acyclic"] if self.acyclic else []
         return f"{self.name} ({', '.join(said)})" if said else self.name
 
 

@@ -5,6 +5,9 @@ the machine returns is done in order, each effect by whom it concerns: the proce
 its groups (``driver``). An input that comes about while effects are done waits until they are. What
 a process has once is here: its sessions, its timers, its heartbeat.
 
+In no group it keeps what it knows of the domains that it was in, and its sessions until they are
+over; then it rests: no heartbeat, no connection, nobody comes in, until it enters another group.
+
 Frames name their group by a digest of its name and settings, so a group that is named alike and set
 up otherwise is another one; what is of a group that this process is not in is ignored.
 """
@@ -93,6 +96,10 @@ class Incarnation:
         self._by_name: dict[str, GroupDriver] = {}
         self.been: dict[str, int] = {}
         """The number under which it was last a member of each group that it has left."""
+        self.has_past = False
+        """Whether it was in a group of a causality domain: what it says next comes after that."""
+        self.is_resting = False
+        """Whether it is in no group, and has nothing more to say to anybody."""
         self._expected: tuple[ProcessId, ...] = ()
         self._idle: tuple[ProcessId, ...] = ()
         self._inputs: deque[tuple[GroupNumber | None, Input | OfProcess]] = deque()
@@ -119,6 +126,9 @@ class Incarnation:
     def add(self, driver: GroupDriver) -> GroupNumber:
         """Take part in a group; return the number under which the machine knows it."""
         assert driver.domain not in self._by_domain, "who joins has looked"
+        if self.is_resting:
+            self.is_resting = False
+            self.give(None, TimerFired(HEARTBEAT))
         self._count += 1
         number = GroupNumber(self._count)
         self._drivers[number] = self._by_domain[driver.domain] = driver
@@ -133,6 +143,7 @@ class Incarnation:
         del self._by_name[driver.identity.group]
         if driver.has_been_member:
             self.been[driver.identity.group] = driver.identity.process.incarnation
+            self.has_past = self.has_past or bool(driver.identity.causality_domain)
         self._has_left = self._has_left and has_left
         self._do(None, self.machine.close(driver.number))
         self.look_at_contacts()
@@ -152,8 +163,10 @@ class Incarnation:
         self.is_closed = True
         self.timers.stop()
         self.flushing.close()
-        await self.mesh.close(has_left=self._has_left)
-        self.journals.close()
+        try:
+            await self.mesh.close(has_left=self._has_left)
+        finally:  # who was coming back may end meanwhile
+            self.journals.close()
 
     # What visitors and peers are told.
 
@@ -275,6 +288,9 @@ class Incarnation:
         self.give(None, TimerFired(timer))
         if is_heartbeat:
             self.mesh.sweep()
+            if not self._drivers and not self.mesh.peers:
+                self.is_resting = True
+                self.timers.cancel(HEARTBEAT)
             self._owner.on_room()
 
     # What the mesh asks and tells.

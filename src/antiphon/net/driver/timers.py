@@ -37,6 +37,12 @@ class Timers:
         else:
             self.handles[timer] = loop.call_later(delay_us / 1e6, self._fire, timer, time_us)
 
+    def cancel(self, timer: Timer) -> None:
+        """Let a timer not fire, until it is set again."""
+        handle = self.handles.pop(timer, None)
+        if handle is not None:
+            handle.cancel()
+
     def stop(self) -> None:
         """Fire no longer; what is set from now on does not fire either."""
         self._is_stopped = True

@@ -7,6 +7,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, TypeVar
 
+from antiphon.core.errors import UsageError
 from antiphon.membership.failure_detector import Timing
 from antiphon.net.application.checking import check_timing, check_trace, check_words
 from antiphon.net.application.config import Config, configure
@@ -46,6 +47,7 @@ def join(
     connect_s: float = 10.0,
     drain_s: float = 5.0,
     insecure: bool = False,
+    domain: None = None,
 ) -> Group:
     """Return a handle on a group, to be used with ``async with``: entering joins, leaving leaves.
 
@@ -86,14 +88,25 @@ def join(
     suspicious; ``datagrams`` how they are sent and received, where causal blocks use them
     (:class:`antiphon.Datagrams`). ``trace`` is a run folder to journal into (``antiphon verify``
     judges it); without it nothing is recorded. Addresses beyond this machine need
-    ``insecure=True``: connections are not authenticated yet.
+    ``insecure=True``: connections are not authenticated yet. Groups of a :class:`antiphon.Process`
+    may have a ``domain``.
     """
+    _refuse_domain(domain)
     return make_node(
         group, me, members=members, at=at, seeds=seeds, found=found, advertise=advertise,
-        state=state, trace=trace, flush=flush,
-        protocol=protocol, token=token, timing=timing, datagrams=datagrams, rejoin=rejoin,
-        connect_s=connect_s, drain_s=drain_s, insecure=insecure,
+        state=state, trace=trace, flush=flush, protocol=protocol, token=token, timing=timing,
+        datagrams=datagrams, rejoin=rejoin, connect_s=connect_s, drain_s=drain_s, insecure=insecure,
     ).group  # fmt: skip
+
+
+def _refuse_domain(domain: object) -> None:
+    """Refuse a domain: say what has one."""
+    if domain is not None:
+        message = (
+            "domain is for groups of one process that has several: "
+            "antiphon.Process(...).join(group, domain=...)"
+        )
+        raise UsageError(message)
 
 
 def make_node(

@@ -2,8 +2,10 @@
 
 Law: a process has one listener, and one incarnation at a time (``driver.incarnation``): one session
 and one heartbeat per pair of processes, one end for all its groups. The incarnation begins when the
-first group needs it and ends when none does, or when the process failed in the eyes of a group;
-then the next group that is entered, or come back to, begins another one.
+first group needs it and ends when the process failed in the eyes of a group; then the next group
+that is entered, or come back to, begins another one. It ends, too, when no group needs it any more,
+unless it was in a group of a causality domain: what the process says in the next group depends on
+what it heard there (ISIS 6.7, the phantom circle: 000-23). Then it rests.
 """
 
 import asyncio
@@ -78,9 +80,15 @@ class LocalProcess:
     @property
     def known_places(self) -> list[str]:
         """Where the processes are with which this one shares groups."""
-        if self.incarnation is None:
+        if not self.is_in_group:
             return []
+        assert self.incarnation is not None, "it is in a group"
         return list(self.incarnation.elsewhere().places)
+
+    @property
+    def is_in_group(self) -> bool:
+        """Whether it is in a group, or on its way into, or out of, one."""
+        return self.incarnation is not None and bool(self.incarnation.drivers)
 
     async def open(self) -> None:
         """Listen."""
@@ -142,6 +150,7 @@ class LocalProcess:
                         "list of members: give seeds, and found=True"
                     )
                     raise UsageError(message)
+                self.listener.host = current  # it may have rested
                 return current
             if current is not None:
                 await self._end(current)
@@ -179,11 +188,13 @@ class LocalProcess:
         self._own_numbers.setdefault(domain, set()).add(number)
 
     async def release(self) -> None:
-        """End the incarnation if no group needs it any more."""
+        """End the incarnation if no group needs it any more, nor what it knows."""
         async with self._changing:
             current = self.incarnation
             if current is not None and not current.drivers:
-                await self._end(current)
+                goes_on = self.is_open and not self.is_alone and not current.is_over
+                if not (goes_on and current.has_past):
+                    await self._end(current)
         self.notifier.notify()
 
     def release_soon(self) -> None:
@@ -205,4 +216,6 @@ class LocalProcess:
 
     def on_room(self) -> None:
         """A connection has come or gone, or time has passed: whoever waits may look again."""
+        if self.incarnation is not None and self.incarnation.is_resting:
+            self.listener.host = None
         self.notifier.notify()

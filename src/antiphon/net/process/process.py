@@ -167,7 +167,7 @@ class Process:
         """
         if domain is not None:
             check_names(domain=domain)
-        incarnation = self._local.incarnation
+        incarnation = self._local.incarnation if self._local.is_in_group else None
         if not self._is_open or incarnation is None or incarnation.is_over:
             if domain is not None or not self._is_open:
                 where = f" of domain {domain}" if domain else ""

@@ -95,7 +95,9 @@ def _listen(address: Address, places: list[_Place]) -> list[socket.socket]:
     sockets: list[socket.socket] = []
     try:
         for family, place in places:
-            listening = socket.socket(family, socket.SOCK_STREAM)
+            # What is accepted inherits the protocol, and asyncio sends at once (TCP_NODELAY) only
+            # if it is named: else what follows something waits 40 ms for a delayed receipt.
+            listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
             sockets.append(listening)
             listening.settimeout(0)
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
