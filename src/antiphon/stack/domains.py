@@ -152,8 +152,8 @@ class Domains:
 
     def _drain(self, domain: Domain) -> None:
         """Deliver what is ready, unless nothing is delivered for now."""
-        if not domain.ordering.is_frozen:
-            group = next(group for group, one in self.domains.items() if one is domain)
+        group = self._any_group(domain)
+        if not domain.ordering.is_frozen and group is not None:
             self._do(group, self._endpoints[group].thaw())
 
     def _thaw(self, domain: Domain) -> bool:
@@ -163,8 +163,12 @@ class Domains:
         first = self._first_to_send(domain)
         if first is not None and self._endpoints[first].awaits_receipts:
             return False
-        group = next(group for group, one in self.domains.items() if one is domain)
-        return self._do(group, self._endpoints[group].thaw())
+        group = self._any_group(domain)
+        return group is not None and self._do(group, self._endpoints[group].thaw())
+
+    def _any_group(self, domain: Domain) -> GroupNumber | None:
+        """Return a group of a domain; None: the process is in none of its groups now."""
+        return next((group for group, one in self.domains.items() if one is domain), None)
 
     def _first_to_send(self, domain: Domain) -> GroupNumber | None:
         """Return the group whose turn it is to send, if anything waits."""

@@ -84,7 +84,7 @@ class MemberWords(MemberDatagrams):
         membership = self.membership
         if peer in membership.roster.gone:
             self._out.send(peer, Out(membership.roster.gone[peer]))
-        elif asked.number >= self.view_number:  # else it is about to leave that view
+        elif self.view is not None and asked.number >= self.view_number:  # else it leaves that view
             is_here = asked.number == self.view_number
             own = self.receiver.stability.rank
             sent = self.ordering.received_of(self.group, own) if is_here else 0
