@@ -181,6 +181,8 @@ def test_lifetimes_and_priorities_are_the_applications(loop_factory: LoopFactory
         ({"lifetime_s": "1"}, "more than 0"),
         ({"priority": 8}, "from 0 to 7"),
         ({"priority": 1, "order": Order.TOTAL}, "neither total order"),
+        ({"priority": 1, "uniform": True}, "neither total order"),
+        ({"lifetime_s": 1.0, "uniform": True}, "neither total order"),
     ],
 )
 def test_what_cannot_be_is_refused(

@@ -15,9 +15,11 @@ from antiphon.stack.send_queue import How, how_of
 from antiphon.stack.settings import Settings
 
 
-def perishable(settings: Settings, order: Order, priority: int, lifetime_s: float | None) -> How:
+def perishable(
+    settings: Settings, order: Order, priority: int, lifetime_s: float | None, *, uniform: bool
+) -> How:
     """Return how to multicast with a priority and a lifetime; refuse what cannot be."""
-    settings.check(order, uniform=False)
+    settings.check(order, uniform=uniform)
     if not isinstance(settings.protocol, Blocks):
         message = "lifetimes and priorities are of causal blocks: join with protocol=Blocks()"
         raise UsageError(message)
@@ -34,6 +36,7 @@ def perishable(settings: Settings, order: Order, priority: int, lifetime_s: floa
             )
             raise UsageError(message)
         lifetime_us = int(lifetime_s * 1e6)
+    assert not uniform, "causal blocks have refused it"
     return how_of(order, False, PORT_APPLICATION, priority, lifetime_us)  # noqa: FBT003 - as above
 
 

@@ -245,7 +245,8 @@ class Group:
         dropped first, and recovered later.
         """
         if priority or lifetime_s is not None:
-            how = perishable(self._local.config.settings, order, priority, lifetime_s)
+            settings = self._local.config.settings
+            how = perishable(settings, order, priority, lifetime_s, uniform=uniform)
             await self._collector.collect_many([payload], how)
             return
         pending = self._pending
