@@ -97,15 +97,23 @@ class RunBlocks:
         """Whether all that was delivered here is known to have been delivered everywhere."""
         return self._machine is None or self._machine.buffer.is_clear
 
+    @property
+    def is_awaiting(self) -> bool:
+        """Whether somebody has still to say that it has delivered all of this member's."""
+        if self._machine is None:
+            return False
+        matrix, me = self._machine.matrix, self._machine.me
+        return matrix.least[me] < matrix.last[me]
+
     def awaited(self) -> dict[ProcessId, int]:
         """Return who has still to deliver something of this member's, and how far each is."""
-        if self._machine is None:
+        if self._machine is None or not self.is_awaiting:
             return {}
         matrix, me = self._machine.matrix, self._machine.me
         return {
             member: matrix.reported[rank][me]
             for member, rank in self._ranks.items()
-            if rank in matrix.others[me] and matrix.reported[rank][me] < matrix.last[me]
+            if rank != me and matrix.live[rank] and matrix.reported[rank][me] < matrix.last[me]
         }
 
     # Views.
