@@ -7,8 +7,9 @@ from collections.abc import Callable
 
 from antiphon.core.errors import UsageError
 from antiphon.core.runs import PORT_APPLICATION, Order
-from antiphon.ordering.blocks.codec import LIFETIME_US_MAX, PAYLOAD_BYTES_MAX
+from antiphon.ordering.blocks.codec import BLOCK_MAX, LIFETIME_US_MAX, PAYLOAD_BYTES_MAX
 from antiphon.ordering.blocks.messages import PRIORITY_MAX
+from antiphon.ordering.blocks.run_blocks import RunBlocks
 from antiphon.stack.blocks import Blocks
 from antiphon.stack.member_datagrams import HEAD_BYTES
 from antiphon.stack.send_queue import How, how_of
@@ -38,6 +39,16 @@ def perishable(
         lifetime_us = int(lifetime_s * 1e6)
     assert not uniform, "causal blocks have refused it"
     return how_of(order, False, PORT_APPLICATION, priority, lifetime_us)  # noqa: FBT003 - as above
+
+
+def check_numbers(blocks: RunBlocks, group: str) -> None:
+    """Refuse to take what a view has no number for, while there is one for all that was taken."""
+    if blocks.is_spent:
+        message = (
+            f"group {group} has used up the {BLOCK_MAX:,} block numbers of its view: multicast "
+            "again in the next one, which begins when a process joins or leaves"
+        )
+        raise UsageError(message)
 
 
 def check_for(settings: Settings) -> Callable[[list[bytes], int], None] | None:

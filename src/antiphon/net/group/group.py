@@ -294,7 +294,7 @@ class Group:
         if to == self.me:
             message = "a process needs no letter to itself: send it to another member"
             raise UsageError(message)
-        self._admission.expect_flush()
+        self._admission.expect_flush(is_letter=True)
         reading = self._sending.reading
         if self._writing.locked() or self._admission.must_wait_to_write():
             async with self._writing:

@@ -33,7 +33,7 @@ from antiphon.core.records import decode_unplaced, encode_unplaced
 from antiphon.core.runs import ExpiredRun, Order, Run
 from antiphon.core.varint import append_varint, append_varints, read_varint, read_varints
 from antiphon.core.views import View
-from antiphon.ordering.blocks.codec import encode_block, read_block
+from antiphon.ordering.blocks.codec import BLOCK_MAX, encode_block, read_block
 from antiphon.ordering.blocks.machine import NEVER, CausalBlocks
 from antiphon.ordering.blocks.messages import BlockEffect, BlockMessage, TransmitBlock
 from antiphon.ordering.blocks.settings import BlockSettings
@@ -46,6 +46,9 @@ EARLY_BYTES_MAX = 1024 * 1024
 
 COUNT_MAX = 65_536
 """Messages of one run."""
+
+RESERVED_BLOCKS = 2**24
+"""So many numbers of a view are not for what applications begin to multicast."""
 
 _FACTOR, _SUMMAND, _MASK = 6364136223846793005, 1442695040888963407, (1 << 64) - 1
 
@@ -96,6 +99,12 @@ class RunBlocks:
     def is_settled(self) -> bool:
         """Whether all that was delivered here is known to have been delivered everywhere."""
         return self._machine is None or self._machine.buffer.is_clear
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether the view has no numbers but for what waits, for tools, reports and copies."""
+        machine = self._machine
+        return machine is not None and machine.matrix.counter > BLOCK_MAX - RESERVED_BLOCKS
 
     @property
     def is_awaiting(self) -> bool:
