@@ -244,7 +244,7 @@ class Group:
         place. Where too much waits for what was lost, what has the lowest ``priority`` (0 to 7) is
         dropped first, and recovered later.
         """
-        if priority or lifetime_s is not None:
+        if priority or type(priority) is not int or lifetime_s is not None:
             settings = self._local.config.settings
             how = perishable(settings, order, priority, lifetime_s, uniform=uniform)
             await self._collector.collect_many([payload], how)
