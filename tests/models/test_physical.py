@@ -10,7 +10,7 @@ from antiphon.core.errors import UsageError
 from antiphon.models.network import PhysicalNetwork, network_of, random_network, routes_to
 from antiphon.models.physical import INCOMPLETE, measure
 from antiphon.models.traffic import Load, NetworkMeasures, Protocol
-from antiphon.ordering.overlay.topologies import TOPOLOGIES, copies_per_broadcast
+from antiphon.ordering.overlay.topologies import TOPOLOGIES, Topology, copies_per_broadcast
 
 US = 1_000
 PAIR = network_of(2, [(0, 1, 300 * US)])
@@ -167,3 +167,6 @@ def test_nonsense_is_refused() -> None:
     for wrong in (replace(Load(), senders=3), replace(Load(senders=1), mtu_bytes=32)):
         with pytest.raises(UsageError, match="cannot be sent among 2 nodes"):
             measure(PAIR, Protocol.OVERLAY, wrong, 1)
+    pairs = Topology("pairs", lambda _, rank: (rank ^ 1,), lambda _: 1)
+    with pytest.raises(UsageError, match="no way from member 0 to member 2"):
+        measure(random_network(4, 1, 1), Protocol.OVERLAY, Load(senders=1), 1, pairs)
