@@ -132,6 +132,10 @@ def test_whatever_else_arrives_is_counted_and_harms_nobody(loop_factory: LoopFac
             assert driver is not None
             counts = driver.channel.counts
             await until(lambda: counts.replayed and counts.forged, "they are counted")
+            public = alice.group.datagram_counts
+            assert (public.replayed, public.forged) == (counts.replayed, counts.forged)
+            assert public.cut == port.counts.cut
+            assert public.dropped >= 4
             assert port.counts.cut + port.counts.other_version + port.counts.other_group >= 2
             assert await read_payloads(bob.group, 1) == [b"heard"]
             assert await read_payloads(nodes["carol"].group, 1) == [b"heard"]

@@ -34,6 +34,7 @@ from antiphon.core.runs import ExpiredRun, Order, Run
 from antiphon.core.varint import append_varint, append_varints, read_varint, read_varints
 from antiphon.core.views import View
 from antiphon.ordering.blocks.codec import BLOCK_MAX, encode_block, read_block
+from antiphon.ordering.blocks.counts import OF_NO_OPEN_VIEW, TOO_EARLY, BlockCounts, as_counts
 from antiphon.ordering.blocks.machine import NEVER, CausalBlocks
 from antiphon.ordering.blocks.messages import BlockEffect, BlockMessage, TransmitBlock
 from antiphon.ordering.blocks.settings import BlockSettings
@@ -73,7 +74,7 @@ class RunBlocks:
         self._early: list[tuple[int, ProcessId, bytes]] = []
         self._early_bytes = 0
         self.counts: Counter[str] = Counter()
-        """Datagrams dropped, by the reason: of no open view, or too early."""
+        """Datagrams dropped, by the reason; and what the machines of past views counted."""
         self._outgoing: list[bytes] = []
         self._places: list[deque[tuple[int, int]]] = []
         """By sender, blocks delivered that may not be everywhere: each with its last number."""
@@ -125,11 +126,17 @@ class RunBlocks:
             if rank != me and matrix.live[rank] and matrix.reported[rank][me] < matrix.last[me]
         }
 
+    def count(self) -> BlockCounts:
+        """Return what became of blocks here, in all views."""
+        machine = self._machine
+        return as_counts(self.counts if machine is None else self.counts + machine.counts)
+
     # Views.
 
     def enter(self, view: View, rank: Rank, now_us: int) -> list[tuple[ProcessId, bytes]]:
         """Begin a view; return what had come too early for it, by whom."""
         assert view.number > self._view, "views are entered in order"
+        self.stop()
         self._view = view.number
         head = bytearray()
         append_varint(head, view.number)
@@ -148,7 +155,9 @@ class RunBlocks:
 
     def stop(self) -> None:
         """A newer view is known: nothing more comes, or goes, by datagram in this one."""
-        self._machine = None
+        if self._machine is not None:
+            self.counts += self._machine.counts
+            self._machine = None
 
     def suspect(self, member: ProcessId, now_us: int) -> None:
         """A member is dead for certain: wait no longer for what it reports."""
@@ -183,7 +192,7 @@ class RunBlocks:
             return []
         rank = self._ranks.get(source)
         if view < self._view or self._machine is None or rank is None:
-            self.counts["of no open view"] += 1
+            self.counts[OF_NO_OPEN_VIEW] += 1
             return []
         # What it says is checked when it is taken. The run is made before that: who sends nonsense
         # must not spoil what others did right.
@@ -260,7 +269,7 @@ class RunBlocks:
         """Keep a datagram of a later view, if there is room."""
         is_full = len(self._early) >= EARLY_MAX
         if is_full or self._early_bytes + len(data) > EARLY_BYTES_MAX:
-            self.counts["too early"] += 1
+            self.counts[TOO_EARLY] += 1
             return
         self._early_bytes += len(data)
         self._early.append((view, source, data))
