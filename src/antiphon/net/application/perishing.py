@@ -7,10 +7,13 @@ from collections.abc import Callable
 
 from antiphon.core.errors import UsageError
 from antiphon.core.runs import PORT_APPLICATION, Order
+from antiphon.net.transport.environment import Environment
+from antiphon.net.transport.interface import DATAGRAM_NEEDS, check_needs
 from antiphon.ordering.blocks.codec import BLOCK_MAX, LIFETIME_US_MAX, PAYLOAD_BYTES_MAX
 from antiphon.ordering.blocks.messages import PRIORITY_MAX
 from antiphon.ordering.blocks.run_blocks import RunBlocks
 from antiphon.stack.blocks import Blocks
+from antiphon.stack.dissemination import GroupProtocol
 from antiphon.stack.member_datagrams import HEAD_BYTES
 from antiphon.stack.send_queue import How, how_of
 from antiphon.stack.settings import Settings
@@ -39,6 +42,13 @@ def perishable(
         lifetime_us = int(lifetime_s * 1e6)
     assert not uniform, "causal blocks have refused it"
     return how_of(order, False, PORT_APPLICATION, priority, lifetime_us)  # noqa: FBT003 - as above
+
+
+def check_transports(environment: Environment, protocol: GroupProtocol | None) -> None:
+    """Refuse a protocol on a network that lacks what it needs, before anything is opened."""
+    check_needs(environment.transport)
+    if isinstance(protocol, Blocks):
+        check_needs(environment.datagrams, DATAGRAM_NEEDS)
 
 
 def check_numbers(blocks: RunBlocks, group: str) -> None:
