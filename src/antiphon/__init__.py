@@ -33,12 +33,14 @@ if TYPE_CHECKING:
     from antiphon.net.application.causal_domain import CausalDomain
     from antiphon.net.application.datagrams import Datagrams
     from antiphon.net.application.state import State
+    from antiphon.net.datagrams.counts import DatagramCounts
     from antiphon.net.group.committing import Committer, Ending, Resource
     from antiphon.net.group.group import Group
     from antiphon.net.process.joining import join, run
     from antiphon.net.process.process import Process
     from antiphon.net.stream.events import Batch, Expired, Letter, Message, Unsent, View
     from antiphon.net.stream.request import Request
+    from antiphon.ordering.blocks.counts import BlockCounts
     from antiphon.stack.blocks import Blocks
     from antiphon.stack.overlay import Overlay
     from antiphon.toolkit.calls import Answered, Failed, Refused, Replies, TimedOut
@@ -50,10 +52,12 @@ __all__ = [
     "AntiphonError",
     "BackPressureError",
     "Batch",
+    "BlockCounts",
     "Blocks",
     "CallError",
     "CausalDomain",
     "Committer",
+    "DatagramCounts",
     "Datagrams",
     "DefiniteCallError",
     "Ending",
@@ -90,6 +94,7 @@ _PLACES = {
     "Batch": "antiphon.net.stream.events",
     "CausalDomain": "antiphon.net.application.causal_domain",
     "Committer": "antiphon.net.group.committing",
+    "DatagramCounts": "antiphon.net.datagrams.counts",
     "Datagrams": "antiphon.net.application.datagrams",
     "Ending": "antiphon.net.group.committing",
     "Expired": "antiphon.net.stream.events",
@@ -98,6 +103,7 @@ _PLACES = {
     "Letter": "antiphon.net.stream.events",
     "Message": "antiphon.net.stream.events",
     "Order": "antiphon.core.runs",
+    "BlockCounts": "antiphon.ordering.blocks.counts",
     "Blocks": "antiphon.stack.blocks",
     "Overlay": "antiphon.stack.overlay",
     "Process": "antiphon.net.process.process",

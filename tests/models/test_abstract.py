@@ -8,7 +8,7 @@ from tests.models.plain_flood import PlainFlood, delay_of
 from antiphon.core.errors import UsageError
 from antiphon.models import flood_loop
 from antiphon.models.abstract import Flood, flood
-from antiphon.ordering.overlay.topologies import TOPOLOGIES, copies_per_broadcast
+from antiphon.ordering.overlay.topologies import TOPOLOGIES, Topology, copies_per_broadcast
 
 
 def plain(world: PlainFlood) -> tuple[object, ...]:
@@ -89,3 +89,16 @@ def test_what_does_not_fit_is_refused() -> None:
         flood(kind, 100, range(32), count=2)
     with pytest.raises(UsageError, match="0 to 9"):
         flood(kind, 10, [10])
+    for wrong in ({9: 1}, {-1: 1}, {1: -5}):
+        with pytest.raises(UsageError, match="who crashes is a member, 0 to 4, and puts 0 or more"):
+            flood(kind, 5, [0], crashes=wrong)
+
+
+def test_overlay_that_is_not_connected_is_refused() -> None:
+    """Also one in which only one of two knows the other."""
+    pairs = Topology("pairs", lambda _, rank: (rank ^ 1,), lambda _: 1)
+    with pytest.raises(UsageError, match="no way from member 0 to member 2"):
+        flood(pairs, 8, [0])
+    one_way = Topology("one way", lambda size, rank: ((rank + 1) % size,), lambda _: 1)
+    with pytest.raises(UsageError, match="0 and 1 are not each other's neighbours"):
+        flood(one_way, 8, [0])

@@ -1,6 +1,7 @@
 """The physical model: small networks by hand, then the compiled loop against the plain one."""
 
 import random
+import time
 from dataclasses import astuple, replace
 
 import pytest
@@ -10,7 +11,7 @@ from antiphon.core.errors import UsageError
 from antiphon.models.network import PhysicalNetwork, network_of, random_network, routes_to
 from antiphon.models.physical import INCOMPLETE, measure
 from antiphon.models.traffic import Load, NetworkMeasures, Protocol
-from antiphon.ordering.overlay.topologies import TOPOLOGIES, copies_per_broadcast
+from antiphon.ordering.overlay.topologies import TOPOLOGIES, Topology, copies_per_broadcast
 
 US = 1_000
 PAIR = network_of(2, [(0, 1, 300 * US)])
@@ -167,3 +168,17 @@ def test_nonsense_is_refused() -> None:
     for wrong in (replace(Load(), senders=3), replace(Load(senders=1), mtu_bytes=32)):
         with pytest.raises(UsageError, match="cannot be sent among 2 nodes"):
             measure(PAIR, Protocol.OVERLAY, wrong, 1)
+    pairs = Topology("pairs", lambda _, rank: (rank ^ 1,), lambda _: 1)
+    with pytest.raises(UsageError, match="no way from member 0 to member 2"):
+        measure(random_network(4, 1, 1), Protocol.OVERLAY, Load(senders=1), 1, pairs)
+
+
+@pytest.mark.slow
+def test_six_hundred_nodes_are_measured_within_three_minutes() -> None:
+    """A thousand broadcasts over the overlay, on one core, with whatever is compiled first."""
+    network = random_network(600, 0.02, 1)
+    begin_s = time.process_time()
+    found = measure(network, Protocol.OVERLAY, Load(data_bytes=100), 1)
+    assert time.process_time() - begin_s < 180
+    assert found.deliveries == 1_000 * 599
+    assert found.messages == 1_000 * copies_per_broadcast(INCOMPLETE.overlay(600))

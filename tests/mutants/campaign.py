@@ -8,16 +8,35 @@ exits with status 1 if any mutant survives either.
 
 import argparse
 import sys
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
+from typing import Any
 
+from tests.mutants import (
+    planted_block_views,
+    planted_blocks,
+    planted_domains,
+    planted_overlay,
+    planted_structure,
+)
 from tests.mutants.planted import MUTANTS, planted
 
 from antiphon.sim.exploration import explore
 
+assert planted_structure.__doc__, "it has planted its bugs among those of domains"
+
 SEEDS_MAX = 2_000
 
+
+OTHERS: tuple[tuple[str, str, Sequence[Any]], ...] = (
+    ("Causal blocks", "test_block_mutants.py", planted_blocks.MUTANTS),
+    ("Causal blocks under views", "test_block_view_mutants.py", planted_block_views.VIEW_MUTANTS),
+    ("Flooding an overlay", "test_overlay_mutants.py", planted_overlay.MUTANTS),
+    ("Causality across groups", "test_domain_mutants.py", planted_domains.MUTANTS),
+)
+"""What is planted elsewhere: its title, the test that hunts it, and what it is."""
 
 FRESH = 500_000
 """Where the seeds begin with which nothing was ever tuned."""
@@ -74,7 +93,28 @@ def report(rows: list[tuple[str, int | None, int | None, str]]) -> str:
         mutant = by_name[name]
         needed = " | ".join(str(count) if count else "not found" for count in (seeds, fresh))
         lines.append(f"| {name} | {mutant.flush} | {mutant.source} | {needed} | {what} |")
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, *others()]) + "\n"
+
+
+def others() -> list[str]:
+    """Return what is planted elsewhere, and found by worlds and schedules of its own."""
+    lines = [
+        "",
+        "## Of what a group, or a domain, may choose",
+        "",
+        "These are found by tests of their own, in random worlds of their own kind or, some of",
+        "domains, by a schedule.",
+    ]
+    for title, module, mutants in OTHERS:
+        lines += [
+            "",
+            f"**{title}** ([`{module}`](../tests/mutants/{module})): {len(mutants)}.",
+            "",
+            "| planted bug | after |",
+            "|---|---|",
+            *(f"| {mutant.name} | {mutant.source} |" for mutant in mutants),
+        ]
+    return lines
 
 
 if __name__ == "__main__":

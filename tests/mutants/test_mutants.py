@@ -4,8 +4,10 @@ Law: what finds planted bugs has to pass the right machines on the very same see
 nothing. The bugs that need more worlds are hunted by ``make mutants``.
 """
 
+from pathlib import Path
+
 import pytest
-from tests.mutants.campaign import SEEDS_MAX, hunt, report
+from tests.mutants.campaign import OTHERS, SEEDS_MAX, hunt, others, report
 from tests.mutants.planted import MUTANTS, Mutant, planted
 
 from antiphon.sim.exploration import explore
@@ -127,3 +129,13 @@ def test_report_lists_every_mutant_and_names_survivors() -> None:
     first = MUTANTS[0]
     assert f"| {first.name} | {first.flush} | {first.source} | not found | 3 |" in page
     assert page.count("| 7 | 8 | stuck |") == len(MUTANTS) - 1
+
+
+def test_written_page_has_what_is_planted_elsewhere_and_the_readme_counts_all() -> None:
+    """Causal blocks, overlays and domains have tables too."""
+    root = Path(__file__).parents[2]
+    page = (root / "docs" / "mutants.md").read_text(encoding="utf-8")
+    assert page.endswith("\n".join(others()) + "\n"), "run `make mutants`"
+    assert all(f"| {mutant.name} | {mutant.flush} |" in page for mutant in MUTANTS)
+    count = len(MUTANTS) + sum(len(mutants) for _, _, mutants in OTHERS)
+    assert f"[{count} planted bugs](docs/mutants.md)" in (root / "README.md").read_text("utf-8")

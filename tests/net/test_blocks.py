@@ -4,6 +4,7 @@ import asyncio
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,8 @@ from antiphon import Blocks, Expired, Message, Order, UsageError
 from antiphon.net.process.joining import make_node
 from antiphon.net.transport.address import Address
 from antiphon.net.transport.ports import free_ports
+from antiphon.ordering.blocks.codec import BLOCK_MAX
+from antiphon.ordering.blocks.run_blocks import RESERVED_BLOCKS
 from antiphon.testing.datagram_faults import DatagramFaults
 from antiphon.testing.lossy_proxy import LossyProxy
 from antiphon.trace.verdict import Property, Status
@@ -129,6 +132,10 @@ def test_whatever_else_arrives_is_counted_and_harms_nobody(loop_factory: LoopFac
             assert driver is not None
             counts = driver.channel.counts
             await until(lambda: counts.replayed and counts.forged, "they are counted")
+            public = alice.group.datagram_counts
+            assert (public.replayed, public.forged) == (counts.replayed, counts.forged)
+            assert public.cut == port.counts.cut
+            assert public.dropped >= 4
             assert port.counts.cut + port.counts.other_version + port.counts.other_group >= 2
             assert await read_payloads(bob.group, 1) == [b"heard"]
             assert await read_payloads(nodes["carol"].group, 1) == [b"heard"]
@@ -180,7 +187,13 @@ def test_lifetimes_and_priorities_are_the_applications(loop_factory: LoopFactory
         ({"lifetime_s": -1.0}, "more than 0"),
         ({"lifetime_s": "1"}, "more than 0"),
         ({"priority": 8}, "from 0 to 7"),
+        ({"priority": None}, "from 0 to 7"),
+        ({"priority": []}, "from 0 to 7"),
+        ({"priority": 0.0}, "from 0 to 7"),
+        ({"priority": False}, "from 0 to 7"),
         ({"priority": 1, "order": Order.TOTAL}, "neither total order"),
+        ({"priority": 1, "uniform": True}, "neither total order"),
+        ({"lifetime_s": 1.0, "uniform": True}, "neither total order"),
     ],
 )
 def test_what_cannot_be_is_refused(
@@ -201,5 +214,34 @@ def test_what_cannot_be_is_refused(
         with pytest.raises(UsageError, match="causal blocks"):
             await vector.group.multicast(b"x", lifetime_s=1.0)
         await vector.stop()
+
+    play(loop_factory, scene())
+
+
+def test_where_numbers_run_out_it_is_said_and_nothing_is_lost(loop_factory: LoopFactory) -> None:
+    """Who multicasts is refused before it is taken; what was taken comes; a new view has more."""
+
+    async def scene() -> None:
+        async with behind_proxy(DatagramFaults()) as (nodes, _):
+            alice, bob = nodes["alice"], nodes["bob"].group
+            for node in nodes.values():
+                member = node.driver.member
+                assert member is not None
+                assert member.blocks is not None
+                machine = member.blocks.group.machine
+                assert machine is not None
+                machine.matrix.counter = BLOCK_MAX - RESERVED_BLOCKS
+            await alice.group.cbcast(b"the last")
+            await alice.group.cbcast(b"of its run")
+            assert await read_payloads(bob, 2) == [b"the last", b"of its run"]
+            for refused in (alice.group.cbcast, bob.call, partial(bob.multicast, priority=1)):
+                with pytest.raises(UsageError, match="used up the 4,294,967,295 block numbers"):
+                    await refused(b"one more")
+            await alice.group.send("bob", b"a letter")
+            await nodes.pop("carol").stop()
+            await until_view(alice, TRIO[:2])
+            await until_view(nodes["bob"], TRIO[:2])
+            await alice.group.cbcast(b"in the next")
+            assert await read_payloads(bob, 1) == [b"in the next"]
 
     play(loop_factory, scene())

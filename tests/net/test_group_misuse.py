@@ -7,7 +7,7 @@ import pytest
 from tests.net.harness import QUICK, TRIO, LoopFactory, free_addresses, play, read_payloads
 from tests.net.houses import house
 
-from antiphon import ExcludedError, Group, Process, UsageError
+from antiphon import ExcludedError, Group, Process, UsageError, join
 from antiphon.testing import Cluster
 
 pytestmark = pytest.mark.net
@@ -194,3 +194,12 @@ def test_process_is_entered_before_its_groups_and_once(loop_factory: LoopFactory
             await alice  # type: ignore[misc]
 
     play(loop_factory, scene())
+
+
+def test_group_with_more_members_than_a_field_has_room_for_is_refused() -> None:
+    """By the call: 4,096 are as many as a rank can tell apart."""
+    members = {f"m{number}": f"127.0.0.1:{20_000 + number}" for number in range(4_097)}
+    with pytest.raises(UsageError, match="at most 4096 members, not 4097"):
+        join("choir", me="m0", members=members)
+    del members["m4096"]
+    join("choir", me="m0", members=members)

@@ -5,16 +5,18 @@ import socket
 from collections.abc import Callable
 from contextvars import copy_context
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from tests.net.harness import LoopFactory, play, until
 
-from antiphon import UsageError, join
+from antiphon import Blocks, Process, UsageError, join
 from antiphon.net.transport.address import Address
 from antiphon.net.transport.environment import SYSTEM, set_environment
 from antiphon.net.transport.interface import (
     DATAGRAM_NEEDS,
     NEEDS,
+    DatagramSocket,
     P,
     TransportPromise,
     check_needs,
@@ -37,6 +39,17 @@ class Datagrams:
         self, address: Address, factory: Callable[[], P]
     ) -> tuple[asyncio.Transport, P]:
         """Never called."""
+        raise NotImplementedError
+
+
+class PoorDatagrams:
+    """A network that promises nothing."""
+
+    name = "poor"
+    promises: frozenset[TransportPromise] = frozenset()
+
+    async def open(self, *_: object, **__: object) -> DatagramSocket:
+        """Be refused before."""
         raise NotImplementedError
 
 
@@ -66,6 +79,21 @@ def test_group_is_not_joined_over_a_transport_that_lacks_something() -> None:
 
     copy_context().run(attempt)
     join("choir", me="alice", at="127.0.0.1:0")
+
+
+def test_causal_blocks_are_not_joined_where_no_datagrams_are_carried() -> None:
+    """Likewise: TCP would listen before the socket for datagrams were refused."""
+    environment = replace(SYSTEM, datagrams=PoorDatagrams())
+
+    def attempt() -> None:
+        set_environment(environment)
+        process = Process("bob", at="127.0.0.1:0")
+        for call in (partial(join, me="alice", at="127.0.0.1:0"), process.join):
+            call("choir")
+            with pytest.raises(UsageError, match=r"causal blocks need .* poor does not promise"):
+                call("choir", protocol=Blocks())
+
+    copy_context().run(attempt)
 
 
 def test_protocol_that_needs_little_is_served_by_a_poor_transport() -> None:

@@ -1,5 +1,7 @@
 """An endpoint in a group of causal blocks: datagrams that come together, reports, sizes of runs."""
 
+from typing import Any
+
 import pytest
 from tests.membership.hands import A, B, C
 from tests.stack.endpoint_by_hand import THREE, endpoint, of, said
@@ -69,3 +71,31 @@ def test_windows_are_compared_and_not_empty() -> None:
         Blocks(window_bytes=0)
     with pytest.raises(UsageError, match="512,000"):
         Blocks(run_bytes=RUN_BYTES_MAX + 1)
+
+
+@pytest.mark.parametrize(
+    ("options", "what"),
+    [
+        ({"window": "x"}, "window is a whole number, not 'x'"),
+        ({"window": 1.5}, "window is a whole number, not 1.5"),
+        ({"window": True}, "window is a whole number, not True"),
+        ({"window": 70_000}, "at most 65,536"),
+        ({"window_bytes": None}, "window_bytes is a whole number, not None"),
+        ({"window_bytes": 2**50}, "window_bytes is at most"),
+        ({"waiting": []}, "waiting is a whole number"),
+        ({"waiting": 0}, "at least 1"),
+        ({"run_bytes": 1.5}, "run_bytes is a whole number, not 1.5"),
+        ({"null_s": None}, "null_s is a number of seconds"),
+        ({"null_s": float("nan")}, "null_s is a number of seconds"),
+        ({"null_s": float("inf")}, "null_s is a number of seconds"),
+        ({"null_s": 0}, "at least 1 us"),
+        ({"delay_s": 1e15}, "delay_s is a number of seconds"),
+        ({"delay_s": "1"}, "delay_s is a number of seconds"),
+        ({"settle_s": -0.1}, "settle_s is a number of seconds"),
+        ({"settle_s": True}, "settle_s is a number of seconds"),
+    ],
+)
+def test_what_is_no_setting_is_refused_in_a_sentence(options: dict[str, Any], what: str) -> None:
+    """It says which one, what it should be, and what it is."""
+    with pytest.raises(UsageError, match=what):
+        Blocks(**options)

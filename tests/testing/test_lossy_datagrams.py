@@ -2,8 +2,11 @@
 
 import asyncio
 import socket
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from tests.net.conftest import loop_factory  # noqa: F401 - a fixture
@@ -16,6 +19,7 @@ from antiphon.net.datagrams.settings import DatagramSettings
 from antiphon.net.transport.address import Address, parse_address
 from antiphon.net.transport.environment import current_environment
 from antiphon.net.transport.interface import MulticastPlace
+from antiphon.net.transport.ports import free_ports
 from antiphon.testing import Cluster, DatagramFaults, LossyProxy
 from antiphon.testing.datagram_faults import DatagramDice
 
@@ -195,6 +199,10 @@ def test_proxy_passes_connections_on_unharmed(loop_factory: LoopFactory) -> None
         server.close()
         with pytest.raises(UsageError, match="for loopback"):
             await proxy.front("dora", Address("192.0.2.1", 7001))
+        with pytest.raises(UsageError, match="not of the form host:port"):
+            await proxy.front("dora", "nonsense")
+        with pytest.raises(UsageError, match=r"127\.0\.0\.1:7001, not None"):
+            await proxy.front("dora", None)  # type: ignore[arg-type]
 
     play(loop_factory, scene())
 
@@ -256,3 +264,17 @@ def test_line_that_is_full_makes_the_queue_wait_and_loses_nothing() -> None:
         assert cluster.time_s - began_s > 0.2
         assert ben.said_by(0) == [b"%d" % number + bytes(1_000) for number in range(200)]
         assert (anna.channel.counts.overflow, anna.port.queue_bytes) == (0, 0)
+
+
+@pytest.mark.net
+def test_group_of_the_documentation_runs_behind_the_proxy() -> None:
+    """As it is printed, but for the ports: something is lost, and all is read."""
+    page = (Path(__file__).parents[2] / "docs" / "testing.md").read_text(encoding="utf-8")
+    (example,) = (block for block in page.split("```python")[1:] if "LossyProxy(" in block)
+    text = example.split("```")[0]
+    for port in ("7001", "7002"):
+        text = text.replace(port, str(free_ports(1)[0]))
+    ended = subprocess.run(
+        [sys.executable, "-c", text], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (ended.returncode, ended.stdout) == (0, "read 100, lost True\n"), ended.stderr

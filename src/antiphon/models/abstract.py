@@ -15,7 +15,7 @@ import numpy as np
 
 from antiphon.core.errors import UsageError
 from antiphon.models import flood_loop as loop
-from antiphon.ordering.overlay.topologies import Topology
+from antiphon.ordering.overlay.topologies import Neighbours, Topology, check_overlay
 
 MESSAGES_MAX = 63
 
@@ -56,8 +56,17 @@ def flood(
     if gap < 1 or any(not 0 <= sender < size for sender in senders):
         message = f"senders are members, 0 to {size - 1}, and send every step or more rarely"
         raise UsageError(message)
+    for rank, copies in (crashes or {}).items():
+        if not 0 <= rank < size or copies < 0:
+            message = (
+                f"who crashes is a member, 0 to {size - 1}, and puts 0 or more copies on links "
+                f"before, not {rank} after {copies}"
+            )
+            raise UsageError(message)
     begin_ns = process_time_ns()
-    links = _links(topology, size)
+    near = topology.overlay(size)
+    check_overlay(near)
+    links = _links(near)
     life = np.full(size, -1, np.int64)
     for rank, copies in (crashes or {}).items():
         life[rank] = copies
@@ -90,9 +99,8 @@ def _own(senders: Sequence[int], count: int, bits: np.ndarray) -> int:
     )
 
 
-def _links(topology: Topology, size: int) -> loop.Links:
-    near = [topology.neighbours(size, rank) for rank in range(size)]
-    offsets = np.zeros(size + 1, np.int64)
+def _links(near: Sequence[Neighbours]) -> loop.Links:
+    offsets = np.zeros(len(near) + 1, np.int64)
     np.cumsum([len(each) for each in near], out=offsets[1:])
     peers = np.fromiter(chain.from_iterable(near), np.int32, int(offsets[-1]))
     return loop.Links(offsets, peers, np.zeros(len(peers), np.int64))

@@ -18,7 +18,7 @@ from antiphon.models.compiling import Int32s, Int64s
 from antiphon.models.network import PhysicalNetwork, routes_to
 from antiphon.models.timestamps import HELD_MAX, HELD_NS, Clocks
 from antiphon.models.traffic import NS_PER_MS, Load, NetworkMeasures, Protocol
-from antiphon.ordering.overlay.topologies import TOPOLOGIES, Topology
+from antiphon.ordering.overlay.topologies import TOPOLOGIES, Topology, check_overlay
 
 INCOMPLETE = TOPOLOGIES["incomplete-hypercube"]
 
@@ -59,6 +59,7 @@ def _ways(
         nothing = loop.Routing(loop.UNICAST, routes, np.zeros(1, np.int64), np.zeros(1, np.int32))
         return nothing, network.size
     near = topology.overlay(network.size)
+    check_overlay(near)
     offsets = np.cumsum([0, *map(len, near)]).astype(np.int64)
     peers = np.fromiter(chain.from_iterable(near), np.int32, int(offsets[-1]))
     return loop.Routing(loop.OVERLAY, routes, offsets, peers), max(map(len, near))

@@ -7,17 +7,31 @@ at all of them is in the ``description``. Periods and delays need not be, and wh
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NoReturn
 
 from antiphon.core.errors import UsageError
 from antiphon.core.ids import GroupNumber
 from antiphon.membership.effects import Outbox
 from antiphon.membership.transition import Transition
 from antiphon.ordering.blocks.run_blocks import RunBlocks
-from antiphon.ordering.blocks.settings import WINDOW_BYTES, BlockSettings
+from antiphon.ordering.blocks.settings import WINDOW_BYTES, WINDOW_MAX, BlockSettings
 from antiphon.stack.block_traffic import BlockTraffic
 from antiphon.stack.dissemination import GroupProtocol
 
 _PER_SECOND = 1_000_000
+
+SECONDS_MAX = 3_600
+"""The longest period or delay: with an hour, nothing lost is recovered any more."""
+
+_BYTES_MAX = 2**40
+
+_WHOLE = {
+    "window": WINDOW_MAX,
+    "window_bytes": _BYTES_MAX,
+    "waiting": _BYTES_MAX,
+    "run_bytes": _BYTES_MAX,
+}
+"""What is counted, and the most of it that means anything."""
 
 GROUP = GroupNumber(0)
 """How runs name a group that is alone in its domain."""
@@ -59,6 +73,19 @@ class Blocks(GroupProtocol):
 
     def __post_init__(self) -> None:
         """Refuse what cannot work."""
+        for name, most in _WHOLE.items():
+            value = getattr(self, name)
+            if (isinstance(value, bool) or not isinstance(value, int)) and (
+                name != "run_bytes" or value is not None
+            ):
+                _refuse(name, "a whole number", value)
+            if value is not None and value > most:
+                _refuse(name, f"at most {most:,}", value)
+        for name in ("null_s", "delay_s", "settle_s"):
+            value = getattr(self, name)
+            is_number = isinstance(value, int | float) and not isinstance(value, bool)
+            if not is_number or not 0 <= value <= SECONDS_MAX:  # NaN is in no order
+                _refuse(name, f"a number of seconds, from 0 to {SECONDS_MAX:,}", value)
         if self.run_bytes is not None and not 1 <= self.run_bytes <= RUN_BYTES_MAX:
             message = f"a run of causal blocks has 1 to {RUN_BYTES_MAX:,} bytes: set run_bytes so"
             raise UsageError(message)
@@ -94,3 +121,8 @@ class Blocks(GroupProtocol):
         if self.run_bytes is not None:
             return self.run_bytes
         return min(RUN_BYTES_MAX, max(RUN_BYTES, PACKETS_PER_RUN * packet_bytes))
+
+
+def _refuse(name: str, expected: str, given: object) -> NoReturn:
+    message = f"{name} is {expected}, not {given!r:.100}"
+    raise UsageError(message)

@@ -52,6 +52,8 @@ class Questions:
         has_news = member.announcer.has_news() or self.flow.is_due or member.receipts.has_news()
         membership = member.membership
         is_quiet = member.is_open and membership.is_idle and membership.attention.is_quiet
+        # Whom no datagram reaches is noticed by nobody else.
+        is_quiet = is_quiet and (member.blocks is None or not member.blocks.group.is_awaiting)
         return self.is_over or (is_quiet and not is_sending and not has_news)
 
     def cares_for(self, peer: ProcessId) -> bool:

@@ -186,10 +186,7 @@ class Sender:
             self._agenda.done.append(AdmitSenders(*admits))
 
     def look_for_stalls(self) -> None:
-        """Give up who has held up for too long what waits to be sent; called every heartbeat."""
-        if not self.queue.waiting and not self._flow.are_senders_waiting:
-            self._stalls.forget()
-            return
+        """Give up who holds up what waits to be sent, or takes no datagram; every heartbeat."""
         for who, why in self._stalls.look(self._agenda.now_us, self._awaited()):
             self.give_up(who, why)
 
@@ -210,13 +207,15 @@ class Sender:
         if not member.is_open:
             return {}
         found: dict[Awaited, int] = {}
+        if member.blocks is not None:  # what is lost for good is lost whoever waits
+            for who, count in member.blocks.group.awaited().items():
+                found[who, "datagrams"] = count
+        if not self.queue.waiting and not flow.are_senders_waiting:
+            return found
         awaited = member.letters.waiting_for
         if awaited is not None:
             assert awaited in member.receiver.ranks, "nobody waits for who is gone"
             found[awaited, "letter"] = member.letters.acknowledged_by(awaited)
-        if member.blocks is not None and not member.blocks.group.has_room:
-            for who, count in member.blocks.group.awaited().items():
-                found[who, "datagrams"] = count
         if not flow.has_room(member.kept_bytes, member.members):
             tree = member.receiver.tree
             found |= self._unconfirmed() if tree is None else self._unconfirmed_by(tree)

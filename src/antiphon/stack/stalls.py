@@ -5,6 +5,11 @@ or confirm messages. One that has not moved at all for the time allowed is given
 be it the application, a reply or a decision; one that moves, however slowly, is not. Between two
 views nobody is to blame.
 
+What was sent by datagram has to be reported as delivered, also where nothing waits to be sent: a
+member that no datagram reaches is heard by channel all the same, and a message would be lost to it
+for ever. Its machine reports, whether or not its application reads. Where no datagram of this
+process reaches anybody, it gives up all the others, and the majority goes on without it.
+
 Who was given up, and turns out to be there (``RestoreProcess``), is given twice the time from then
 on. Two that gave each other up are restored one after the other, and until both are, nothing moves
 between them: with the same time again they could give each other up for ever.
@@ -23,7 +28,9 @@ Awaited = tuple[ProcessId, Literal["letter", "messages", "datagrams"]]
 _WHY = {
     "letter": "it has not acknowledged a letter for {:g} s",
     "messages": "it has taken nothing for {:g} s",
-    "datagrams": "no datagram has reached it, or none of its own has come, for {:g} s",
+    "datagrams": (
+        "no datagram has reached it, or none of its own has come, for {:g} s: UDP may be blocked"
+    ),
 }
 
 
@@ -38,10 +45,6 @@ class Stalls:
         self._stall_us = stall_us
         self._factor: dict[ProcessId, int] = {}
         self._since: dict[Awaited, tuple[int, int]] = {}
-
-    def forget(self) -> None:
-        """Nothing waits."""
-        self._since.clear()
 
     def look(self, now_us: int, awaited: Mapping[Awaited, int]) -> list[tuple[ProcessId, str]]:
         """Return whom to give up, and why, given how far each that is waited for has come."""

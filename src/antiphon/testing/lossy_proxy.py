@@ -6,7 +6,7 @@ are made to the same address pass unharmed. So a group runs behind it if its mem
 are found at their fronts (by advertising them), or if whoever sends datagrams is told so::
 
     proxy = LossyProxy(seed=7, faults=DatagramFaults(loss=0.05))
-    ben_is_at = await proxy.front("ben", ben.address)
+    ben_is_at = await proxy.front("ben", "127.0.0.1:7002")  # ben is given advertise=str(ben_is_at)
     proxy.between["anna", "ben"] = DatagramFaults(loss=1.0)
     ...
     await proxy.close()
@@ -25,7 +25,7 @@ from contextlib import suppress
 from typing import Any
 
 from antiphon.core.errors import UsageError
-from antiphon.net.transport.address import Address
+from antiphon.net.transport.address import Address, parse_address
 from antiphon.net.transport.ports import free_ports
 from antiphon.testing.datagram_faults import DatagramDice, DatagramFaults
 
@@ -56,8 +56,13 @@ class LossyProxy:
         self._servers: list[asyncio.Server] = []
         self._pumps: set[asyncio.Task[None]] = set()
 
-    async def front(self, name: str, address: Address) -> Address:
-        """Return the front of a process that is, or will be, at ``address``."""
+    async def front(self, name: str, address: Address | str) -> Address:
+        """Return the front of a process that is, or will be, at ``address``, as ``host:port``."""
+        if isinstance(address, str):
+            address = parse_address(address)
+        if not isinstance(address, Address):
+            message = f"a process is at an address such as 127.0.0.1:7001, not {address!r:.100}"
+            raise UsageError(message)
         if not address.is_loopback:
             message = f"{address} is not on this machine: a lossy proxy is for loopback"
             raise UsageError(message)

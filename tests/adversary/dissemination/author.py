@@ -15,7 +15,8 @@ from antiphon.stack import inputs as on
 from antiphon.stack.dissemination import GroupProtocol
 from antiphon.stack.settings import Limits
 
-SETTLE_US = 2_500_000
+SETTLE_US = 5_000_000
+"""As long as some need to recover all where two of five datagrams go on being lost."""
 _HOLDS_US = (300, 2_000, 8_000, 25_000, 60_000)
 _FAULTS = (
     "", "crash", "crash", "crash crash crash massacre", "join leave", "crash join leave",

@@ -7,17 +7,23 @@ from collections.abc import Callable
 
 from antiphon.core.errors import UsageError
 from antiphon.core.runs import PORT_APPLICATION, Order
-from antiphon.ordering.blocks.codec import LIFETIME_US_MAX, PAYLOAD_BYTES_MAX
+from antiphon.net.transport.environment import Environment
+from antiphon.net.transport.interface import DATAGRAM_NEEDS, check_needs
+from antiphon.ordering.blocks.codec import BLOCK_MAX, LIFETIME_US_MAX, PAYLOAD_BYTES_MAX
 from antiphon.ordering.blocks.messages import PRIORITY_MAX
+from antiphon.ordering.blocks.run_blocks import RunBlocks
 from antiphon.stack.blocks import Blocks
+from antiphon.stack.dissemination import GroupProtocol
 from antiphon.stack.member_datagrams import HEAD_BYTES
 from antiphon.stack.send_queue import How, how_of
 from antiphon.stack.settings import Settings
 
 
-def perishable(settings: Settings, order: Order, priority: int, lifetime_s: float | None) -> How:
+def perishable(
+    settings: Settings, order: Order, priority: int, lifetime_s: float | None, *, uniform: bool
+) -> How:
     """Return how to multicast with a priority and a lifetime; refuse what cannot be."""
-    settings.check(order, uniform=False)
+    settings.check(order, uniform=uniform)
     if not isinstance(settings.protocol, Blocks):
         message = "lifetimes and priorities are of causal blocks: join with protocol=Blocks()"
         raise UsageError(message)
@@ -34,7 +40,25 @@ def perishable(settings: Settings, order: Order, priority: int, lifetime_s: floa
             )
             raise UsageError(message)
         lifetime_us = int(lifetime_s * 1e6)
+    assert not uniform, "causal blocks have refused it"
     return how_of(order, False, PORT_APPLICATION, priority, lifetime_us)  # noqa: FBT003 - as above
+
+
+def check_transports(environment: Environment, protocol: GroupProtocol | None) -> None:
+    """Refuse a protocol on a network that lacks what it needs, before anything is opened."""
+    check_needs(environment.transport)
+    if isinstance(protocol, Blocks):
+        check_needs(environment.datagrams, DATAGRAM_NEEDS)
+
+
+def check_numbers(blocks: RunBlocks, group: str) -> None:
+    """Refuse to take what a view has no number for, while there is one for all that was taken."""
+    if blocks.is_spent:
+        message = (
+            f"group {group} has used up the {BLOCK_MAX:,} block numbers of its view: multicast "
+            "again in the next one, which begins when a process joins or leaves"
+        )
+        raise UsageError(message)
 
 
 def check_for(settings: Settings) -> Callable[[list[bytes], int], None] | None:

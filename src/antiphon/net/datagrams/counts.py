@@ -4,12 +4,25 @@ Law: whatever arrives, from whomever, is either handed over or counted here unde
 has no other effect. What could not be sent is counted, too: recovery makes up for it.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 
 @dataclass(slots=True)
 class DatagramCounts:
-    """Of one port, or of one group."""
+    """What became of the datagrams of one group, and of what came to the socket for none.
+
+    - ``sent``, ``sent_bytes``: packets, one for each receiver, or one for all by IP multicast.
+    - ``received``, ``received_bytes``, ``items``: packets of members that were opened for the first
+      time, and could be read; what was in them.
+    - ``fragments``, ``abandoned``: pieces of large items; items of which not all pieces came.
+    - dropped as they came: ``cut`` (too short to be a packet), ``other_version``, ``other_group``
+      (of none that is open here), ``unknown_key`` (it was dropped, or never came; ``early``: waits
+      for one), ``own`` (as IP multicast gives back), ``not_a_member``, ``replayed`` (there before,
+      or too old to tell), ``forged`` (not sealed with the key it names, or changed on its way),
+      ``malformed`` (sealed by a member, and yet no items). ``dropped``: all of these.
+    - not sent: ``overflow`` (no room in the queue), ``unsealed`` (no key yet, and no room to wait),
+      ``unreachable`` (nobody knows where the receiver's name is), ``refused`` (by the system).
+    """
 
     received: int = 0
     """Packets that were opened, of members, for the first time, and could be read."""
@@ -46,6 +59,8 @@ class DatagramCounts:
     # Dropped instead of being sent:
     overflow: int = 0
     """Packets for which the send queue had no room, by receivers."""
+    unsealed: int = 0
+    """Items for which there was no key yet, and no room to wait for it."""
     unreachable: int = 0
     """Packets to a place whose name is not known to the system (yet)."""
     refused: int = 0
@@ -58,3 +73,8 @@ class DatagramCounts:
             self.cut + self.other_version + self.other_group + self.unknown_key + self.own
             + self.not_a_member + self.replayed + self.forged + self.malformed
         )  # fmt: skip
+
+    def __add__(self, other: "DatagramCounts") -> "DatagramCounts":
+        """Return both together."""
+        names = [field.name for field in fields(self)]
+        return DatagramCounts(*(getattr(self, name) + getattr(other, name) for name in names))

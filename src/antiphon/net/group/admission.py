@@ -9,11 +9,13 @@ import asyncio
 from typing import Protocol
 
 from antiphon.core.errors import AntiphonError, BackPressureError, UsageError
+from antiphon.net.application.perishing import check_numbers
 from antiphon.net.group.sending import Sending
 from antiphon.net.stream.notifier import Notifier
 from antiphon.net.stream.stream import Stream
 from antiphon.stack.effects import AdmitSenders
 from antiphon.stack.inputs import Input, ReaderLagged, SendersWaited
+from antiphon.stack.member import Member
 
 _CLOSED = AdmitSenders(messages=False, letters=False)
 
@@ -36,6 +38,10 @@ class AdmissionOwner(Protocol):
     @property
     def joined_by(self) -> str:
         """What an application calls to have a handle."""
+
+    @property
+    def member(self) -> Member | None:
+        """Its part in views and orders, to look into."""
 
     def give(self, happened: Input) -> None:
         """Give an input to the machine."""
@@ -88,15 +94,18 @@ class Admission:
 
     # What the application asks.
 
-    def expect_flush(self) -> None:
+    def expect_flush(self, *, is_letter: bool = False) -> None:
         """Something is pending: send it when this turn of the event loop ends."""
-        self.check_sendable()
+        self.check_sendable(is_letter=is_letter)
         self._sending.take_turn()
         self._flush_soon()
 
-    def check_sendable(self) -> None:
+    def check_sendable(self, *, is_letter: bool = False) -> None:
         """Refuse to take what would never go out."""
         self.check_inside()
+        member = self._owner.member
+        if member is not None and member.blocks is not None and not is_letter:
+            check_numbers(member.blocks.group, self._owner.group_name)
         if self._stream.is_full and not self._stream.has_reader:
             message = (
                 f"nobody reads group {self._owner.group_name}, and what it delivered fills the "

@@ -26,12 +26,16 @@ from antiphon.core.runs import Order
 from antiphon.net.application.buffers import Payload
 from antiphon.net.application.checking import check_handler, check_others
 from antiphon.net.application.perishing import check_for, perishable
+from antiphon.net.datagrams.counts import DatagramCounts
+from antiphon.net.driver.blocks.group_datagrams import GroupDatagrams
 from antiphon.net.group.calling import Handler
 from antiphon.net.group.collecting import Collector, checked
 from antiphon.net.group.local_group import LocalGroup
 from antiphon.net.group.sending import CAUSAL, HOW
 from antiphon.net.stream.events import Batch, Event, Expired, Letter, Message, Unsent, View
 from antiphon.net.stream.request import Request
+from antiphon.ordering.blocks.counts import BlockCounts
+from antiphon.stack.block_traffic import BlockTraffic
 from antiphon.stack.inputs import LetterRequested, MulticastRequested
 from antiphon.stack.send_queue import RUN_BYTES_MAX, RUN_MESSAGES_MAX, How
 from antiphon.toolkit.calls import Replies, Wanted
@@ -135,6 +139,33 @@ class Group:
         self._check_entered()
         member = self._local.member
         return member.stability.k_stable(k) if member is not None else 0
+
+    @property
+    def datagram_counts(self) -> DatagramCounts:
+        """What became of datagrams here, forged and dropped ones included; a copy.
+
+        Of a group of causal blocks; what came to this process's socket and was of no group counts
+        in each of its groups. Begins again with another incarnation.
+        """
+        driver, _ = self._blocks()
+        return driver.count()
+
+    @property
+    def block_counts(self) -> BlockCounts:
+        """What became of causal blocks here: dropped by priority, expired, sent again, ...
+
+        Begins again with another incarnation.
+        """
+        _, blocks = self._blocks()
+        return blocks.group.count()
+
+    def _blocks(self) -> tuple[GroupDatagrams, BlockTraffic]:
+        self._check_entered()
+        driver, member = self._local.driver, self._local.member
+        if driver.datagrams is None or member is None or member.blocks is None:
+            message = f"group {self.name} sends no datagrams: join with protocol=antiphon.Blocks()"
+            raise UsageError(message)
+        return driver.datagrams, member.blocks
 
     def _check_entered(self) -> None:
         if self._local.view is None:
@@ -244,8 +275,9 @@ class Group:
         place. Where too much waits for what was lost, what has the lowest ``priority`` (0 to 7) is
         dropped first, and recovered later.
         """
-        if priority or lifetime_s is not None:
-            how = perishable(self._local.config.settings, order, priority, lifetime_s)
+        if priority or type(priority) is not int or lifetime_s is not None:
+            settings = self._local.config.settings
+            how = perishable(settings, order, priority, lifetime_s, uniform=uniform)
             await self._collector.collect_many([payload], how)
             return
         pending = self._pending
@@ -293,7 +325,7 @@ class Group:
         if to == self.me:
             message = "a process needs no letter to itself: send it to another member"
             raise UsageError(message)
-        self._admission.expect_flush()
+        self._admission.expect_flush(is_letter=True)
         reading = self._sending.reading
         if self._writing.locked() or self._admission.must_wait_to_write():
             async with self._writing:

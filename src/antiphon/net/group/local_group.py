@@ -198,7 +198,7 @@ class LocalGroup:
 
     def member_named(self, name: str) -> ProcessId:
         """Return the member of the current view with this name."""
-        self.admission.check_sendable()
+        self.admission.check_sendable(is_letter=True)
         view = self.member.view if self.member is not None else None
         for process in view.members if view is not None else ():
             if str(process) == name:

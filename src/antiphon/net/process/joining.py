@@ -12,11 +12,11 @@ from antiphon.membership.failure_detector import Timing
 from antiphon.net.application.checking import check_timing, check_trace, check_words
 from antiphon.net.application.config import Config, configure
 from antiphon.net.application.datagrams import Datagrams, check_datagrams, check_used
+from antiphon.net.application.perishing import check_transports
 from antiphon.net.application.state import State
 from antiphon.net.group.group import Group
 from antiphon.net.process.node import Node
 from antiphon.net.transport.environment import current_environment
-from antiphon.net.transport.interface import check_needs
 from antiphon.stack.blocks import Blocks
 from antiphon.stack.dissemination import GroupProtocol
 from antiphon.stack.settings import Limits, Settings
@@ -143,7 +143,7 @@ def make_node(
         limits=limits if limits is not None else Limits(),
     )  # fmt: skip
     environment = current_environment()
-    check_needs(environment.transport)
+    check_transports(environment, protocol)
     config = Config(
         group=group, me=me, ways=ways, settings=settings,
         trace=Path(trace) / "events" if trace is not None else None, insecure=insecure,

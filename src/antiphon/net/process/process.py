@@ -30,6 +30,7 @@ from antiphon.net.application.checking import (
 )
 from antiphon.net.application.config import Config, Ways, configure, found_ways
 from antiphon.net.application.datagrams import Datagrams, check_datagrams
+from antiphon.net.application.perishing import check_transports
 from antiphon.net.application.state import State
 from antiphon.net.group.group import Group
 from antiphon.net.process.local_process import LocalProcess
@@ -233,6 +234,7 @@ class Process:
             connect_s=connect_s, drain_s=drain_s, insecure=self._insecure, rejoin=self._rejoin,
             environment=self._environment, domain=causality,
         )  # fmt: skip
+        check_transports(self._environment, protocol)
         self._check_free(config)
         return Node(config, self._local, self._claim).group
 

@@ -33,7 +33,8 @@ from antiphon.core.records import decode_unplaced, encode_unplaced
 from antiphon.core.runs import ExpiredRun, Order, Run
 from antiphon.core.varint import append_varint, append_varints, read_varint, read_varints
 from antiphon.core.views import View
-from antiphon.ordering.blocks.codec import encode_block, read_block
+from antiphon.ordering.blocks.codec import BLOCK_MAX, encode_block, read_block
+from antiphon.ordering.blocks.counts import OF_NO_OPEN_VIEW, TOO_EARLY, BlockCounts, as_counts
 from antiphon.ordering.blocks.machine import NEVER, CausalBlocks
 from antiphon.ordering.blocks.messages import BlockEffect, BlockMessage, TransmitBlock
 from antiphon.ordering.blocks.settings import BlockSettings
@@ -46,6 +47,9 @@ EARLY_BYTES_MAX = 1024 * 1024
 
 COUNT_MAX = 65_536
 """Messages of one run."""
+
+RESERVED_BLOCKS = 2**24
+"""So many numbers of a view are not for what applications begin to multicast."""
 
 _FACTOR, _SUMMAND, _MASK = 6364136223846793005, 1442695040888963407, (1 << 64) - 1
 
@@ -70,7 +74,7 @@ class RunBlocks:
         self._early: list[tuple[int, ProcessId, bytes]] = []
         self._early_bytes = 0
         self.counts: Counter[str] = Counter()
-        """Datagrams dropped, by the reason: of no open view, or too early."""
+        """Datagrams dropped, by the reason; and what the machines of past views counted."""
         self._outgoing: list[bytes] = []
         self._places: list[deque[tuple[int, int]]] = []
         """By sender, blocks delivered that may not be everywhere: each with its last number."""
@@ -97,22 +101,42 @@ class RunBlocks:
         """Whether all that was delivered here is known to have been delivered everywhere."""
         return self._machine is None or self._machine.buffer.is_clear
 
+    @property
+    def is_spent(self) -> bool:
+        """Whether the view has no numbers but for what waits, for tools, reports and copies."""
+        machine = self._machine
+        return machine is not None and machine.matrix.counter > BLOCK_MAX - RESERVED_BLOCKS
+
+    @property
+    def is_awaiting(self) -> bool:
+        """Whether somebody has still to say that it has delivered all of this member's."""
+        if self._machine is None:
+            return False
+        matrix, me = self._machine.matrix, self._machine.me
+        return matrix.least[me] < matrix.last[me]
+
     def awaited(self) -> dict[ProcessId, int]:
         """Return who has still to deliver something of this member's, and how far each is."""
-        if self._machine is None:
+        if self._machine is None or not self.is_awaiting:
             return {}
         matrix, me = self._machine.matrix, self._machine.me
         return {
             member: matrix.reported[rank][me]
             for member, rank in self._ranks.items()
-            if rank in matrix.others[me] and matrix.reported[rank][me] < matrix.last[me]
+            if rank != me and matrix.live[rank] and matrix.reported[rank][me] < matrix.last[me]
         }
+
+    def count(self) -> BlockCounts:
+        """Return what became of blocks here, in all views."""
+        machine = self._machine
+        return as_counts(self.counts if machine is None else self.counts + machine.counts)
 
     # Views.
 
     def enter(self, view: View, rank: Rank, now_us: int) -> list[tuple[ProcessId, bytes]]:
         """Begin a view; return what had come too early for it, by whom."""
         assert view.number > self._view, "views are entered in order"
+        self.stop()
         self._view = view.number
         head = bytearray()
         append_varint(head, view.number)
@@ -131,7 +155,9 @@ class RunBlocks:
 
     def stop(self) -> None:
         """A newer view is known: nothing more comes, or goes, by datagram in this one."""
-        self._machine = None
+        if self._machine is not None:
+            self.counts += self._machine.counts
+            self._machine = None
 
     def suspect(self, member: ProcessId, now_us: int) -> None:
         """A member is dead for certain: wait no longer for what it reports."""
@@ -166,7 +192,7 @@ class RunBlocks:
             return []
         rank = self._ranks.get(source)
         if view < self._view or self._machine is None or rank is None:
-            self.counts["of no open view"] += 1
+            self.counts[OF_NO_OPEN_VIEW] += 1
             return []
         # What it says is checked when it is taken. The run is made before that: who sends nonsense
         # must not spoil what others did right.
@@ -243,7 +269,7 @@ class RunBlocks:
         """Keep a datagram of a later view, if there is room."""
         is_full = len(self._early) >= EARLY_MAX
         if is_full or self._early_bytes + len(data) > EARLY_BYTES_MAX:
-            self.counts["too early"] += 1
+            self.counts[TOO_EARLY] += 1
             return
         self._early_bytes += len(data)
         self._early.append((view, source, data))

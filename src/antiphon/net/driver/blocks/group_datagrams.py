@@ -14,6 +14,7 @@ from antiphon.core.ids import ProcessId
 from antiphon.core.views import View
 from antiphon.membership.effects import SendControl
 from antiphon.membership.group_keys import GroupKeys, KeyEffect, UseKey
+from antiphon.net.datagrams.counts import DatagramCounts
 from antiphon.net.datagrams.packets import SECRET_BYTES
 from antiphon.net.datagrams.port import DatagramPort
 from antiphon.stack.blocks import Blocks
@@ -57,8 +58,6 @@ class GroupDatagrams:
         self._waiting: list[bytes] = []
         self._arrived: list[tuple[ProcessId, bytes]] = []
         self._number = 0
-        self.lost = 0
-        """Datagrams for which there was no key, and no room to wait for it."""
         self.channel = port.channel(owner.domain, self)
 
     # What the driver calls.
@@ -89,7 +88,11 @@ class GroupDatagrams:
         elif len(self._waiting) < WAITING_MAX:
             self._waiting.append(data)
         else:
-            self.lost += 1
+            self.channel.counts.unsealed += 1
+
+    def count(self) -> DatagramCounts:
+        """Return what became of datagrams, of this group and of none."""
+        return self.channel.counts + self._port.counts
 
     def close(self) -> None:
         """Send and receive no more."""
