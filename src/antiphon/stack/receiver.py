@@ -164,7 +164,7 @@ class Receiver:
     def deliver(self, ready: list[Run]) -> None:
         """Hand over what may be delivered, if anything: of all groups of the domain, in order."""
         if ready:
-            self.has_news = self.has_news or type(ready[-1]) is not Letter
+            self.has_news = self.has_news or any(type(run) is not Letter for run in ready)
             if self._notes_deliveries:
                 for run in ready:
                     self._domain.note_delivered(run.group)
