@@ -27,9 +27,9 @@ _ORDERS = [
 ]  # fmt: skip
 
 
-def examine(seed: int) -> str:
+def examine(seed: int, letters: float | None = None) -> str:
     """Live through a world; say what went wrong, if anything did."""
-    author = Author(seed)
+    author = Author(seed, letters)
     try:
         return author.live()
     except (AntiphonError, AssertionError, KeyError, ValueError, IndexError, TypeError) as error:
@@ -77,8 +77,8 @@ def structure(random: Random, names: str) -> Groups:
 class Author:
     """Does random things to a house."""
 
-    def __init__(self, seed: int) -> None:
-        """Build it."""
+    def __init__(self, seed: int, letters: float | None = None) -> None:
+        """Build it; ``letters``: so much of what is said is written to one member."""
         self.random = random = Random(f"house {seed}")
         names = "abcdefg"[: random.randint(3, 6)]
         groups = structure(random, names)
@@ -101,7 +101,8 @@ class Author:
             self._ways = [way for way in self._ways if not way[1]] or _ORDERS[:3]
             if house.judge.resilience < 1 << 20:
                 house.judge.resilience = 0  # a hole is possible after one crash: who leaves first
-        self._letters = random.choice((0.0, 0.0, 0.1, 0.3))
+        drawn = random.choice((0.0, 0.0, 0.1, 0.3))
+        self._letters = drawn if letters is None else letters
         self._answers = random.choice((0.1, 0.3, 0.5))
         self._answered = 0
         faults = [

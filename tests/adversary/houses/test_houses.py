@@ -12,12 +12,24 @@ from antiphon.stack.program_order import Places
 QUICK, MORE = 6, 2_000
 
 PLANTED = {
-    "nothing of other groups is named": (Knowledge, "_news", lambda *_told: [], 12),
-    "groups send without regard to each other": (Places, "is_first", property(lambda _: True), 0),
-    "what may be lost is not waited for": (Domain, "is_safe_for", lambda _self, _group: True, 17),
-    "letters hold up nothing": (Domain, "awaits_letter", lambda _self, _group: False, 13),
+    "nothing of other groups is named": (Knowledge, "_news", lambda *_told: [], 12, None),
+    "groups send without regard to each other": (
+        Places,
+        "is_first",
+        property(lambda _: True),
+        0,
+        None,
+    ),
+    "what may be lost is not waited for": (
+        Domain,
+        "is_safe_for",
+        lambda _self, _group: True,
+        17,
+        None,
+    ),
+    "letters hold up nothing": (Domain, "awaits_letter", lambda _self, _group: False, 96, 0.5),
 }
-"""What is planted where, and the seed of a house that finds it."""
+"""What is planted where, the seed of a house that finds it, and how much is written there."""
 
 
 def test_houses_keep_their_promises() -> None:
@@ -28,10 +40,10 @@ def test_houses_keep_their_promises() -> None:
 @pytest.mark.parametrize("bug", PLANTED)
 def test_planted_bugs_are_found(bug: str) -> None:
     """Each in a house in which nothing is wrong without it."""
-    target, method, wrong, seed = PLANTED[bug]
-    assert examine(seed) == ""
+    target, method, wrong, seed, letters = PLANTED[bug]
+    assert examine(seed, letters) == ""
     with patch.object(target, method, wrong):
-        assert examine(seed).startswith(("causal: ", "hole: "))
+        assert examine(seed, letters).startswith(("causal: ", "hole: "))
 
 
 @pytest.mark.slow
