@@ -79,7 +79,7 @@ _RECEIVED, _ENTER, _TAKE, _RUN_OF = (
 _UNSTABLE = Arrivals.unstable
 
 
-@plant(Receiver, "received", "E, counts", 5)
+@plant(Receiver, "received", "E, counts", 11)
 def counts_include_what_is_held_undelivered(self: Receiver) -> list[int]:
     """What the blocks hold, and can perhaps never deliver, is reported as received."""
     counts = _RECEIVED(self)
@@ -112,13 +112,13 @@ def relay_misses_what_live_senders_sent(self: RelayingFlush) -> None:
     super(RelayingFlush, self)._relay()
 
 
-@plant(Arrivals, "unstable", "process.md 3", 7)
+@plant(Arrivals, "unstable", "process.md 3", 3)
 def relay_is_ordered_by_sender(self: Arrivals) -> list[Run]:
     """Runs without stamps are relayed sender by sender, ahead of their past."""
     return sorted(_UNSTABLE(self), key=lambda run: (run.sender, run.first))
 
 
-@plant(BlockTraffic, "take", "D3, late relays", 83)
+@plant(BlockTraffic, "take", "D3, late relays", 63)
 def late_relay_is_not_passed_on(self: BlockTraffic, peer: ProcessId, run: Run) -> Run | None:
     """What is taken while the view is being left goes no further."""
     self._out, out = Outbox(self._out.me), self._out
@@ -133,7 +133,7 @@ def datagrams_are_taken_while_the_view_is_left(self: RunBlocks) -> None:
     """The blocks go on after the counts were reported."""
 
 
-@plant(RunBlocks, "take", "000-17 c", 3)
+@plant(RunBlocks, "take", "000-17 c", 1)
 def datagram_of_an_old_view_is_taken(
     self: RunBlocks, source: ProcessId, data: bytes, now_us: int
 ) -> list[Run]:
@@ -174,7 +174,7 @@ def late_copy_is_delivered_again(self: CausalBlocks, message: Any, now_us: int) 
     return message.is_null or self.buffer.get(message.sender, message.block) is not None
 
 
-@plant(BlockBuffer, "collect", "004-5, views", 11)
+@plant(BlockBuffer, "collect", "004-5, views", 26)
 def copies_are_forgotten_when_half_have_them(self: BlockBuffer, least: list[int]) -> None:
     """A sender's own word of its last block is enough to forget what it sent."""
     del least

@@ -18,6 +18,7 @@ from antiphon.ordering.blocks.messages import (
     TransmitBlock,
 )
 from antiphon.ordering.blocks.recovery import BlockRecovery, Name
+from antiphon.ordering.blocks.window import BlockWindow
 
 NEVER_US = 2**60
 
@@ -52,6 +53,7 @@ def plant(
 
 
 _LACKING, _WAKE, _SUSPECT = BlockRecovery._lacking, CausalBlocks.wake, CausalBlocks.suspect
+_SPEAK, _HEAR = CausalBlocks._speak, BlockWindow.hear
 _DELIVER_ALL, _EXPIRE, _RECEIVE = (
     CausalBlocks._deliver_all,
     CausalBlocks._expire,
@@ -212,6 +214,25 @@ def orphans_are_sent_again(self: BlockBuffer, sender: int, beyond: int, count: i
 def nobody_waits_for_the_slowest(self: CausalBlocks) -> bool:
     """A sender goes on, however far behind another member is."""
     return True
+
+
+@plant(CausalBlocks, "_speak", "flow control, room", seeds=300)
+def who_is_held_up_does_not_ask(self: CausalBlocks, now_us: int) -> list[BlockEffect]:
+    """The word that there is room again is lost, and nobody repeats it."""
+    self.window, window = BlockWindow(self.matrix, self.settings), self.window
+    try:
+        return _SPEAK(self, now_us)
+    finally:
+        self.window = window
+
+
+@plant(BlockWindow, "hear", "flow control, room", seeds=300)
+def who_was_behind_once_has_no_room_any_more(self: BlockWindow, message: BlockMessage) -> None:
+    """A member that was behind is not listened to again."""
+    if message.is_behind:
+        self._labels[message.sender] = b"behind"
+    if not self._labels[message.sender]:
+        _HEAR(self, message)
 
 
 @plant(CausalBlocks, "_deliver_all", "priorities", seeds=300)

@@ -29,7 +29,7 @@ from tests.net.harness import (
 )
 from tests.net.processes import running
 
-from antiphon import BackPressureError, Batch, Group, Message, Order, UsageError
+from antiphon import BackPressureError, Batch, Blocks, Group, Message, Order, UsageError
 from antiphon.core.ids import GroupNumber
 from antiphon.core.runs import Run
 from antiphon.net.process.node import Node
@@ -140,6 +140,43 @@ def test_member_that_does_not_read_slows_its_sender_and_loses_nothing(
             everything = await read(carol.group, total)
             assert [int(message.payload[:6]) for message in everything] == list(range(total))
             await sending
+            for task in listening:
+                task.cancel()
+
+    play(loop_factory, scene())
+
+
+@pytest.mark.usefixtures("_small_buffers")
+def test_member_that_does_not_read_blocks_slows_senders(loop_factory: LoopFactory) -> None:
+    """By datagram, too: two windows of each beyond what it calls full; then everything comes."""
+    window, total = 512 * 1024, 200  # 25 MiB of both
+
+    async def scene() -> None:
+        async with choir(limits=SMALL, protocol=Blocks(window_bytes=window)) as nodes:
+            alice, bob, carol = nodes.values()
+            sent = 0
+
+            async def send(node: Node) -> None:
+                nonlocal sent
+                for number in range(total):
+                    await node.group.cbcast(b"%06d" % number + CHUNK)
+                    sent += 1
+
+            listening = [asyncio.ensure_future(_listen(node.group)) for node in (alice, bob)]
+            await until(lambda: alice.local_group.stream.reader, "alice reads herself")
+            watch = Watch([alice, bob, carol])
+            sending = [asyncio.ensure_future(send(node)) for node in (alice, bob)]
+            await _standstill(lambda: sent)
+            assert not any(task.done() for task in sending)
+            assert sent < total
+            everything = await read(carol.group, 2 * total)
+            for name in ("alice", "bob"):
+                numbers = [int(each.payload[:6]) for each in everything if each.sender == name]
+                assert numbers == list(range(total))
+            await asyncio.gather(*sending)
+            await watch.end()
+            assert watch.unread_bytes < UNREAD + 2 * (2 * window + 3 * FRAME)
+            assert watch.kept_bytes < 2 * (window + 3 * FRAME)
             for task in listening:
                 task.cancel()
 

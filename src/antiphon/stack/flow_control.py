@@ -11,6 +11,10 @@ wait to send would otherwise wait for each other for ever.
 Where receipts go by a tree (``receipt_tree``), what is withheld is not counted there, and what is
 confirmed is what all have.
 
+Where messages go by datagram (``ordering.blocks``), every block says whether its sender withholds
+its receipts, for senders have their windows from blocks alone (``ordering.blocks.window``); there,
+senders are also told that something is read.
+
 Invariant. Payload bytes that may not have reached everybody stay below the limit and one
 run per sender that was admitted; what a slow application has not read stays below what its
 driver calls behind, and what is on the way then.
@@ -33,7 +37,7 @@ class FlowControl:
 
     __slots__ = (
         "_held_bytes", "_is_lagging", "_limits", "_me", "_number", "_rank", "_withheld",
-        "are_senders_waiting", "confirmed", "full",
+        "are_senders_waiting", "confirmed", "full", "reads",
     )  # fmt: skip
 
     def __init__(self, me: ProcessId, limits: Limits, held_bytes: Callable[[], int]) -> None:
@@ -50,6 +54,8 @@ class FlowControl:
         self.full: dict[ProcessId, None] = {}
         """Whose channel takes no more for now."""
         self.are_senders_waiting = False
+        self.reads = 0
+        """How often something was read while the application was behind."""
 
     # What is confirmed to others.
 
@@ -65,7 +71,8 @@ class FlowControl:
         return bool(self._withheld) and not self.is_behind
 
     def lag(self, *, is_behind: bool) -> None:
-        """The application reads too slowly; or no longer."""
+        """The application reads too slowly, but has read something since; or no longer."""
+        self.reads += is_behind and self._is_lagging
         self._is_lagging = is_behind
 
     def say(self, alive: Alive) -> Alive:

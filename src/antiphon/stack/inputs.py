@@ -133,7 +133,10 @@ class PieceLoaded:
 @final
 @dataclass(slots=True)
 class ReaderLagged:
-    """The application has begun to read too slowly to take more; or, if not so, reads again."""
+    """The application has begun to read too slowly to take more; or, if not so, reads again.
+
+    That it is behind may be said again, now and then, when it has read something since.
+    """
 
     is_behind: bool
 

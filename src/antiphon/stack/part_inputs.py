@@ -91,6 +91,9 @@ class PartInputs(Crossing):
         agenda, commit, blocks = self._agenda, self.ports.commit, self.member.blocks
         if commit is not None and commit.open_count and not agenda.is_set(VOTES):
             agenda.set_timer(VOTES, agenda.now_us + self._vote_tick_us)
+        if blocks is not None:
+            flow = self.flow
+            blocks.group.lag(agenda.now_us, flow.reads, is_behind=flow.is_behind)
         if blocks is not None and (due_us := blocks.group.due_us) < NEVER:
             if due_us <= agenda.now_us:  # all else that this step brings has been said
                 agenda.work.extend(self.member.wake_blocks(agenda.now_us))

@@ -178,7 +178,7 @@ class Sender:
             self._member.is_open
             and not queue.is_full
             and self._flow.has_room(receiver.kept_bytes, receiver.members)
-            and (self._member.blocks is None or self._member.blocks.group.has_room)
+            and (self._member.blocks is None or self._member.blocks.group.is_open)
         )
         admits = may, may and queue.takes_letters
         if admits != self._admits:
@@ -206,16 +206,18 @@ class Sender:
         member, flow = self._member, self._flow
         if not member.is_open:
             return {}
+        blocks = member.blocks.group if member.blocks is not None else None
         found: dict[Awaited, int] = {}
-        if member.blocks is not None:  # what is lost for good is lost whoever waits
-            for who, count in member.blocks.group.awaited().items():
-                found[who, "datagrams"] = count
+        if blocks is not None:  # what is lost for good is lost whoever waits
+            found |= {(who, "datagrams"): count for who, count in blocks.awaited().items()}
         if not self.queue.waiting and not flow.are_senders_waiting:
             return found
         awaited = member.letters.waiting_for
         if awaited is not None:
             assert awaited in member.receiver.ranks, "nobody waits for who is gone"
             found[awaited, "letter"] = member.letters.acknowledged_by(awaited)
+        if blocks is not None:
+            found |= {(who, "messages"): count for who, count in blocks.unconfirmed().items()}
         if not flow.has_room(member.kept_bytes, member.members):
             tree = member.receiver.tree
             found |= self._unconfirmed() if tree is None else self._unconfirmed_by(tree)

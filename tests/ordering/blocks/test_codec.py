@@ -24,6 +24,7 @@ def messages(draw: st.DrawFn) -> BlockMessage:
     kind = draw(st.sampled_from(BlockKind))
     is_data = kind is BlockKind.DATA
     is_null = kind in {BlockKind.NULL, BlockKind.ASK}
+    is_behind = draw(st.booleans())
     return BlockMessage(
         draw(st.integers(0, size - 1)),
         kind,
@@ -33,7 +34,8 @@ def messages(draw: st.DrawFn) -> BlockMessage:
         draw(st.binary(max_size=40)) if is_data else b"",
         draw(st.integers(0, 7)),
         draw(st.none() | st.integers(1, 2**32 - 1)) if is_data else None,
-        draw(st.binary(max_size=32)) if not is_null else b"",
+        draw(st.binary(max_size=32)) if not is_null or is_behind else b"",
+        is_behind,
     )
 
 
@@ -113,10 +115,10 @@ def test_what_no_correct_process_sends_is_its_fault(message: BlockMessage, said:
         decode_block(encode_block(message), 2)
 
 
-def test_kind_that_there_is_not_is_a_peers_fault() -> None:
-    """Bits that mean nothing are not ignored."""
+def test_label_that_is_announced_is_there() -> None:
+    """Every bit of the kind means something, and is checked."""
     data = bytearray(encode_block(BlockMessage(0, BlockKind.DATA, 1, 0, (0,))))
-    for flags in (0x80, 0xC0):
+    for flags in (0x40, 0xC0):
         data[2] = flags
-        with pytest.raises(PeerError, match="kind"):
+        with pytest.raises(PeerError, match="no label"):
             decode_block(bytes(data), 1)

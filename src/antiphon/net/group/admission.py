@@ -78,7 +78,13 @@ class Admission:
         """The stream is full: tell the machine, and again when it has been read."""
         if not self._is_lagging and self._owner.is_running:
             self._is_lagging = True
+            self._stream.on_read = self._on_read
             self._stream.call_on_room(self._on_reader_room)
+            self._owner.give(ReaderLagged(is_behind=True))
+
+    def _on_read(self) -> None:
+        """Something was read: let others know that this process reads, if slowly."""
+        if self._is_lagging and self._owner.is_running:
             self._owner.give(ReaderLagged(is_behind=True))
 
     def _on_reader_room(self) -> None:

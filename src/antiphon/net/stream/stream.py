@@ -25,6 +25,9 @@ from antiphon.stack.send_queue import MESSAGE_BYTES, weight
 UNREAD_BYTES_MAX = 16 * 1024 * 1024
 """Delivered and unread bytes, overhead included, at which receipts are no longer confirmed."""
 
+READ_SAID_S = 0.25
+"""How often it is said at most that something is read of a stream that has been full."""
+
 
 class Turns(Protocol):
     """The stream of a process, as far as that of one of its groups is concerned."""
@@ -70,6 +73,9 @@ class Stream(StreamReading):
         self._ended = False
         self._error: AntiphonError | None = None
         self._on_room: list[Callable[[], None]] = []
+        self._read_said_s = 0.0
+        self.on_read: Callable[[], None] = lambda: None
+        """Called now and then when something is read, while somebody waits for room."""
         self._is_held = False
         self.name = ""
         """The name of the group."""
@@ -220,8 +226,13 @@ class Stream(StreamReading):
 
     def _note_read(self, entry: Entry) -> None:
         self.unread_bytes -= weight(entry) if isinstance(entry, Run) else _event_weight(entry)
-        if self._on_room and self.unread_bytes < UNREAD_BYTES_MAX // 2:
+        if not self._on_room:  # nearly always
+            return
+        if self.unread_bytes < UNREAD_BYTES_MAX // 2:
             self._call_on_room()
+        elif (now_s := self._clock_s()) >= self._read_said_s + READ_SAID_S:
+            self._read_said_s = now_s
+            self.on_read()
 
     def _call_on_room(self) -> None:
         actions, self._on_room = self._on_room, []

@@ -4,9 +4,9 @@
 
 Law: the header has I + 1 + C (n + 2) = 11 + 4 n bytes, as the paper's has; a lifetime adds four, a
 label (which stays when the message expires) its length and one. The byte of the kind holds the kind
-(two bits), the priority (three), and whether there is a lifetime (one) and a label (one). Untrusted
-bytes raise nothing but :class:`PeerError`; what is decoded is a message
-that a correct process of a group of that size might send.
+(two bits), the priority (three), and whether there is a lifetime, whether there is a label, and
+whether the sender is behind (one each). Untrusted bytes raise nothing but :class:`PeerError`; what
+is decoded is a message that a correct process of a group of that size might send.
 """
 
 from functools import lru_cache
@@ -29,8 +29,8 @@ _COUNTER = Struct(">I")
 _PRIORITY_SHIFT = 2
 _HAS_LIFETIME = 1 << 5
 _HAS_LABEL = 1 << 6
+_IS_BEHIND = 1 << 7
 _KINDS = tuple(BlockKind)  # indexing is faster than BlockKind(value)
-_UNUSED = 0b1000_0000
 LABEL_BYTES_MAX = 32
 """What is left of an expired message, beside its stamp."""
 
@@ -57,6 +57,8 @@ def encode_block(message: BlockMessage, before: bytes = b"") -> bytes:
     label, lifetime_us, delivered = message.label, message.lifetime_us, message.delivered
     flags = message.kind | message.priority << _PRIORITY_SHIFT
     rest: tuple[Octets, ...] = (message.payload,)
+    if message.is_behind:
+        flags |= _IS_BEHIND
     if label:
         flags |= _HAS_LABEL
         rest = bytes((len(label),)), label, *rest
@@ -87,9 +89,6 @@ def read_block(data: Octets, offset: int, size: int) -> BlockMessage:
         text = f"a message of {size_here} bytes is shorter than a header of {needed}"
         raise PeerError(text)
     sender, flags, block, maximum = _HEAD.unpack_from(data, begin)
-    if flags & _UNUSED:
-        text = f"a message is of kind {flags:#04x}, which there is not"
-        raise PeerError(text)
     delivered = _vector(size).unpack_from(data, begin + _HEAD.size)
     lifetime_us = None
     if flags & _HAS_LIFETIME:
@@ -103,7 +102,7 @@ def read_block(data: Octets, offset: int, size: int) -> BlockMessage:
         label, offset = _decode_label(data, offset)
     return BlockMessage(
         sender, _KINDS[flags & 3], block, maximum, delivered, data[offset:],
-        flags >> _PRIORITY_SHIFT & PRIORITY_MAX, lifetime_us, label,
+        flags >> _PRIORITY_SHIFT & PRIORITY_MAX, lifetime_us, label, flags >= _IS_BEHIND,
     )  # fmt: skip
 
 
@@ -132,7 +131,7 @@ def check_block(message: BlockMessage, size: int) -> None:
         text = f"a message has a label of {len(message.label)} bytes, over {LABEL_BYTES_MAX}"
         raise PeerError(text)
     is_bare = not message.payload and message.lifetime_us is None
-    is_bare = is_bare and not (message.label and message.is_null)
+    is_bare = is_bare and not (message.label and message.is_null and not message.is_behind)
     if message.kind is not BlockKind.DATA and not is_bare:
         text = "a null or void message carries something"
         raise PeerError(text)

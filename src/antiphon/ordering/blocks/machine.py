@@ -28,7 +28,9 @@ Lifetimes. An expired message keeps its place: a tombstone is delivered, and rec
 counted, so a message may be delivered late by that, and never expires early.
 
 Flow control. A process has at most ``window`` messages that not all live members are known to have
-delivered (``has_room``): the slowest member slows every sender, and ``slowest`` names it.
+delivered (``has_room``): the slowest member slows every sender, and ``slowest`` names it. Its
+application is admitted while all have room for what they have delivered (``window``); who is held
+up so asks every null period, and who has room again says so at once.
 
 Cost. n - 1 datagrams of 11 + 4 n bytes beside the payload, and no round, where nothing is lost;
 n (n - 1) null messages per silent null period; n - 1 datagrams per copy that is sent again. A lost
@@ -60,6 +62,7 @@ from antiphon.ordering.blocks.messages import (
 )
 from antiphon.ordering.blocks.recovery import BlockRecovery, Draw
 from antiphon.ordering.blocks.settings import BlockSettings
+from antiphon.ordering.blocks.window import BlockWindow
 
 NEVER = 2**62
 """When nothing is due."""
@@ -79,6 +82,7 @@ class CausalBlocks:
         self.settings = settings
         self.matrix = BlockMatrix(size, me, counts_receipts=settings.counts_receipts)
         self.buffer = BlockBuffer(size, settings.window, settings.waiting_max)
+        self.window = BlockWindow(self.matrix, settings)
         self.recovery = BlockRecovery(self.matrix, self.buffer, settings, draw)
         self.counts: Counter[str] = Counter()
         """Of nulls, repeated, duplicates, dropped (under pressure) and expired messages."""
@@ -86,6 +90,8 @@ class CausalBlocks:
         self._null_us = now_us + settings.null_us
         self._unreported = self._unreported_bytes = 0
         self._owes = True  # a first word
+        self._is_behind = self._said_behind = False
+        self._reads = b""
         self._rests = settings.rests and settings.settle_us is not None
         # A sender whose window is full must not wait for the end of a silence.
         self._report_every = min(settings.report_every, max(1, settings.window // 2))
@@ -145,9 +151,11 @@ class CausalBlocks:
             text = f"there are no blocks beyond {BLOCK_MAX:,}: begin another view"
             raise UsageError(text)
         message = BlockMessage(
-            self.me, BlockKind.DATA, *self._stamped(now_us), payload, priority, lifetime_us, label
-        )
+            self.me, BlockKind.DATA, *self._stamped(now_us), payload, priority, lifetime_us, label,
+            self._is_behind,
+        )  # fmt: skip
         self.matrix.last[self.me] = message.block
+        self.window.send(message.block, len(payload))
         self.buffer.put(HeldBlock(message, now_us, is_delivered=True))
         self._look(None, now_us)
         return [TransmitBlock(message), DeliverBlock(message)]
@@ -160,6 +168,8 @@ class CausalBlocks:
         is_known = self._take_copy(message, now_us)
         self._check(message, is_known=is_known)
         is_news = message.sender != self.me and self.matrix.hear(message, now_us)
+        if is_news:
+            self.window.hear(message)
         effects: list[BlockEffect] = []
         if message.kind is BlockKind.ASK:
             self._owes = True
@@ -192,7 +202,19 @@ class CausalBlocks:
         assert member != self.me, "nobody suspects itself"
         if self.matrix.live[member]:
             self.matrix.suspect(member)
+            self.window.look()
             self._look(None, now_us)
+
+    def lag(self, now_us: int, reads: int, *, is_behind: bool) -> None:
+        """There is no room here for more, but some was read; or there is: both are said at once.
+
+        ``reads`` is another number whenever something was read.
+        """
+        before = self._is_behind, self._reads
+        self._is_behind, self._reads = is_behind, b"%x" % reads if is_behind else b""
+        if self._said_behind and before != (is_behind, self._reads):
+            self._owes = True
+            self._null_us = min(self._null_us, now_us)
 
     # Steps.
 
@@ -224,6 +246,7 @@ class CausalBlocks:
         self._null_us = now_us + self.settings.null_us
         self._unreported = self._unreported_bytes = 0
         self._owes = False
+        self._said_behind = self._is_behind
         return self.matrix.stamp()
 
     def _end_rest(self, due_us: int) -> None:
@@ -233,7 +256,7 @@ class CausalBlocks:
 
     def _speak(self, now_us: int) -> list[BlockEffect]:
         """Send a null message, unless there is nothing to say, or no number for it."""
-        is_clear = self.buffer.is_clear
+        is_clear = self.buffer.is_clear and self.window.is_open
         if self._rests and is_clear and not self._owes and not self._unreported:
             self._null_us = NEVER
             return []
@@ -241,7 +264,9 @@ class CausalBlocks:
             self._null_us = now_us + self.settings.null_us
             return []
         kind = BlockKind.NULL if is_clear else BlockKind.ASK
-        null = BlockMessage(self.me, kind, *self._stamped(now_us))
+        null = BlockMessage(
+            self.me, kind, *self._stamped(now_us), label=self._reads, is_behind=self._is_behind
+        )
         self.counts["nulls"] += 1
         self._look(None, now_us)
         return [TransmitBlock(null)]

@@ -45,7 +45,10 @@ class BlockMessage:
     lifetime_us: int | None = None
     """What is left of it, time on the way not counted; None: it does not expire."""
     label: bytes = b""
-    """What whoever multicast it calls it: a tombstone keeps it."""
+    """What whoever multicast it calls it: a tombstone keeps it. Of a null message: what is another
+    one whenever something was read by who is behind."""
+    is_behind: bool = False
+    """Whether its sender had no room for more just then: what it reports is not confirmed."""
 
     @property
     def is_void(self) -> bool:

@@ -76,6 +76,7 @@ class RunBlocks:
         self.counts: Counter[str] = Counter()
         """Datagrams dropped, by the reason; and what the machines of past views counted."""
         self._outgoing: list[bytes] = []
+        self._behind = (False, 0)  # and how often something was read
         self._places: list[deque[tuple[int, int]]] = []
         """By sender, blocks delivered that may not be everywhere: each with its last number."""
 
@@ -95,6 +96,11 @@ class RunBlocks:
     def has_room(self) -> bool:
         """Whether a run can be sent now, if the view is open."""
         return self._machine is None or self._machine.has_room
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the application may send more: all have room for what they have delivered."""
+        return self._machine is None or self._machine.window.is_open
 
     @property
     def is_settled(self) -> bool:
@@ -126,6 +132,11 @@ class RunBlocks:
             if rank != me and matrix.live[rank] and matrix.reported[rank][me] < matrix.last[me]
         }
 
+    def unconfirmed(self) -> dict[ProcessId, int]:
+        """Return who holds the application up, if anybody does, and how far each has come."""
+        found = self._machine.window.unconfirmed() if self._machine is not None else {}
+        return {member: found[rank] for member, rank in self._ranks.items() if rank in found}
+
     def count(self) -> BlockCounts:
         """Return what became of blocks here, in all views."""
         machine = self._machine
@@ -146,6 +157,7 @@ class RunBlocks:
         self._machine = CausalBlocks(
             len(view.members), rank, self._settings, draw_from(seed), now_us
         )
+        self._machine.lag(now_us, self._behind[1], is_behind=self._behind[0])
         self._places = [deque() for _ in view.members]
         early, self._early, self._early_bytes = self._early, [], 0
         for number, source, data in early:
@@ -163,6 +175,13 @@ class RunBlocks:
         """A member is dead for certain: wait no longer for what it reports."""
         if self._machine is not None and member in self._ranks:
             self._machine.suspect(self._ranks[member], now_us)
+
+    def lag(self, now_us: int, reads: int, *, is_behind: bool) -> None:
+        """The application has no room for more; or has it again. It has read so often."""
+        if self._behind != (is_behind, reads):
+            self._behind = is_behind, reads
+            if self._machine is not None:
+                self._machine.lag(now_us, reads, is_behind=is_behind)
 
     # Messages.
 

@@ -3,7 +3,8 @@
 Law: a world is a function of its seed. Channels lose up to two of five datagrams, repeat and
 reorder them; some processes hear nothing for a while; some crash, at random or just after their
 message has reached one other, or are suspected while they live; messages have priorities and
-lifetimes; buffers and windows are small in many worlds. A world fails if a machine raises an error,
+lifetimes; buffers and windows are small in many worlds; in some, processes have no room for a
+while, and who waits to be admitted sends nothing then. A world fails if a machine raises an error,
 if the oracle or ``checks`` find a broken promise, or if, after all has been done, the living do not
 come to deliver the same within ``_REST_PERIODS`` null periods, and then to rest, where they may.
 """
@@ -76,6 +77,9 @@ class BlockAuthor:
         self.lifetimes = random.choice((0.0, 0.0, 0.5))
         self.crashes_left = random.choice((0, 0, 1, 2, size - 2))
         self.count = 0
+        self._readers = Random(f"{seed}/readers")
+        self._lag = self._readers.choice((0.0, 0.0, 0.1, 0.3))
+        self.behind: set[int] = set()
 
     def live(self) -> str:
         """Do some things, and look what becomes of it."""
@@ -83,6 +87,8 @@ class BlockAuthor:
             self.world.run(self.random.choice(_PAUSES_US))
             self._act()
         self.deaf.clear()
+        for rank in sorted(self.behind):
+            self._read(rank)
         unsettled = ""
         self.world.run(2 * _SUSPICION_US + 100_000)
         for _ in range(_REST_PERIODS):
@@ -104,7 +110,15 @@ class BlockAuthor:
         count = self.world.network.sent - before
         return f"{count} datagrams are sent though all is known to all" if count else ""
 
+    def _read(self, rank: int) -> None:
+        """Let a process have no room for more from now on; or have it again."""
+        is_behind = rank not in self.behind
+        self.behind ^= {rank}
+        self.world.lag(rank, len(self.world.posted), is_behind=is_behind)
+
     def _act(self) -> None:
+        if self._readers.random() < self._lag:
+            self._read(self._readers.randrange(len(self.world.nodes)))
         kind, rank = self.random.random(), self.random.randrange(len(self.world.nodes))
         if kind < 0.08:
             self.deaf = {rank} if rank not in self.deaf else set()
@@ -133,7 +147,8 @@ class BlockAuthor:
         self.world.crash(rank, _SUSPICION_US)
 
     def _speak(self, rank: int) -> None:
-        if len(self.world.posted) < _MESSAGES_MAX:
+        is_held_up = self._lag and not self.world.nodes[rank].machine.window.is_open
+        if len(self.world.posted) < _MESSAGES_MAX and not is_held_up:
             self.count += 1
             is_mortal = self.random.random() < self.lifetimes
             self.world.multicast(

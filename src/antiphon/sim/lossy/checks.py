@@ -3,7 +3,7 @@
 Law: the oracle judges order, agreement and liveness by the trace alone. Checked here is what a
 trace does not tell: that payloads are those that were multicast, that nothing expires early or
 is delivered long after its lifetime, that buffers keep their bounds, and that in the end nothing is
-held any more: all that a live process has delivered has been delivered by all.
+held any more, and nobody held up: all that a live process has delivered has been delivered by all.
 """
 
 from collections import defaultdict
@@ -63,6 +63,8 @@ class BlockChecks:
             return f"the living have not delivered the same: {sorted(last)}"
         up = {node.rank for node in living}
         for node in living:
+            if not node.machine.window.is_open:
+                return f"p{node.rank + 1} is still held up, though all have room"
             for held in node.machine.buffer.all():
                 message = held.message
                 if held.is_delivered or message.sender in up:

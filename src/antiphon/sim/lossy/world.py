@@ -154,6 +154,13 @@ class LossyWorld:
                 at_us = self.now_us + self.random.randint(0, within_us)
                 self.scheduler.at(at_us, self._suspect, (node, rank))
 
+    def lag(self, rank: int, reads: int, *, is_behind: bool) -> None:
+        """Let a process have no room for more, or have it again."""
+        node = self.nodes[rank]
+        if node.is_up:
+            node.machine.lag(self.now_us, reads, is_behind=is_behind)
+            self._arm(node)
+
     # What happens.
 
     def _suspect(self, who: tuple[LossyNode, int]) -> None:
