@@ -3,15 +3,16 @@
 from msgspec.structs import replace
 from tests.mutants.registry import plant
 
-from antiphon.core.control import Alive, Confirm
-from antiphon.core.ids import ProcessId
+from antiphon.core.control import Alive
+from antiphon.core.runs import Run
 from antiphon.ordering.matrix_clock import MatrixClock, _Row
 from antiphon.ordering.stability import Stability
 from antiphon.stack.flow_control import FlowControl
-from antiphon.stack.receiver import GROUP, Receiver
+from antiphon.stack.receiver import Receiver
 
 _RIGHT_ALIVE = Stability.alive
 _RIGHT_SAY = FlowControl.say
+_DELIVER = Receiver.deliver
 
 
 @plant(Stability, "alive", "delivered: what is held")
@@ -46,9 +47,9 @@ def word_counts_before_what_was_multicast(self: _Row, _delivered: int) -> None:
         self.known.update(self.waiting.popleft()[1])
 
 
-@plant(Receiver, "take_confirm", "delivered: news")
-def delivery_by_a_mark_is_no_news(self: Receiver, peer: ProcessId, confirm: Confirm) -> None:
+@plant(Receiver, "deliver", "delivered: news")
+def delivery_by_a_mark_is_no_news(self: Receiver, ready: list[Run]) -> None:
     """A member that delivers without receiving anything tells nobody."""
-    transition = self._transition
-    if confirm.number == transition.number and not transition.pending and peer in self.ranks:
-        self.deliver(self._ordering.confirm(GROUP, self.ranks[peer], confirm))
+    has_news = self.has_news
+    _DELIVER(self, ready)
+    self.has_news = has_news

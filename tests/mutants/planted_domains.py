@@ -21,7 +21,7 @@ from antiphon.ordering.stability import Stability
 from antiphon.ordering.vector import VectorDomain
 from antiphon.ordering.vector_clock import VectorClock
 from antiphon.stack.domain import ALL, Domain
-from antiphon.stack.lacks import Case, Lacks
+from antiphon.stack.lacks import Inquiry, Lacks
 from antiphon.stack.member import Member
 from antiphon.stack.nesting import Nesting
 from antiphon.stack.program_order import Places
@@ -222,11 +222,15 @@ def what_is_of_an_older_view_is_forgotten_unsaid(
 
 @plant(Lacks, "_is_false", "what others are asked about", seeds=400)
 def what_is_on_its_way_is_found_not_to_be(
-    self: Lacks, group: GroupNumber, view: View, case: Case, answered: Mapping[ProcessId, HowFar]
+    self: Lacks,
+    group: GroupNumber,
+    view: View,
+    inquiry: Inquiry,
+    answered: Mapping[ProcessId, HowFar],
 ) -> bool | None:
     """Who has to say how many messages it has sent is asked, and not listened to."""
-    is_sent = case.rank != VIEW and view.members[case.rank] in answered
-    return True if is_sent else _IS_FALSE(self, group, view, case, answered)
+    is_sent = inquiry.rank != VIEW and view.members[inquiry.rank] in answered
+    return True if is_sent else _IS_FALSE(self, group, view, inquiry, answered)
 
 
 @plant(
@@ -234,11 +238,15 @@ def what_is_on_its_way_is_found_not_to_be(
     schedule="test_who_is_out_is_not_told_by_others_who_are_out_that_there_is_no_such_view",
 )  # fmt: skip
 def one_answer_is_enough_for_a_view(
-    self: Lacks, group: GroupNumber, view: View, case: Case, answered: Mapping[ProcessId, HowFar]
+    self: Lacks,
+    group: GroupNumber,
+    view: View,
+    inquiry: Inquiry,
+    answered: Mapping[ProcessId, HowFar],
 ) -> bool | None:
     """Whoever knows of no later view will do to tell that there is none."""
-    is_said = case.rank == VIEW and any(one.is_last for one in answered.values())
-    return True if is_said else _IS_FALSE(self, group, view, case, answered)
+    is_said = inquiry.rank == VIEW and any(one.is_last for one in answered.values())
+    return True if is_said else _IS_FALSE(self, group, view, inquiry, answered)
 
 
 @plant(VectorDomain, "_foreign_lack", "000-25")

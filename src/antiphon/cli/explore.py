@@ -12,7 +12,7 @@ from antiphon.cli.driver_search import explore_drivers
 from antiphon.cli.engines import verify_command
 from antiphon.cli.group_search import (
     DomainWorlds,
-    Effort,
+    SearchEffort,
     explore_blocks,
     explore_domains,
     explore_groups,
@@ -89,7 +89,7 @@ def explore(
     is_single = [bool(aim), replay is not None, protocol != "vector"]
     _check_alone([groups, domains, drivers, blocks], is_single)
     workers = jobs or os.cpu_count() or 1
-    effort = Effort(workers, failures)
+    effort = SearchEffort(workers, failures)
     if blocks:
         explore_blocks(_parse_seeds(seeds), effort, keep=keep, as_json=as_json)
     elif groups:

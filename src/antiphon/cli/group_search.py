@@ -32,7 +32,7 @@ SAID_OF_STRUCTURES = {
 }
 
 
-class Effort(NamedTuple):
+class SearchEffort(NamedTuple):
     """How far to go."""
 
     jobs: int
@@ -41,7 +41,7 @@ class Effort(NamedTuple):
     """Failing worlds to stop after."""
 
 
-class Kind(NamedTuple):
+class WorldKind(NamedTuple):
     """Worlds that are alike."""
 
     option: str
@@ -60,18 +60,20 @@ class Kind(NamedTuple):
         return f"antiphon explore {self.option} --seeds {seed}..{seed}"
 
 
-def explore_groups(seeds: range, effort: Effort, *, as_json: bool) -> None:
+def explore_groups(seeds: range, effort: SearchEffort, *, as_json: bool) -> None:
     """Run worlds of groups that are independent of each other."""
-    _explore(seeds, effort, Kind("--groups", "several groups", _survey_groups), as_json=as_json)
+    _explore(
+        seeds, effort, WorldKind("--groups", "several groups", _survey_groups), as_json=as_json
+    )
 
 
 def _survey_groups(seed: int) -> tuple[str, list[Event]]:
     return examine_groups(seed), []
 
 
-def explore_blocks(seeds: range, effort: Effort, *, keep: Path, as_json: bool) -> None:
+def explore_blocks(seeds: range, effort: SearchEffort, *, keep: Path, as_json: bool) -> None:
     """Run worlds of a group that orders by causal blocks, on channels that lose datagrams."""
-    kind = Kind("--blocks", "causal blocks", survey_blocks, folder="explored-blocks")
+    kind = WorldKind("--blocks", "causal blocks", survey_blocks, folder="explored-blocks")
     _explore(seeds, effort, kind, keep=keep, as_json=as_json)
 
 
@@ -84,7 +86,9 @@ class DomainWorlds(NamedTuple):
     structure: str
 
 
-def explore_domains(worlds: DomainWorlds, effort: Effort, *, keep: Path, as_json: bool) -> None:
+def explore_domains(
+    worlds: DomainWorlds, effort: SearchEffort, *, keep: Path, as_json: bool
+) -> None:
     """Run worlds of groups that are one causality domain; the trace of a failing one is kept."""
     seeds, resilience, flush, structure = worlds
     if resilience not in RESILIENCES:
@@ -94,7 +98,7 @@ def explore_domains(worlds: DomainWorlds, effort: Effort, *, keep: Path, as_json
         message = f"there is no --structure {structure}: choose one of {', '.join(AUTHORS)}"
         raise UsageError(message)
     number = RESILIENCES[resilience]
-    kind = Kind(
+    kind = WorldKind(
         f"--domains --resilience {resilience} --flush {flush} --structure {structure}",
         f"one domain, with a resilience of {resilience}, flush {flush} and "
         f"{SAID_OF_STRUCTURES[structure]}",
@@ -106,7 +110,7 @@ def explore_domains(worlds: DomainWorlds, effort: Effort, *, keep: Path, as_json
 
 
 def _explore(
-    seeds: range, effort: Effort, kind: Kind, *, keep: Path | None = None, as_json: bool
+    seeds: range, effort: SearchEffort, kind: WorldKind, *, keep: Path | None = None, as_json: bool
 ) -> None:
     """Run the worlds of these seeds, tell what was found, and end with status 1 if anything was."""
     reports = _search(seeds, effort, kind, keep)
@@ -131,7 +135,7 @@ class _Finding(NamedTuple):
 
 
 def _search(
-    seeds: range, effort: Effort, kind: Kind, keep: Path | None
+    seeds: range, effort: SearchEffort, kind: WorldKind, keep: Path | None
 ) -> list[dict[str, str | int]]:
     """Tell of the first worlds that fail, by their seeds; each is kept when it is found."""
     size = 1 if effort.jobs == 1 else _CHUNK  # one process stops at the last world that counts
@@ -165,7 +169,7 @@ def _examine(
     return findings
 
 
-def _kept(finding: _Finding, kind: Kind, keep: Path | None) -> str:
+def _kept(finding: _Finding, kind: WorldKind, keep: Path | None) -> str:
     """Keep the trace of a failing world; return what was found, and how to see it."""
     if keep is None or not kind.folder:
         return finding.said

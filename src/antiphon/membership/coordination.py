@@ -70,6 +70,11 @@ class Coordination:
         is_waiting = self._detector.suspected or self._transition.lingering or self.is_blocked
         return not is_waiting and self._changes.is_settled(latest)
 
+    def is_last(self, number: int) -> bool:
+        """Whether no view after this one is known here, nor was a proposal for one accepted."""
+        latest, accepted = self._agreement.latest, self._agreement.accepted
+        return latest is not None and latest.number == number and accepted is None
+
     def end(self, now_us: int) -> None:
         """Watch nobody any more: the process is done with the group."""
         self._detector.watch([], now_us)

@@ -168,11 +168,6 @@ class Membership:
         """How often to let hear of oneself, in a group of this size."""
         return self._detector.heartbeat_us
 
-    def is_last(self, number: int) -> bool:
-        """Whether no view after this one is known here, nor was a proposal for one accepted."""
-        latest = self.latest
-        return latest is not None and latest.number == number and self._agreement.accepted is None
-
     @property
     def patience_us(self) -> int:
         """The longest silence that this process bears of anybody now."""

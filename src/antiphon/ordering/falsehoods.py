@@ -19,7 +19,7 @@ FALSEHOODS_MAX = 1024
 """Falsehoods that are remembered."""
 
 
-class Clock(Protocol):
+class Received(Protocol):
     """What is asked of the clock of a group that the process is in."""
 
     view_number: ViewNumber
@@ -28,7 +28,7 @@ class Clock(Protocol):
     received: list[int]
 
 
-def corrected(stamps: Foreign, clock: Clock, group: int, rank: int, number: int) -> Foreign:
+def corrected(stamps: Foreign, clock: Received, group: int, rank: int, number: int) -> Foreign:
     """Return stamps with what was received of a group in place of what was found not to be."""
     return tuple(
         _corrected(stamp, clock, rank, number) if stamp[0] == group else stamp for stamp in stamps
@@ -36,7 +36,7 @@ def corrected(stamps: Foreign, clock: Clock, group: int, rank: int, number: int)
 
 
 def _corrected(
-    stamp: tuple[int, int, Stamp], clock: Clock, rank: int, number: int
+    stamp: tuple[int, int, Stamp], clock: Received, rank: int, number: int
 ) -> tuple[int, int, Stamp]:
     group, view, entries = stamp
     here = clock.view_number
@@ -62,13 +62,13 @@ class Falsehoods:
         self._found: dict[tuple[int, int, int], int] = {}
         """By group, rank and number: the view of the group in which that was found."""
 
-    def note(self, clock: Clock, group: int, rank: int, number: int) -> None:
+    def note(self, clock: Received, group: int, rank: int, number: int) -> None:
         """Remember what was found not to be."""
         self._found[group, rank, number] = clock.view_number
         if len(self._found) > FALSEHOODS_MAX:
             del self._found[next(iter(self._found))]
 
-    def corrected(self, stamps: Foreign, clocks: Mapping[int, Clock]) -> Foreign:
+    def corrected(self, stamps: Foreign, clocks: Mapping[int, Received]) -> Foreign:
         """Return stamps without what was found not to be, and cannot be yet."""
         for (group, rank, number), view in self._found.items():
             clock = clocks.get(group)
@@ -77,7 +77,7 @@ class Falsehoods:
         return stamps
 
 
-def _is_far(clock: Clock, rank: int, number: int, view: int) -> bool:
+def _is_far(clock: Received, rank: int, number: int, view: int) -> bool:
     """Whether the next view, or the next message, is not yet what was found not to be."""
     if rank == VIEW:
         return clock.view_number + 1 < number

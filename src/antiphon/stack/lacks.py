@@ -51,7 +51,7 @@ class Asking(Protocol):
         """Say something to all other members of the current view."""
 
 
-class Case(NamedTuple):
+class Inquiry(NamedTuple):
     """A run that is held for something of another group."""
 
     run: Run
@@ -70,7 +70,7 @@ class Lacks:
     """What one process asks, for one causality domain."""
 
     __slots__ = (
-        "_answers", "_beats", "_before", "_cases", "_entered", "_known", "_ordering", "_parts",
+        "_answers", "_beats", "_before", "_entered", "_inquiries", "_known", "_ordering", "_parts",
         "_question", "has_found", "liars",
     )  # fmt: skip
 
@@ -83,7 +83,7 @@ class Lacks:
         self._beats = 0
         self._entered: dict[GroupNumber, int] = {}
         """After which heartbeat the present view of each group began."""
-        self._cases: dict[GroupNumber, list[Case]] = {}
+        self._inquiries: dict[GroupNumber, list[Inquiry]] = {}
         self._answers: dict[GroupNumber, dict[ProcessId, HowFar]] = {}
         self._known: dict[tuple[GroupNumber, int], int] = {}
         """By group and rank: so many messages were multicast, as their sender says."""
@@ -100,7 +100,7 @@ class Lacks:
 
     def leave(self, group: GroupNumber) -> None:
         """The process is in a group no longer."""
-        self._cases.pop(group, None)
+        self._inquiries.pop(group, None)
         self._answers.pop(group, None)
         self._entered.pop(group, None)
         self._known = {key: count for key, count in self._known.items() if key[0] != group}
@@ -118,7 +118,7 @@ class Lacks:
         if not self._ordering.queue_depth and not self._before:
             return []
         held: dict[int, tuple[Run, ProcessId | None]] = {}
-        new: dict[GroupNumber, list[Case]] = {}
+        new: dict[GroupNumber, list[Inquiry]] = {}
         for run, (number, rank, count) in self._ordering.waiting():
             group = GroupNumber(number)
             part = self._parts.get(group)
@@ -131,11 +131,11 @@ class Lacks:
             held[id(run)] = before
             if not self._is_asked(group, run, rank, count):
                 place = self._ordering.arrive()
-                case = Case(run, rank, count, self._question + 1, place, before[1])
-                new.setdefault(group, []).append(case)
+                inquiry = Inquiry(run, rank, count, self._question + 1, place, before[1])
+                new.setdefault(group, []).append(inquiry)
         self._before = held
-        for group, cases in new.items():
-            self._ask(group, cases)
+        for group, inquiries in new.items():
+            self._ask(group, inquiries)
         return list(new)
 
     def _is_far(self, group: GroupNumber, part: Asking, rank: int, count: int) -> bool:
@@ -149,8 +149,8 @@ class Lacks:
 
     def _is_asked(self, group: GroupNumber, run: Run, rank: int, count: int) -> bool:
         return any(
-            case.run is run and (case.rank, case.number) == (rank, count)
-            for case in self._cases.get(group, ())
+            inquiry.run is run and (inquiry.rank, inquiry.number) == (rank, count)
+            for inquiry in self._inquiries.get(group, ())
         )
 
     def _who_knows(self, group: GroupNumber, part: Asking, run: Run) -> ProcessId | None:
@@ -169,9 +169,9 @@ class Lacks:
         is_since = self._entered.get(group, 0) < self._beats - 1
         return sender if is_since and sender.bare() in here else None
 
-    def _ask(self, group: GroupNumber, cases: list[Case]) -> None:
-        self._question = question = cases[0].question
-        self._cases.setdefault(group, []).extend(cases)
+    def _ask(self, group: GroupNumber, inquiries: list[Inquiry]) -> None:
+        self._question = question = inquiries[0].question
+        self._inquiries.setdefault(group, []).extend(inquiries)
         part = self._parts[group]
         part.tell(HowFarAsked(_number_of(part.view), question))
         if part.view is not None and len(part.view.members) == 1:
@@ -185,39 +185,39 @@ class Lacks:
         view = part.view
         if view is None or said.number != view.number or peer not in view.members:
             return
-        if group not in self._cases:
+        if group not in self._inquiries:
             return
         self._answers.setdefault(group, {})[peer] = said
         self._judge(group, view)
 
     def _judge(self, group: GroupNumber, view: View) -> None:
         answers = self._answers.get(group, {})
-        kept: list[Case] = []
-        for case in self._cases.pop(group, ()):
-            since = {who: one for who, one in answers.items() if one.question >= case.question}
-            verdict = self._is_false(group, view, case, since)
+        kept: list[Inquiry] = []
+        for inquiry in self._inquiries.pop(group, ()):
+            since = {who: one for who, one in answers.items() if one.question >= inquiry.question}
+            verdict = self._is_false(group, view, inquiry, since)
             if verdict:
-                self._disbelieve(group, view, case)
+                self._disbelieve(group, view, inquiry)
             elif verdict is None:
-                kept.append(case)
+                kept.append(inquiry)
         if kept:
-            self._cases[group] = kept
+            self._inquiries[group] = kept
         else:
             self._answers.pop(group, None)
 
     def _is_false(
-        self, group: GroupNumber, view: View, case: Case, answered: Mapping[ProcessId, HowFar]
+        self, group: GroupNumber, view: View, inquiry: Inquiry, answered: Mapping[ProcessId, HowFar]
     ) -> bool | None:
-        """Whether what a case waits for is not so; None: that is not known yet."""
-        if case.rank != VIEW:
-            said = answered.get(view.members[case.rank])
-            if said is not None and said.sent >= case.number:
-                self._known[group, case.rank] = said.sent  # it is on its way
-            return said.sent < case.number if said is not None else None
+        """Whether what a inquiry waits for is not so; None: that is not known yet."""
+        if inquiry.rank != VIEW:
+            said = answered.get(view.members[inquiry.rank])
+            if said is not None and said.sent >= inquiry.number:
+                self._known[group, inquiry.rank] = said.sent  # it is on its way
+            return said.sent < inquiry.number if said is not None else None
         part = self._parts[group]
         agreed = [who for who, one in answered.items() if one.is_last]
         has_all = len(agreed) == len(view.members) - 1
-        is_taken_over = lineage_of(case.number) != view.lineage  # a quorum may not know of it
+        is_taken_over = lineage_of(inquiry.number) != view.lineage  # a quorum may not know of it
         if part.is_last_view and (
             has_all or (not is_taken_over and view.has_quorum([part.me, *agreed]))
         ):
@@ -225,18 +225,20 @@ class Lacks:
         # Who says otherwise is about to be in another view, or to come to this one: ask again.
         return None if len(answered) < len(view.members) - 1 else False
 
-    def _disbelieve(self, group: GroupNumber, view: View, case: Case) -> None:
-        run = case.run
-        self._ordering.disbelieve(group, case.rank, case.number, case.place)
+    def _disbelieve(self, group: GroupNumber, view: View, inquiry: Inquiry) -> None:
+        run = inquiry.run
+        self._ordering.disbelieve(group, inquiry.rank, inquiry.number, inquiry.place)
         self.has_found = True
         own = self._parts.get(run.group)
-        if case.liar is not None and own is not None and own.view is not None:
-            if case.rank == VIEW:
-                what = f"view {case.number}, and there is none after view {view.number}"
+        if inquiry.liar is not None and own is not None and own.view is not None:
+            if inquiry.rank == VIEW:
+                what = f"view {inquiry.number}, and there is none after view {view.number}"
             else:
-                what = f"message {case.number} of {view.members[case.rank]}, who has sent fewer"
+                what = (
+                    f"message {inquiry.number} of {view.members[inquiry.rank]}, who has sent fewer"
+                )
             why = f"of group {view.group}, in group {own.view.group}, a stamp names {what}"
-            self.liars[case.liar.bare()] = why
+            self.liars[inquiry.liar.bare()] = why
 
 
 def _number_of(view: View | None) -> int:

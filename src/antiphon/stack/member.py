@@ -132,16 +132,6 @@ class Member(MemberWords):
 
     # What other groups of the domain ask.
 
-    @property
-    def view(self) -> View | None:
-        """The current view; None outside."""
-        return self.membership.transition.current
-
-    @property
-    def is_last_view(self) -> bool:
-        """Whether no later view is known here, nor was a proposal for one accepted."""
-        return self.membership.is_last(self.view_number)
-
     def tell(self, message: AnyMessage, *, later: bool = False) -> None:
         """Say something to all other members of the current view, and perhaps of later ones."""
         if not self.membership.is_over:

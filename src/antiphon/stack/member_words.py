@@ -23,6 +23,7 @@ from antiphon.core.control import (
 )
 from antiphon.core.errors import PeerError
 from antiphon.core.ids import ProcessId
+from antiphon.core.views import View
 from antiphon.ordering.mixed import MixedDomain
 from antiphon.stack.announcer import Announcer
 from antiphon.stack.member_datagrams import MemberDatagrams
@@ -43,6 +44,16 @@ class MemberWords(MemberDatagrams):
     ordering: MixedDomain
     newcomers: Newcomers
     receipts: ReceiptTree
+
+    @property
+    def view(self) -> View | None:
+        """The current view; None outside."""
+        return self.membership.transition.current
+
+    @property
+    def is_last_view(self) -> bool:
+        """Whether no later view is known here, nor was a proposal for one accepted."""
+        return self.membership.coordination.is_last(self.view_number)
 
     def _take_word(self, peer: ProcessId, word: Words) -> None:
         """Take what a member says of messages, for the sake of one order or another."""
@@ -88,7 +99,7 @@ class MemberWords(MemberDatagrams):
             is_here = asked.number == self.view_number
             own = self.receiver.stability.rank
             sent = self.ordering.received_of(self.group, own) if is_here else 0
-            is_last = membership.is_last(asked.number)
+            is_last = membership.coordination.is_last(asked.number)
             self._out.send(peer, HowFar(asked.number, asked.question, sent, is_last))
 
     def _hear_alarm(self, peer: ProcessId, *, is_raised: bool) -> None:
