@@ -6,7 +6,7 @@ from tests.membership.hands import A, B, C, D, X, Y, view_of
 from antiphon.core.control import Ask
 from antiphon.core.ids import ProcessId
 from antiphon.core.views import View
-from antiphon.membership.changes import PAST_MAX, Changes
+from antiphon.membership.changes import DOUBTED_MAX, PAST_MAX, Changes, certainly_dead
 
 FOUR = view_of(A, B, C, D)
 
@@ -325,3 +325,15 @@ def test_who_is_doubted_is_so_until_somebody_else_is_where_it_was() -> None:
     last = next_view(changes, later)
     assert last is not None
     assert last.doubted == (D,)
+
+
+def test_who_is_doubted_no_more_for_want_of_room_does_not_count_as_dead() -> None:
+    """More fail at once than are remembered: of those left out nothing is certain."""
+    many = tuple(ProcessId(f"m{number}") for number in range(DOUBTED_MAX + 1))
+    view = next_view(Changes(A), view_of(A, *many, *(ProcessId(f"n{i}") for i in range(70))), many)
+    assert view is not None
+    assert len(view.doubted) == DOUBTED_MAX < len(view.failed)
+    assert certainly_dead(view) == []
+    few = next_view(Changes(A, is_dead=D.__eq__), suspected=(C, D))
+    assert few is not None
+    assert certainly_dead(few) == [D]

@@ -36,6 +36,13 @@ DOUBTED_MAX = 64
 NOTHING = Ask((), (), leaving=False, has_state=False)
 
 
+def certainly_dead(view: View) -> list[ProcessId]:
+    """Return who failed in a view and is not doubted; nobody, if not all who are may be named."""
+    if len(view.doubted) >= DOUBTED_MAX:
+        return []
+    return [who for who in view.failed if who not in view.doubted]
+
+
 class Changes:
     """What this process, and as coordinator others, ask for."""
 

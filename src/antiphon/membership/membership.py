@@ -39,7 +39,7 @@ from antiphon.core.ids import ProcessId
 from antiphon.core.views import View
 from antiphon.membership.agreement import AGREEMENT_MESSAGES, Agreement
 from antiphon.membership.attention import Attention, Neighbours
-from antiphon.membership.changes import Changes
+from antiphon.membership.changes import Changes, certainly_dead
 from antiphon.membership.coordination import Coordination
 from antiphon.membership.effects import (
     Outbox,
@@ -325,9 +325,8 @@ class Membership:
                 self.coordination.announce(view)
             self.coordination.learn(view)
             self._changes.learn(view)
-            for who in view.failed:
-                if who not in view.doubted:
-                    self._pulses.note_death(who)
+            for who in certainly_dead(view):
+                self._pulses.note_death(who)
             if self._me in view.failed:
                 self.coordination.tell_last(view)
                 self.ending.end_without(view.number)

@@ -134,7 +134,7 @@ class Exiles:
     """Members that one group no longer hears, and that hear late of what follows from that."""
 
     def __init__(self, seed: int, author: DomainAuthor) -> None:
-        """Draw whether there are any: in every fourth world."""
+        """Draw whether there are any: in every fourth world with faults."""
         self._random = random = Random(f"{seed}/exiles")
         self._author = author
         self._world = author.world
