@@ -38,7 +38,7 @@ class Partition:
         self._side = frozenset()
         held, self._held = self._held, []
         for link, data in held:
-            with suppress(OSError):
+            with suppress(OSError, RuntimeError):  # uvloop's, of a link that was closed meanwhile
                 self._write(link, data)
 
     def write(self, link: PeerLink, data: bytes) -> None:

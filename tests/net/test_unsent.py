@@ -32,6 +32,7 @@ from antiphon import (
     Unsent,
     UsageError,
 )
+from antiphon.net.driver.driver import Driver
 from antiphon.net.process.node import Node
 from antiphon.net.stream.events import Event
 from antiphon.stack.send_queue import SendQueue
@@ -157,6 +158,45 @@ def test_response_does_not_go_out_where_its_call_was_never_heard(
             assert not {b"first answer", b"second answer", b"for dave"} & set(reader.said)
         del nodes["dave"]
         await _end(nodes, [alice, bob, carol])
+
+    play(loop_factory, scene())
+
+
+def test_nothing_vanishes_that_is_sent_while_no_machine_runs(
+    loop_factory: LoopFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The one incarnation is closed, the next has not begun: its reader is told."""
+    close = Driver.close
+
+    async def scene() -> None:
+        nodes = make_choir(free_addresses(), timing=QUICK, rejoin=True)
+        await start_all(list(nodes.values()))
+        readers = [Reader(node.group) for node in nodes.values()]
+        group, carol = nodes["carol"].group, readers[2]
+        closed: list[Driver] = []
+
+        async def sing() -> None:
+            await group.cbcast(b"into the gap")
+            await group.abcast(b"in order")
+            await group.send("alice", b"to one")
+
+        def close_and_sing(driver: Driver, detail: str) -> None:
+            close(driver, detail)
+            if driver.process.name == "carol" and not closed:
+                closed.append(driver)
+                with suppress(StopIteration):
+                    sing().send(None)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(Driver, "close", close_and_sing)
+            shut_out_carol(nodes)
+            await until_view(nodes["carol"], REUNITED)
+        await until(lambda: carol.kinds[-1] == "View", "carol has come to the new one")
+        said = (b"into the gap", b"in order", b"to one")
+        assert carol.unsent() == (said, ("", "", "alice"))
+        await group.cbcast(b"new")
+        await until(lambda: readers[0].said == [b"new"], "nothing else has gone out")
+        await _end(nodes, readers)
 
     play(loop_factory, scene())
 

@@ -4,6 +4,14 @@ from collections.abc import Sequence
 
 from antiphon.core.ids import ProcessId
 from antiphon.core.runs import PORT_APPLICATION, PORT_CALLS, Order
+from antiphon.stack.between import step_between
+from antiphon.stack.effects import ReturnUnsent
+from antiphon.stack.inputs import (
+    LetterRequested,
+    MulticastRequested,
+    ReaderAdvanced,
+    SendersWaited,
+)
 from antiphon.stack.send_queue import (
     RUN_BYTES_MAX,
     How,
@@ -140,3 +148,29 @@ def test_incarnation_that_never_was_a_member_ends_with_its_tools_only() -> None:
     assert not queue.is_void
     assert emptied(queue) == [b"1", b"2"]
     assert not queue.tell()
+
+
+def test_nothing_vanishes_between_two_incarnations() -> None:
+    """While no machine runs, what ends with the one is told, and what is of the next waits."""
+    queue, how = SendQueue(), How(Order.CAUSAL, lifetime_us=5)
+    queue.end_incarnation()
+    assert not step_between(queue, MulticastRequested([b"1", b"2"], how, 2), 0)
+    assert not step_between(queue, LetterRequested(B, b"3"), 0)
+    assert not step_between(queue, SendersWaited(is_waiting=True), 0), "said again to the next one"
+    (told,) = step_between(queue, ReaderAdvanced(2), 0)
+    assert isinstance(told, ReturnUnsent)
+    assert payloads_of(told.items) == [b"1", b"2", b"3"]
+    assert not step_between(queue, ReaderAdvanced(2), 0), "it is told once"
+    for asked in (
+        MulticastRequested([b"begun before"], how, 12, incarnation=1),
+        LetterRequested(B, b"likewise", incarnation=1),
+        MulticastRequested([b"new"], how, 3),
+        LetterRequested(B, b"also new", incarnation=2),
+    ):
+        assert not step_between(queue, asked, 100)
+    (told,) = step_between(queue, ReaderAdvanced(2), 0)
+    assert payloads_of(told.items) == [b"begun before", b"likewise"]
+    first = queue.waiting[0]
+    assert isinstance(first, WaitingRun)
+    assert first.expires_us == 105
+    assert emptied(queue) == [b"new", b"also new"]

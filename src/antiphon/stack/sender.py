@@ -15,12 +15,13 @@ from antiphon.core.ids import ProcessId
 from antiphon.core.runs import PORT_APPLICATION, Order
 from antiphon.ordering.tree_stability import TreeStability
 from antiphon.stack.agenda import Agenda
+from antiphon.stack.between import let_wait
 from antiphon.stack.effects import AdmitSenders, GiveUpProcess, SendLetter
 from antiphon.stack.flow_control import FlowControl
 from antiphon.stack.inputs import ACKNOWLEDGE, LetterRequested, MulticastRequested
 from antiphon.stack.member import Member
 from antiphon.stack.member_datagrams import PAYLOADS_BYTES_SAFE
-from antiphon.stack.send_queue import Item, SendQueue, WaitingLetter, WaitingRun
+from antiphon.stack.send_queue import SendQueue, WaitingLetter, WaitingRun
 from antiphon.stack.stalls import Awaited, Stalls
 
 ACKNOWLEDGE_US = 5_000
@@ -59,9 +60,9 @@ class Sender:
         if is_next and self._may_multicast(item) and not self._is_void(asked.incarnation):
             rest = self._send_run(item)
             if rest is not None:
-                self._queue(rest, asked.incarnation)
+                let_wait(queue, rest, asked.incarnation)
         else:
-            self._queue(item, asked.incarnation)
+            let_wait(queue, item, asked.incarnation)
 
     def send(self, asked: LetterRequested) -> None:
         """Send a letter, now or in its turn."""
@@ -69,13 +70,7 @@ class Sender:
             message = "a letter goes to another member: a process has no need to send itself one"
             raise UsageError(message)
         item = WaitingLetter(asked.to, asked.payload, PORT_APPLICATION)
-        self._queue(item, asked.incarnation)
-
-    def _queue(self, item: Item, incarnation: int) -> None:
-        if self._is_void(incarnation):
-            self.queue.drop(item)
-        else:
-            self.queue.put(item)
+        let_wait(self.queue, item, asked.incarnation)
 
     def _is_void(self, incarnation: int) -> bool:
         """Whether what an application began to send in one incarnation belongs to an ended one."""

@@ -32,6 +32,7 @@ from antiphon.net.driver.reception import Reception
 from antiphon.net.journal.recorder import Recorded, Recorder
 from antiphon.net.session.identity import Identity
 from antiphon.net.session.peer import Peer
+from antiphon.stack.between import step_between
 from antiphon.stack.blocks import Blocks
 from antiphon.stack.effects import (
     BlockGroup,
@@ -279,7 +280,8 @@ class Driver:
         if self._is_closed:
             return
         self._is_closed = self.is_over = True
-        self.give(Stopped(detail))
+        if self.endpoint is not None:
+            self.incarnation.give(self.number, Stopped(detail))
         if self.datagrams is not None:
             self.datagrams.close()
         self.incarnation.remove(self, has_left=detail == LEFT)
@@ -291,8 +293,11 @@ class Driver:
 
     def give(self, happened: Input) -> None:
         """Give an input to the machine, after those that wait, and do what it returns."""
-        if self.endpoint is not None:
+        if self.endpoint is not None and not self._is_closed:
             self.incarnation.give(self.number, happened)
+            return
+        for effect in step_between(self._queue, happened, self.now_us()):
+            self.do(effect)
 
     def do(self, effect: Effect) -> None:
         """Do one effect."""

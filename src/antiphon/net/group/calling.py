@@ -113,7 +113,8 @@ class Calling:
             await self._wait_for_room(timeout_s)
         if owner.sending.is_void(reading):
             raise DefiniteCallError(_ENDED, Replies((), {}))
-        if owner.view is None or owner.driver.is_over:
+        driver = owner.driver
+        if owner.view is None or driver.is_over or driver.endpoint is None:
             raise UsageError(owner.admission.say_outside())
         deadline_us = None if timeout_s is None else begin_us + round(timeout_s * 1e6)
         owner.sending.flush()
