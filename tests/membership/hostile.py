@@ -42,6 +42,7 @@ from antiphon.core.control import (
     Prepare,
     Promise,
     Propose,
+    ReadingOn,
     Receipts,
     ReceiptsAsked,
     Reject,
@@ -66,7 +67,7 @@ KINDS = (
     Situation, Standing, Flush, Report, Install, Alive, Beat, Confirm, LetterTaken, LetterAsked,
     StateChunk, StateTaken, FoundingQuestion, FoundingAnswer, Elsewhere, Begun, ReceiptsAsked,
     Receipts, Forgettable, ForgettingAsked, GroupsNamed, PastTold, EpochSaid, KeyTold,
-    Subtree, Everywhere, AlarmSaid, HowFarAsked, HowFar,
+    Subtree, Everywhere, AlarmSaid, HowFarAsked, HowFar, ReadingOn,
 )  # fmt: skip
 
 
@@ -130,6 +131,7 @@ class Liar:
             Want: lambda: Want(number()),
             ReceiptsAsked: lambda: ReceiptsAsked(number(), self._counts(), coin()),
             AlarmSaid: lambda: AlarmSaid(is_raised=coin()),
+            ReadingOn: lambda: ReadingOn(number(), number()),
             Subtree: lambda: Subtree(number(), self._counts(), self._counts()),
             Everywhere: lambda: Everywhere(number(), self._counts(), self._counts()),
             Receipts: lambda: Receipts(number(), self._counts(), coin()),

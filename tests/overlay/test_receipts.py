@@ -135,6 +135,23 @@ def test_member_that_moves_however_slowly_is_not_given_up() -> None:
     assert not group.of(GiveUpProcess)
 
 
+@pytest.mark.parametrize("place", [0, 3, 15])
+def test_member_that_reads_on_is_not_given_up(place: int) -> None:
+    """It confirms nothing for minutes, and is named; but it comes further."""
+    group = Group(16, unstable_bytes=100)
+    group.settle()
+    laggard, sender = group.members[place], group.members[5]
+    group.give(laggard, ReaderLagged(is_behind=True))
+    group.multicast(sender, b"x" * 200)
+    group.give(sender, SendersWaited(is_waiting=True))
+    for _ in range(12):
+        group.run(10_000_000)
+        group.give(laggard, ReaderLagged(is_behind=True))
+    assert not group.of(GiveUpProcess)
+    group.run(33_000_000)
+    assert {effect.process for _, effect in group.of(GiveUpProcess)} == {laggard}
+
+
 def test_silent_member_that_beats_is_given_up() -> None:
     """One that lives, and says nothing of what it has: no correct member, but senders go on."""
     group = Group(8, unstable_bytes=100)

@@ -1,10 +1,12 @@
 """The endpoint, input by input: flow control, and members that take nothing."""
 
+from dataclasses import replace
+
 import pytest
 from tests.membership.hands import A, B, C, run_of, view_of
 from tests.stack.endpoint_by_hand import BEAT, endpoint, of, said
 
-from antiphon.core.control import Alive, LetterTaken
+from antiphon.core.control import Alive, LetterTaken, ReadingOn
 from antiphon.core.runs import PORT_CALLS
 from antiphon.membership.failure_detector import Timing
 from antiphon.stack.effects import (
@@ -83,6 +85,16 @@ def _confirmed(effects: list[Effect]) -> set[object]:
     return {word.received for word in words if isinstance(word, Alive)}
 
 
+def test_reader_that_lags_and_reads_on_says_so() -> None:
+    """To all the others, and not each time."""
+    machine = endpoint()
+    machine.step(RunsReceived(A, [run_of(0, 1)]), 1)
+    assert not of(SendControl, machine.step(ReaderLagged(is_behind=True), 1))
+    (said,) = of(SendControl, machine.step(ReaderLagged(is_behind=True), 2))
+    assert said == SendControl((A, C), ReadingOn(1, 1))
+    assert not of(SendControl, machine.step(ReaderLagged(is_behind=True), 3))
+
+
 # Stalls.
 
 PATIENCE = Settings(timing=Timing(stall_us=5 * BEAT, timeout_us=10**9, timeout_us_max=10**9))
@@ -117,6 +129,23 @@ def test_member_that_holds_up_nobody_is_not_given_up() -> None:
     machine = endpoint(A, settings=PATIENCE)
     machine.step(LetterRequested(C, b"?"), 1)
     assert of(GiveUpProcess, _beats(machine, 1, 30)) == []
+
+
+@pytest.mark.parametrize("reads_on", [True, False])
+def test_member_that_confirms_nothing_is_not_given_up_while_it_reads(reads_on: bool) -> None:
+    """Its application is slow, but not gone."""
+    settings = replace(PATIENCE, limits=Limits(unstable_bytes=10))
+    machine = endpoint(A, settings=settings)
+    machine.step(said(b"more than ten bytes"), 1)
+    machine.step(SendersWaited(is_waiting=True), 1)
+    given_up: list[GiveUpProcess] = []
+    for count in range(12):
+        everything = Alive(1, ((0, 1),), 0, 1)
+        machine.step(ControlReceived(C, everything), 3 * count * BEAT)
+        if reads_on:
+            machine.step(ControlReceived(B, ReadingOn(1, count)), 3 * count * BEAT)
+        given_up += of(GiveUpProcess, _beats(machine, 3 * count, 3 * count + 3))
+    assert {effect.process for effect in given_up} == (set() if reads_on else {B})
 
 
 def test_member_that_moves_however_slowly_is_not_given_up() -> None:

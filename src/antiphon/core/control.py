@@ -225,6 +225,14 @@ class Alive(Struct, frozen=True, array_like=True, tag=True):
     """Of those in ``received`` whose messages I have not all delivered: how many I have."""
 
 
+class ReadingOn(Struct, frozen=True, array_like=True, tag=True):
+    """In view ``number`` I confirm nothing, for my application is behind; but it reads on."""
+
+    number: Number
+    count: Number
+    """How often I have said so."""
+
+
 class Beat(Struct, frozen=True, array_like=True, tag=True):
     """I live, and have nothing to add to what I said last."""
 
@@ -236,7 +244,7 @@ class Subtree(Struct, frozen=True, array_like=True, tag=True):
     delivered: tuple[tuple[Rank, Number], ...]
     """By sender, where it is more than I said before."""
     holding: tuple[tuple[Rank, Number], ...] = ()
-    """Members that hold this up, and how many messages each has."""
+    """Members that hold this up, and how far each has come: more whenever it moves."""
 
 
 class Everywhere(Struct, frozen=True, array_like=True, tag=True):
@@ -381,7 +389,7 @@ AnyMessage = (
     Prepare | Promise | Propose | Accept | Reject | Decide | Want
     | JoinRequest | JoinRefused | Ask | Out | Standing | Elsewhere | Situation
     | FoundingQuestion | FoundingAnswer | Begun
-    | Flush | Report | Install | Alive | Beat | Subtree | Everywhere | AlarmSaid
+    | Flush | Report | Install | Alive | ReadingOn | Beat | Subtree | Everywhere | AlarmSaid
     | Confirm | LetterTaken | LetterAsked
     | ReceiptsAsked | Receipts | Forgettable | ForgettingAsked | HowFarAsked | HowFar | GroupsNamed
     | PastTold

@@ -8,8 +8,8 @@ goes down the tree. Then everybody drops its copies. Here a run is delivered whe
 
 Who holds it up. A child that is behind this member for some heartbeats, without being further, and
 names nobody below it, is named to the parent, with how far it is; so is a process that withholds
-its own receipts. What is named comes to the root, and goes down with what all have: so a sender
-that waits knows for whom.
+its own receipts, which counts as further whenever it reads on. What is named comes to the root, and
+goes down with what all have: so a sender that waits knows for whom.
 
 Invariant. ``stable(rank)`` is n only when every member of the view has delivered messages 1 to n of
 that member; and whatever is delivered here afterwards was multicast by who had delivered them.
@@ -60,6 +60,7 @@ class TreeStability(Stability):
 
     __slots__ = (
         "_late",
+        "_moves",
         "_named",
         "_parts",
         "_sizes",
@@ -82,6 +83,7 @@ class TreeStability(Stability):
         self._told_named: Stamp = ()
         self._named: Stamp = ()
         self._late = False
+        self._moves = 0
 
     # What this process says.
 
@@ -101,9 +103,13 @@ class TreeStability(Stability):
             return True
         return self._late or self._told != self._least() or self._told_named != self._naming()
 
-    def look(self) -> None:
-        """A heartbeat has passed: note who is behind, and for how long."""
+    def look(self, moves: int = 0) -> None:
+        """A heartbeat has passed: note who is behind, and for how long.
+
+        ``moves`` tells how often this process has read on while it withheld its receipts.
+        """
         self._late = False
+        self._moves = moves
         for part in self._parts.values():
             seen = sum(part.counts)
             is_behind = any(map(lt, part.counts, self._delivered))
@@ -127,9 +133,9 @@ class TreeStability(Stability):
         return list(map(min, zip(*(part.counts for part in self._parts.values()), strict=True)))
 
     def _naming(self) -> Stamp:
-        """Return who holds things up from here on downwards, and how many messages each has."""
+        """Return who holds things up from here on downwards, and how far each has come."""
         named = {
-            rank: part.seen
+            rank: part.seen + (self._moves if rank == self.rank else 0)
             for rank, part in self._parts.items()
             if part.beats >= LATE_BEATS and not part.named
         }
@@ -176,7 +182,7 @@ class TreeStability(Stability):
 
     @property
     def holding(self) -> Stamp:
-        """Who holds things up, as the root says, and how many messages each has."""
+        """Who holds things up, as the root says, and how far each has come."""
         return self._named
 
     def delivered_by_all(self, rank: int) -> int:

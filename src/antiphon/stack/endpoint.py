@@ -25,7 +25,7 @@ for less; where it cannot, it does nothing and says so.
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar
 
-from antiphon.core.control import Alive, Beat, StateChunk, StateTaken
+from antiphon.core.control import Alive, Beat, ReadingOn, StateChunk, StateTaken
 from antiphon.core.errors import PeerError, UsageError
 from antiphon.core.ids import GroupNumber, ProcessId
 from antiphon.core.runs import PORT_APPLICATION, PORT_ORDER, Order, Run
@@ -142,9 +142,12 @@ class Endpoint(PartInputs):
         self.queue = queue if queue is not None else SendQueue(settings.limits.queued_bytes)
         if domain is not None:
             self.queue.places.enter(domain.program, group, len(self.queue.waiting))
-        self.flow = flow = FlowControl(me, settings.limits, lambda: member.ordering.held_bytes)
-        member.receipts.is_behind = lambda: flow.is_behind
         timing = self._timing = settings.timing
+        self.flow = flow = FlowControl(
+            me, settings.limits, lambda: member.ordering.held_bytes, timing.stall_us
+        )
+        member.receipts.is_behind = lambda: flow.is_behind
+        member.receipts.moves = lambda: flow.moves
         self._sender = Sender(member, self.queue, self.flow, self._agenda, timing.stall_us)
         has_state = view is not None if with_state else None
         self.ports = Ports(me, self.queue, has_state=has_state, commit=commit)
@@ -211,7 +214,7 @@ class Endpoint(PartInputs):
         work, now_us = self._agenda.work, self._agenda.now_us
         match changed:
             case ReaderLagged(is_behind):
-                self.flow.lag(is_behind=is_behind)
+                self._lag(is_behind=is_behind)
             case SendersWaited(is_waiting):
                 self.flow.are_senders_waiting = is_waiting
             case ReaderAdvanced(incarnation):
@@ -259,7 +262,18 @@ class Endpoint(PartInputs):
             return
         if isinstance(message, Alive):
             self.flow.hear(peer, message)
+        elif isinstance(message, ReadingOn):
+            self.member.membership.hear(peer, now_us)
+            self.flow.hear_reading(peer, message)
+            return
         self._agenda.work.extend(self.member.take_control(peer, message, now_us))
+
+    def _lag(self, *, is_behind: bool) -> None:
+        """Tell all who may wait for the application here if it reads on, if slowly."""
+        is_news, member = self.flow.lag(self._agenda.now_us, is_behind=is_behind), self.member
+        if is_news and member.blocks is None and member.receiver.tree is None:
+            word = ReadingOn(member.view_number, self.flow.moves)
+            self._agenda.work.append(SendControl(self._others(), word))
 
     def _note_peer(self, noted: Input) -> None:
         """Something about another process has become known, beside what it sends."""

@@ -8,8 +8,11 @@ withheld is said later, to all others at once: said to one of them alone, as to 
 be lost to the rest. While somebody waits here to send, nothing is withheld: two processes that both
 wait to send would otherwise wait for each other for ever.
 
+Whoever withholds says now and then that its application reads on (``ReadingOn``): so that who
+waits can tell a slow reader, which is waited for, from one that does not read (``stalls``).
+
 Where receipts go by a tree (``receipt_tree``), what is withheld is not counted there, and what is
-confirmed is what all have.
+confirmed is what all have; that somebody reads on goes the same way.
 
 Where messages go by datagram (``ordering.blocks``), every block says whether its sender withholds
 its receipts, for senders have their windows from blocks alone (``ordering.blocks.window``); there,
@@ -19,29 +22,42 @@ Invariant. Payload bytes that may not have reached everybody stay below the limi
 run per sender that was admitted; what a slow application has not read stays below what its
 driver calls behind, and what is on the way then.
 
-Cost: none of its own; it changes what ``Alive`` says, and when senders are admitted.
+Cost: it changes what ``Alive`` says, and when senders are admitted; a process that is behind tells
+each other one, at most ``MOVES`` times while it may hold them up, that it reads on.
 """
 
 from collections.abc import Callable
 
 from msgspec.structs import replace
 
-from antiphon.core.control import Alive
+from antiphon.core.control import Alive, ReadingOn
 from antiphon.core.ids import ProcessId
 from antiphon.core.views import View
 from antiphon.stack.settings import Limits
+
+MOVES = 8
+"""How often at most, while a member may hold senders up, it says that it reads on."""
 
 
 class FlowControl:
     """Confirmations given and got in the current view, and who is full."""
 
     __slots__ = (
-        "_held_bytes", "_is_lagging", "_limits", "_me", "_number", "_rank", "_withheld",
-        "are_senders_waiting", "confirmed", "full", "reads",
+        "_held_bytes", "_is_lagging", "_limits", "_me", "_moved_us", "_number", "_pause_us",
+        "_progress", "_rank", "_withheld", "are_senders_waiting", "confirmed", "full", "moves",
+        "reads",
     )  # fmt: skip
 
-    def __init__(self, me: ProcessId, limits: Limits, held_bytes: Callable[[], int]) -> None:
-        """Nothing has been confirmed; ``held_bytes`` tells how much waits for its past."""
+    def __init__(
+        self, me: ProcessId, limits: Limits, held_bytes: Callable[[], int], stall_us: int
+    ) -> None:
+        """Nothing has been confirmed; ``held_bytes`` tells how much waits for its past.
+
+        A member may hold senders up for ``stall_us`` without moving.
+        """
+        self._pause_us = max(stall_us // MOVES, 1)
+        self._moved_us = -self._pause_us
+        self._progress: dict[ProcessId, int] = {}
         self._limits = limits
         self._held_bytes = held_bytes
         self._me = me
@@ -56,6 +72,8 @@ class FlowControl:
         self.are_senders_waiting = False
         self.reads = 0
         """How often something was read while the application was behind."""
+        self.moves = 0
+        """How often that is to be said to others."""
 
     # What is confirmed to others.
 
@@ -70,10 +88,19 @@ class FlowControl:
         """Whether something was withheld that may be said now."""
         return bool(self._withheld) and not self.is_behind
 
-    def lag(self, *, is_behind: bool) -> None:
-        """The application reads too slowly, but has read something since; or no longer."""
-        self.reads += is_behind and self._is_lagging
+    def lag(self, now_us: int, *, is_behind: bool) -> bool:
+        """The application reads too slowly, but has read something since; or no longer.
+
+        Return whether that is to be said to the others.
+        """
+        reads_on = is_behind and self._is_lagging
         self._is_lagging = is_behind
+        self.reads += reads_on
+        is_move = reads_on and self.is_behind and now_us >= self._moved_us + self._pause_us
+        if is_move:
+            self.moves += 1
+            self._moved_us = now_us
+        return is_move
 
     def say(self, alive: Alive) -> Alive:
         """Return what to say to all others instead of ``alive``."""
@@ -103,6 +130,15 @@ class FlowControl:
                 if sender == self._rank:
                     self.confirmed[member] = count
 
+    def hear_reading(self, member: ProcessId, word: ReadingOn) -> None:
+        """Note that a member, which confirms nothing, reads on."""
+        if word.number == self._number:
+            self._progress[member] = word.count
+
+    def progress(self, member: ProcessId) -> int:
+        """Return how far a member has come: any other number than before says that it moves."""
+        return self.confirmed.get(member, 0) + self._progress.get(member, 0)
+
     def fill(self, peer: ProcessId, *, is_full: bool) -> None:
         """A channel takes no more for now; or takes more again."""
         if is_full:
@@ -122,5 +158,6 @@ class FlowControl:
         self._number = view.number
         self._withheld.clear()
         self.confirmed.clear()
+        self._progress.clear()
         if self._me in view.members:
             self._rank = view.rank_of(self._me)

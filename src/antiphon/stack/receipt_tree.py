@@ -36,7 +36,9 @@ before all have installed it."""
 class ReceiptTree:
     """One process's part in it, in one group."""
 
-    __slots__ = ("_early", "_is_used", "_membership", "_out", "_receiver", "_spoken", "is_behind")
+    __slots__ = (
+        "_early", "_is_used", "_membership", "_out", "_receiver", "_spoken", "is_behind", "moves",
+    )  # fmt: skip
 
     def __init__(
         self, out: Outbox, receiver: Receiver, membership: Membership, *, is_used: bool
@@ -50,6 +52,8 @@ class ReceiptTree:
         self._early: dict[ProcessId, list[Word]] = {}
         self.is_behind: Callable[[], bool] = bool
         """Tells whether receipts are withheld."""
+        self.moves: Callable[[], int] = int
+        """Tells how often the application, being behind, is to be said to have read on."""
 
     @property
     def _tree(self) -> TreeStability | None:
@@ -68,7 +72,7 @@ class ReceiptTree:
         tree = self._tree
         if tree is not None:
             self._confirm(tree)
-            tree.look()
+            tree.look(self.moves())
             self._tell(tree)
 
     def confirm(self) -> None:

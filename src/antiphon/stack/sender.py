@@ -223,9 +223,9 @@ class Sender:
         member, flow = self._member, self._flow
         sent = member.receiver.received()[member.members.index(member.me)]
         return {
-            (who, "messages"): count
+            (who, "messages"): flow.progress(who)
             for who in member.members
-            if (count := flow.confirmed.get(who, 0)) < sent or who in flow.full
+            if flow.confirmed.get(who, 0) < sent or who in flow.full
             if who != member.me
         }
 
