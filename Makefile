@@ -4,8 +4,9 @@
 VENV := .venv/bin
 ARGS ?=
 
-# With xdist, everything that needs a JVM or sockets stays in one worker (tests/conftest.py).
-PARALLEL := -n auto --dist loadgroup
+# Of xdist's ways to share tests out, one that goes on when a test takes its worker down. Each
+# worker begins with a stretch of folders: so sockets are mostly on the one, Spark on the other.
+PARALLEL := -n auto --dist worksteal
 
 # Tests start hundreds of processes: where nothing compiled is kept, each would compile all anew.
 test quick soak: export PYTHONDONTWRITEBYTECODE =

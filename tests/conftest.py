@@ -73,16 +73,11 @@ LONG = (
 
 @pytest.hookimpl(tryfirst=True)  # before markers are chosen by
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what is long; keep what needs a JVM or sockets in one worker.
-
-    So there is one JVM, and no fight over the cores.
-    """
+    """Mark what is long."""
     here = Path(__file__).parent
     for item in items:
         if item.path.relative_to(here).as_posix().startswith(LONG):
             item.add_marker(pytest.mark.long)
-        if item.get_closest_marker("spark") or item.get_closest_marker("net"):
-            item.add_marker(pytest.mark.xdist_group("heavy"))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
