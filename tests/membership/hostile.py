@@ -29,6 +29,7 @@ from antiphon.core.control import (
     FoundingAnswer,
     FoundingQuestion,
     GroupsNamed,
+    HeardOf,
     HowFar,
     HowFarAsked,
     Install,
@@ -67,7 +68,7 @@ KINDS = (
     Situation, Standing, Flush, Report, Install, Alive, Beat, Confirm, LetterTaken, LetterAsked,
     StateChunk, StateTaken, FoundingQuestion, FoundingAnswer, Elsewhere, Begun, ReceiptsAsked,
     Receipts, Forgettable, ForgettingAsked, GroupsNamed, PastTold, EpochSaid, KeyTold,
-    Subtree, Everywhere, AlarmSaid, HowFarAsked, HowFar, ReadingOn,
+    Subtree, Everywhere, AlarmSaid, HowFarAsked, HowFar, ReadingOn, HeardOf,
 )  # fmt: skip
 
 
@@ -143,6 +144,7 @@ class Liar:
             HowFar: lambda: HowFar(number(), number(), number(), coin()),
             GroupsNamed: lambda: GroupsNamed(((number(), "?" * coin()),)),
             EpochSaid: lambda: EpochSaid(number(), number()),
+            HeardOf: lambda: HeardOf(number(), ((number(), self._counts()),)),
             PastTold: lambda: PastTold(number(), ((number(), number(), self._counts()),)),
             JoinRequest: lambda: JoinRequest(self.random.choice(PEOPLE)),
             JoinRefused: lambda: JoinRefused("no" * coin(), number()),

@@ -14,6 +14,7 @@ from antiphon.ordering.gated import GatedDomain
 from antiphon.ordering.structure import Structure
 from antiphon.stack.domain import Domain
 from antiphon.stack.epochs import Epochs
+from antiphon.stack.failing import Failing
 from antiphon.stack.flushes import Flushes, Wait
 from antiphon.stack.member_questions import MemberQuestions
 from antiphon.stack.names import KnownNames
@@ -153,6 +154,25 @@ def who_has_left_begins_no_epoch(self: Epochs, group: GroupNumber) -> None:
     """What was learnt in a group that was left goes round."""
     _LEAVE(self, group)
     self._has_left = False
+
+
+@plant(
+    Failing, "complete", "6.7, a member that fails",
+    schedule="test_what_the_dead_said_is_waited_for_while_somebody_has_more_of_it",
+)  # fmt: skip
+def who_fails_is_waited_for_no_longer(self: Failing, group: GroupNumber) -> list[int]:
+    """What others have of it is relayed when the view is left, and comes too late."""
+    transition = self._parts[group].transition
+    return transition.excluded_ranks()
+
+
+@plant(
+    Failing, "look", "6.7, a member that fails",
+    schedule="test_members_of_two_groups_with_the_same_dead_do_not_wait_for_each_other",
+)  # fmt: skip
+def nobody_says_what_it_has_of_who_fails(self: Failing, group: GroupNumber) -> None:
+    """Two groups that are left at once wait for each other."""
+    del self, group
 
 
 # Flushes.

@@ -12,6 +12,7 @@ from antiphon.core.ids import GroupNumber
 from antiphon.core.runs import Order
 from antiphon.ordering.knowledge import EPOCHS
 from antiphon.ordering.structure import Structure
+from antiphon.sim.random_domains import examine_domain
 from antiphon.sim.several_groups import SeveralGroups
 from antiphon.stack.epochs import EPOCH_MAX, FIRST, Epochs
 
@@ -153,6 +154,26 @@ def test_who_dies_without_a_word_holds_up_nobody() -> None:
     assert in_a["p"] == in_a["s"]
     assert {"p1@A", "s1@A"} <= set(in_a["p"])
     assert len({_epochs(world, name).entered for name in "prsv"}) == 1
+
+
+def test_what_the_dead_said_is_waited_for_while_somebody_has_more_of_it() -> None:
+    """A={s,p,e} B={p,r} C={r,s}, A excluded: s learns that e is out before it hears e from p."""
+    world = domain_of({A: "spe", B: "pr", C: "rs"}, _ring(A))
+    world.slow["e", "s"] = 10_000_000
+    world.say("e", A)
+    world.run(3_000)
+    world.crash("e")
+    world.say("p", B)
+    world.run(3_000)
+    world.say("r", C)
+    world.run(3_000)
+    let_settle(world)
+    assert delivered(world, "s") == ["e1@A", "r1@C"]
+
+
+def test_members_of_two_groups_with_the_same_dead_do_not_wait_for_each_other() -> None:
+    """Each has to deliver what is left over of one group, in an epoch that the other holds up."""
+    assert examine_domain(105, structure="excluded") == ""
 
 
 def test_what_is_declared_of_excluded_groups() -> None:

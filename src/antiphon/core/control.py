@@ -358,6 +358,15 @@ class EpochSaid(Struct, frozen=True, array_like=True, tag=True):
     epoch: Number
 
 
+class HeardOf(Struct, frozen=True, array_like=True, tag=True):
+    """What I have, and take no more, of members that failed in views up to ``number``."""
+
+    number: Number
+    """The newest view that I know to be agreed on."""
+    counts: tuple[tuple[Number, tuple[tuple[Rank, Number], ...]], ...]
+    """By view that is still to be left, of each member that fails: how many messages."""
+
+
 class StateChunk(Struct, frozen=True, array_like=True, tag=True):
     """A piece of the group's state as of view ``number``."""
 
@@ -393,7 +402,7 @@ AnyMessage = (
     | Confirm | LetterTaken | LetterAsked
     | ReceiptsAsked | Receipts | Forgettable | ForgettingAsked | HowFarAsked | HowFar | GroupsNamed
     | PastTold
-    | EpochSaid
+    | EpochSaid | HeardOf
     | StateChunk | StateTaken
     | KeyTold
 )  # fmt: skip

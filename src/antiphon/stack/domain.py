@@ -48,11 +48,13 @@ from antiphon.core.control import (
     Forgettable,
     ForgettingAsked,
     GroupsNamed,
+    HeardOf,
     ReceiptsAsked,
 )
 from antiphon.core.ids import GroupNumber, ProcessId
 from antiphon.core.runs import Foreign, Stamp
 from antiphon.core.views import View
+from antiphon.membership.transition import Transition
 from antiphon.ordering.letters import Letters
 from antiphon.ordering.mixed import MixedDomain
 from antiphon.ordering.own_stamps import VIEW
@@ -104,6 +106,13 @@ class Participation(Protocol):
 
     def early_count(self, peer: ProcessId, view_number: int) -> int:
         """Return how many messages of a process have come for a view still to be installed."""
+
+    def early_from(self, rank: int, view_number: int) -> int:
+        """Return how many messages of a member have come for a view still to be installed."""
+
+    @property
+    def transition(self) -> Transition:
+        """The current view, and those that are agreed on since."""
 
     def tell(self, message: AnyMessage, *, later: bool = False) -> None:
         """Say something to all other members of the current view, and perhaps of later ones."""
@@ -427,7 +436,7 @@ class Domain:
 
     def take_word(
         self,
-        word: Forgettable | ForgettingAsked | GroupsNamed | EpochSaid,
+        word: Forgettable | ForgettingAsked | GroupsNamed | EpochSaid | HeardOf,
         via: GroupNumber,
         peer: ProcessId,
     ) -> None:
@@ -442,7 +451,7 @@ class Domain:
                     self.parts[via].tell(ForgettingAsked(unknown, unknown=True))
             case GroupsNamed(names):
                 self.names.hear(names)
-            case EpochSaid():
+            case EpochSaid() | HeardOf():
                 if self.epochs is not None:
                     self.epochs.hear(via, peer, word)
 

@@ -82,6 +82,12 @@ class Early:
         of_view = (run.last for run in runs if run.view == view_number and type(run) is not Letter)
         return max(of_view, default=0)
 
+    def count_from(self, rank: int, view_number: int) -> int:
+        """Return how many messages of a member of a later view have come, whoever brought them."""
+        runs = (one.run for one in self.runs if one.run.view == view_number)
+        of_member = (run.last for run in runs if run.sender == rank and type(run) is not Letter)
+        return max(of_member, default=0)
+
     def take_runs(self) -> list[EarlyRun]:
         """Hand over the runs and letters; those still early are kept again."""
         taken, self.runs, self._bytes = self.runs, [], {}

@@ -23,7 +23,8 @@ there before. What is said in a view that is still to be installed here counts f
 was said in an earlier one holds. Of a view whose flush has ended nothing more can come, and who
 installs the next one has delivered what is left over: so that may enter its own epoch, whoever
 has died without a word. Where an epoch is not known in a group that was just joined, the process
-goes back to the earlier one.
+goes back to the earlier one. Of a member that fails, all has come when nobody who goes on has, or
+will have, more of it than there is here (``failing``).
 
 Nobody waits for who waits: words are said upon receipt. A group in a minority holds up what is of
 later epochs at its members; and elsewhere what waits for turns or marks that they have to give.
@@ -37,14 +38,16 @@ reached, and a run of that epoch waits for about one round trip. Nothing without
 from collections.abc import Mapping
 from typing import Protocol
 
-from antiphon.core.control import AnyMessage, EpochSaid
+from antiphon.core.control import AnyMessage, EpochSaid, HeardOf
 from antiphon.core.errors import PeerError
 from antiphon.core.ids import GroupNumber, ProcessId
 from antiphon.core.runs import Foreign, Run
+from antiphon.membership.transition import Transition
 from antiphon.ordering.knowledge import FOUNDING, epoch_of
 from antiphon.ordering.mixed import MixedDomain
 from antiphon.ordering.stability import Stability
 from antiphon.stack.early import EARLY_ALIVE_MAX
+from antiphon.stack.failing import Failing
 from antiphon.stack.names import KnownNames
 
 FIRST = FOUNDING
@@ -57,9 +60,18 @@ EPOCH_MAX = 1 << 60
 class Speaking(Protocol):
     """What epochs ask of a process's part in a group."""
 
+    me: ProcessId
+
     @property
     def members(self) -> tuple[ProcessId, ...]:
         """The members of the current view, by rank; none outside."""
+
+    @property
+    def transition(self) -> Transition:
+        """The current view, and those that are agreed on since."""
+
+    def early_from(self, rank: int, view_number: int) -> int:
+        """Return how many messages of a member have come for a view still to be installed."""
 
     @property
     def stability(self) -> Stability:
@@ -80,8 +92,8 @@ class Epochs:
     """The epochs of one process in one domain."""
 
     __slots__ = (
-        "_early", "_flushed", "_has_left", "_heard", "_marks", "_names", "_ordering", "_parts",
-        "entered", "said", "unsaid_in",
+        "_complete", "_early", "_flushed", "_has_left", "_heard", "_marks", "_names", "_ordering",
+        "_parts", "entered", "failing", "said", "unsaid_in",
     )  # fmt: skip
 
     def __init__(
@@ -96,6 +108,10 @@ class Epochs:
         self._flushed = FIRST
         self._has_left = False
         self._heard: dict[GroupNumber, dict[ProcessId, int]] = {}
+        self.failing = Failing(parts, ordering)
+        """What others have of members that fail."""
+        self._complete: dict[GroupNumber, dict[ProcessId, int]] = {}
+        """Before which epoch all has come of members that fail in the current view."""
         self._marks: dict[GroupNumber, list[tuple[int, int, int]]] = {}
         """What is to be delivered before an epoch after the one named first; rank and count."""
         self._early: dict[GroupNumber, dict[ProcessId, list[tuple[EpochSaid, int]]]] = {}
@@ -142,8 +158,14 @@ class Epochs:
 
     # What is heard.
 
-    def hear(self, group: GroupNumber, peer: ProcessId, word: EpochSaid) -> None:
-        """A member says that what it multicasts from now on is of an epoch."""
+    def hear(self, group: GroupNumber, peer: ProcessId, word: EpochSaid | HeardOf) -> None:
+        """A member says of which epoch it is from now on; or what it has of who fails."""
+        if isinstance(word, HeardOf):
+            self.failing.hear(group, peer, word)
+        else:
+            self._hear_epoch(group, peer, word)
+
+    def _hear_epoch(self, group: GroupNumber, peer: ProcessId, word: EpochSaid) -> None:
         if word.epoch > EPOCH_MAX:
             message = f"{peer} claims to be in epoch {word.epoch}"
             raise PeerError(message)
@@ -194,11 +216,13 @@ class Epochs:
     def enter_view(self, group: GroupNumber) -> None:
         """A view of a group begins: what was of the one before has been delivered, or is lost."""
         self._marks.pop(group, None)
+        self._complete.pop(group, None)
 
     def greet(self, group: GroupNumber, *, is_new: bool) -> None:
         """A view has begun, and what came early is to be taken; say the epoch, if new there."""
         part = self._parts[group]
         heard = self._heard.get(group, {})
+        self.failing.enter_view(group, part.members)
         self._heard[group] = {who: heard[who] for who in part.members if who in heard}
         if is_new:
             self.tell(group)
@@ -219,7 +243,8 @@ class Epochs:
 
     def leave(self, group: GroupNumber) -> None:
         """A group has been left: what was learnt there must not go round (000-23)."""
-        for noted in (self._marks, self._early, self.unsaid_in):
+        self.failing.leave(group)
+        for noted in (self._marks, self._complete, self._early, self.unsaid_in):
             noted.pop(group, None)
         if self._heard.pop(group, None) is not None:
             self._has_left = True
@@ -228,6 +253,8 @@ class Epochs:
 
     def look(self) -> bool:
         """Enter the latest epoch that may be entered; return whether it is another."""
+        for group in self._parts:
+            self._complete_failing(group)
         reached = self._reached()
         if reached == (self.entered, self._flushed):
             return False
@@ -235,6 +262,16 @@ class Epochs:
         self._ordering.enter_epoch(*reached)
         self.unsaid_in |= dict.fromkeys(self._parts)  # turns may have been given
         return True
+
+    def _complete_failing(self, group: GroupNumber) -> None:
+        """Of members that fail nothing is missing, nor will it come: they need say no epoch."""
+        for rank in self.failing.complete(group):
+            peer = self._parts[group].members[rank]
+            complete = self._complete.setdefault(group, {})
+            before = max(self._heard.get(group, {}).get(peer, FIRST), complete.get(peer, FIRST))
+            if before < self.said:
+                complete[peer] = self.said
+                self._mark(group, before, rank, self._ordering.received_of(group, rank))
 
     def _reached(self) -> tuple[int, int]:
         """Return the epoch before which all has been delivered, and that of receipts."""
@@ -244,7 +281,8 @@ class Epochs:
                 if ordering.is_expected(group):
                     return FIRST, FIRST  # nobody there has said anything yet
                 continue
-            heard, me = self._heard.get(group, {}), part.stability.rank
+            heard = self._heard.get(group, {}) | self._complete.get(group, {})
+            me = part.stability.rank
             others = (who for rank, who in enumerate(part.members) if rank != me)
             flushed = min((heard.get(who, FIRST) for who in others), default=received)
             if flushed >= received or not ordering.is_closed(group):

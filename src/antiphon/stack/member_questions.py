@@ -7,6 +7,7 @@ from antiphon.core.ids import GroupNumber, ProcessId
 from antiphon.core.runs import Order
 from antiphon.core.views import View
 from antiphon.membership.membership import Membership
+from antiphon.membership.transition import Transition
 from antiphon.ordering.letters import Letters
 from antiphon.ordering.mixed import MixedDomain
 from antiphon.ordering.stability import Stability
@@ -107,6 +108,15 @@ class MemberQuestions:
     def early_count(self, peer: ProcessId, view_number: int) -> int:
         """Return how many messages of a process have come for a view still to be installed."""
         return self.receiver.early.count_of(peer, view_number)
+
+    def early_from(self, rank: int, view_number: int) -> int:
+        """Return how many messages of a member have come for a view still to be installed."""
+        return self.receiver.early.count_from(rank, view_number)
+
+    @property
+    def transition(self) -> Transition:
+        """The current view, and those that are agreed on since."""
+        return self.membership.transition
 
     @property
     def is_blocked(self) -> bool:

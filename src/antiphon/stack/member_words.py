@@ -11,6 +11,7 @@ from antiphon.core.control import (
     Forgettable,
     ForgettingAsked,
     GroupsNamed,
+    HeardOf,
     HowFar,
     HowFarAsked,
     LetterAsked,
@@ -32,7 +33,8 @@ from antiphon.stack.receipt_tree import ReceiptTree
 
 Words = (
     Confirm | LetterTaken | LetterAsked | ReceiptsAsked | Receipts | Forgettable | ForgettingAsked
-    | HowFarAsked | HowFar | GroupsNamed | PastTold | EpochSaid | Subtree | Everywhere | AlarmSaid
+    | HowFarAsked | HowFar | GroupsNamed | PastTold | EpochSaid | HeardOf | Subtree | Everywhere
+    | AlarmSaid
 )  # fmt: skip
 """What members say of messages, beside what concerns views; and whom they watch."""
 
@@ -84,7 +86,7 @@ class MemberWords(MemberDatagrams):
                 self._say_how_far(peer, word)
             case HowFar():
                 self.domain.lacks.hear(self.group, peer, word)
-            case Forgettable() | ForgettingAsked() | GroupsNamed() | EpochSaid():
+            case Forgettable() | ForgettingAsked() | GroupsNamed() | EpochSaid() | HeardOf():
                 self.domain.take_word(word, self.group, peer)
             case _:
                 message = f"{type(word).__name__} is no word of groups"

@@ -83,8 +83,13 @@ class Newcomers:
             self._domain.epochs.greet(self._group, is_new=is_new)
 
     def look_forward(self, pending: Sequence[View]) -> None:
-        """Say the epoch to who joins in a view still to be installed: it may wait for that."""
+        """Say the epoch to who joins in a view still to be installed: it may wait for that.
+
+        And what has come of who fails.
+        """
         epochs = self._domain.epochs
+        if epochs is not None and pending:
+            epochs.failing.look(self._group)
         if epochs is None or not pending or not self._view or pending[-1].number <= self._greeted:
             return
         self._greeted = pending[-1].number
