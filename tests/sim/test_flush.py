@@ -161,3 +161,19 @@ def test_groups_without_a_common_domain_are_flushed_too() -> None:
     took_us = _ends_us(world, "p", number, 40_000)
     assert took_us >= 5_000
     assert len(world.node("r").delivered[GroupNumber(B)]) == 1
+
+
+def test_who_asks_to_join_a_group_that_is_gone_is_not_blamed_for_its_flush() -> None:
+    """It waits with what it has to say; where somebody is there to take it in, it may not."""
+    world = domain_of({A: "q"}, others="p")
+    world.crash("q")
+    world.join("p", A, "q")
+    world.run(1_000)
+    world.say("p", A)
+    number = world.flush_out("p")
+    world.run(1_000_000)
+    assert number in world.node("p").flushing
+    assert not world.unended_flush()
+    other = domain_of({A: "q"}, others="p")
+    other.node("p").flushing[1] = None
+    assert other.unended_flush() == "flush 1 of p~0 has not ended"

@@ -3,7 +3,8 @@
 Law: a process in the minority of one group may hold up other groups of the domain there (docs,
 causality across groups): what depends on the one cannot be delivered. If that process is to give a
 turn or a mark, or to leave a view together with others, these wait for it, too. Nothing is asked of
-who holds something back in a group with such a member.
+who holds something back in a group with such a member; nor of who asks to be taken into a group
+that nobody is in any more.
 """
 
 from collections.abc import Iterable, Mapping
@@ -44,3 +45,9 @@ def held_up(nodes: Iterable[Living]) -> set[str]:
 def _is_held_up(node: Living, group: GroupNumber, living: Mapping[ProcessId, Living]) -> bool:
     members = (living.get(who.bare()) for who in node.views[group].members)
     return bool(node.depth(group)) and any(one is not None and one.is_blocked for one in members)
+
+
+def asks_in_vain(node: Living, living: Iterable[Living]) -> bool:
+    """Whether a process asks to be taken into a group that none of the living is in."""
+    inside = {group for one in living for group in one.views if group not in one.ends}
+    return any(group not in inside | node.ends.keys() for group in node.ids)

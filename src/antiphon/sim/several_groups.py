@@ -24,7 +24,7 @@ from antiphon.membership.failure_detector import Timing
 from antiphon.oracle import judge
 from antiphon.ordering.structure import Structure
 from antiphon.sim.across_checks import AcrossChecks
-from antiphon.sim.held_up import held_up
+from antiphon.sim.held_up import asks_in_vain, held_up
 from antiphon.sim.one_trace import BLOCKED, OneTrace
 from antiphon.stack import effects as told
 from antiphon.stack import inputs as on
@@ -415,9 +415,10 @@ class SeveralGroups:
         return self._flushes
 
     def unended_flush(self) -> str:
-        """Say which flush has not ended, unless somebody is blocked, for whom it may wait."""
+        """Say which flush has not ended, unless nobody is to blame (``held_up``)."""
         living = [node for node in self.nodes.values() if node.is_up]
-        unended = [f"{number} of {node.me}" for node in living for number in node.flushing]
+        waiting = [node for node in living if not asks_in_vain(node, living)]
+        unended = [f"{number} of {node.me}" for node in waiting for number in node.flushing]
         if unended and not any(node.is_blocked for node in living):
             return f"flush {unended[0]} has not ended"
         return ""
