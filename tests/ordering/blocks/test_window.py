@@ -84,6 +84,20 @@ def test_bytes_count_too() -> None:
     assert table.machines["p"].has_room
 
 
+def test_messages_that_are_counted_together_count_all_the_same() -> None:
+    """Who is let in has room: the last three of four count as one, and q confirms the first."""
+    table = Table("pq", RESTING)
+    machine = _fill(table)
+    for message in "34":
+        table.say("p", message)  # by a tool, say: beyond the window
+        table.pass_period()
+    blocks = [block for block, _, _ in machine.window._sent]
+    assert len(blocks) == RESTING.window
+    machine.window._confirm(1, blocks[0])
+    assert len(machine.window._sent) == 1
+    assert not machine.window.is_open, "three are not confirmed, and two are let in at a time"
+
+
 def test_who_reads_slowly_is_seen_to_move() -> None:
     """Also where the word of it is lost; who reads nothing is not."""
     table = Table(settings=RESTING)

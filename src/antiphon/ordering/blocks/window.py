@@ -32,6 +32,7 @@ class BlockWindow:
     __slots__ = (
         "_bytes",
         "_confirmed",
+        "_count",
         "_labels",
         "_least",
         "_matrix",
@@ -46,15 +47,16 @@ class BlockWindow:
         self._confirmed = [0] * matrix.size
         self._labels = [b""] * matrix.size
         self._moves = [0] * matrix.size
-        self._sent: deque[tuple[int, int]] = deque()  # blocks not confirmed, and their bytes
-        self._bytes = 0
+        # Blocks not confirmed, with the bytes and messages of each and of who is counted with it.
+        self._sent: deque[tuple[int, int, int]] = deque()
+        self._bytes = self._count = 0
         self._least = 0
         self.look()
 
     @property
     def is_open(self) -> bool:
         """Whether the application may send more."""
-        return len(self._sent) < self._settings.window and self._bytes < self._settings.window_bytes
+        return self._count < self._settings.window and self._bytes < self._settings.window_bytes
 
     def unconfirmed(self) -> dict[int, int]:
         """Return who holds this member up, if anybody does, and how far each has come."""
@@ -74,11 +76,12 @@ class BlockWindow:
         if block <= self._least:
             return  # there is nobody else
         if len(self._sent) >= self._settings.window:
-            byte_count_before = self._sent.pop()[1]
-            self._sent.append((block, byte_count_before + byte_count))
+            _, bytes_before, count_before = self._sent.pop()
+            self._sent.append((block, bytes_before + byte_count, count_before + 1))
         else:
-            self._sent.append((block, byte_count))
+            self._sent.append((block, byte_count, 1))
         self._bytes += byte_count
+        self._count += 1
 
     def hear(self, message: BlockMessage) -> None:
         """Take note of what a member says that is news."""
@@ -101,5 +104,7 @@ class BlockWindow:
         others = matrix.others[matrix.me]
         self._least = least = min((confirmed[member] for member in others), default=EVERYWHERE)
         while sent and sent[0][0] <= least:
-            self._bytes -= sent.popleft()[1]
+            _, byte_count, count = sent.popleft()
+            self._bytes -= byte_count
+            self._count -= count
         assert self._bytes >= 0, "nothing is confirmed twice"
