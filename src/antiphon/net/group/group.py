@@ -353,7 +353,8 @@ class Group:
         indefinite if some may have. Do not wait for replies where requests are read.
 
         ``timeout_s`` is above 0, or None for no limit; if no replies are wanted, it bounds only the
-        wait for room. Cancelling takes back a request that still waits to go out. Raises
+        wait for room, and nobody says whether the request went out: it is in no :class:`Unsent`.
+        Cancelling takes back a request that still waits to go out. Raises
         :class:`BackPressureError` if too many calls are open, or nobody reads a full stream.
         """
         ([request], _) = checked([payload])
