@@ -215,6 +215,19 @@ class SendQueue:
             self._count(item, -1)
         return dropped
 
+    def drop_waiting(self) -> None:
+        """The application has left: do not send what it sent and still waits, but tell it."""
+        tools: list[Item] = []
+        for _ in range(len(self.waiting)):
+            item = self.waiting[len(tools)]
+            if _port(item) != PORT_APPLICATION:
+                tools.append(item)
+                continue
+            del self.waiting[len(tools)]
+            self.places.take(len(tools))
+            self._count(item, -1)
+            self.drop(item)
+
     def come_to(self, incarnation: int) -> None:
         """The application has read everything of the incarnations before this one."""
         self.read = max(incarnation, self.read)

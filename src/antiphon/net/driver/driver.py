@@ -258,7 +258,7 @@ class Driver:
         Who has asked in vain to be taken in waits, lest it be yet; it leaves then.
         """
         self.is_abandoned = True
-        nobody = Nobody(self, release)
+        nobody = Nobody(self, release, self._application)
         self._owner = self._application = nobody
         self.flush = nobody.flush
         self.reception.abandon(nobody)

@@ -1,7 +1,8 @@
 """Nobody: who takes what is delivered in a group that the application is done with.
 
 Law: nothing is delivered to anybody, nothing is answered, and nothing is multicast; the process
-takes part in the group until the others have agreed to go on without it.
+takes part in the group until the others have agreed to go on without it. What the application sent
+in vain it is told all the same, for its reader may still be on its way to the end of the stream.
 """
 
 import asyncio
@@ -12,7 +13,8 @@ from antiphon.core.control import FoundingAnswer, Situation
 from antiphon.core.ids import ProcessId
 from antiphon.core.runs import Run
 from antiphon.core.views import View
-from antiphon.stack.effects import Effect, LeaveGroup
+from antiphon.net.driver.owners import Application
+from antiphon.stack.effects import Effect, LeaveGroup, ReturnUnsent
 from antiphon.trace.schema import LEFT
 
 
@@ -28,10 +30,13 @@ class Abandoned(Protocol):
 class Nobody:
     """Stands for the application, and for who took part in the group."""
 
-    def __init__(self, driver: Abandoned, release: Callable[[], None]) -> None:
+    def __init__(
+        self, driver: Abandoned, release: Callable[[], None], application: Application
+    ) -> None:
         """Close ``driver`` when it is out of its group; then call ``release``."""
         self._driver = driver
         self._release = release
+        self._application = application
 
     def flush(self) -> None:
         """Nothing is multicast."""
@@ -46,7 +51,9 @@ class Nobody:
         """Nobody is told."""
 
     def on_effect(self, effect: Effect) -> None:
-        """Nobody answers calls, votes, saves state or waits."""
+        """Nobody answers calls, votes, saves state or waits; what was sent in vain is told."""
+        if isinstance(effect, ReturnUnsent):
+            self._application.on_effect(effect)
 
     def on_vote(self, question: bytes) -> FoundingAnswer | None:  # noqa: ARG002 - no vote at all
         """Have no vote."""

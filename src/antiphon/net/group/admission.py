@@ -148,6 +148,11 @@ class Admission:
         self._is_flush_due = False
         self._sending.flush()
 
+    @property
+    def is_reader_here(self) -> bool:
+        """Whether the task that asks is the one that reads: others may wait for it."""
+        return self._stream.reader is asyncio.current_task()
+
     def must_wait(self) -> bool:
         """Whether a sender has to wait for a view, a slow member or a slow reader."""
         return self._stream.is_full or self._is_held_up()
@@ -157,8 +162,8 @@ class Admission:
         return self._stream.is_full or self._is_held_up(is_letter=True)
 
     def _is_held_up(self, *, is_letter: bool = False) -> bool:
-        if self._sending.queue.is_void and (stream := self._stream).has_reader:
-            return self._sending.is_held_up and stream.reader is not asyncio.current_task()
+        if self._sending.queue.is_void and self._stream.has_reader:
+            return self._sending.is_held_up and not self.is_reader_here
         return not (self._admits.letters if is_letter else self._admits.messages)
 
     async def flush_and_wait(self, *, is_letter: bool = False) -> None:
@@ -172,7 +177,7 @@ class Admission:
             finally:
                 self._count_waiting(-1)
         stream = self._stream
-        if stream.is_full and stream.has_reader and stream.reader is not asyncio.current_task():
+        if stream.is_full and stream.has_reader and not self.is_reader_here:
             await stream.wait_for_room()
 
     def _count_waiting(self, change: int) -> None:

@@ -17,6 +17,7 @@ while one view is being left for the next: then it goes out in the next.
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable
+from contextlib import nullcontext
 from functools import partial
 from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Self
@@ -328,7 +329,8 @@ class Group:
         self._admission.expect_flush(is_letter=True)
         reading = self._sending.reading
         if self._writing.locked() or self._admission.must_wait_to_write():
-            async with self._writing:
+            # Who writes a letter may wait for the reader: so the reader does not queue behind it.
+            async with nullcontext() if self._admission.is_reader_here else self._writing:
                 await self._admission.flush_and_wait(is_letter=True)
             self._admission.check_inside()
         elif self._collector.is_turn_over():
@@ -351,7 +353,8 @@ class Group:
         indefinite if some may have. Do not wait for replies where requests are read.
 
         ``timeout_s`` is above 0, or None for no limit; if no replies are wanted, it bounds only the
-        wait for room. Cancelling takes back a request that still waits to go out. Raises
+        wait for room, and nobody says whether the request went out: it is in no :class:`Unsent`.
+        Cancelling takes back a request that still waits to go out. Raises
         :class:`BackPressureError` if too many calls are open, or nobody reads a full stream.
         """
         ([request], _) = checked([payload])

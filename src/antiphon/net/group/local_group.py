@@ -264,7 +264,7 @@ class LocalGroup:
 
     def end_stream(self, error: AntiphonError | None) -> None:
         """Deliver nothing more."""
-        self.sending.begin_incarnation()
+        self.sending.end()
         self.stream.end(error)
 
     @property

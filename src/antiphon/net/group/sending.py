@@ -172,6 +172,17 @@ class Sending:
             self._told = self.queue.incarnation
             self._stream.append_event(Beginning(self.queue.incarnation))
 
+    def end(self) -> None:
+        """The stream ends here: its reader is told what still waits, too, and that never goes out.
+
+        The machine may live on, for others may not have let this process go yet.
+        """
+        self.flush()
+        self.queue.drop_waiting()
+        if self.queue.unsent_bytes or self._told != self.queue.incarnation:
+            self._told = self.queue.incarnation
+            self._stream.append_event(Beginning(self.queue.incarnation))
+
     def on_beginning(self, incarnation: int) -> Unsent:
         """The reader comes to another incarnation; return what was sent in vain before."""
         self.flush()
