@@ -176,6 +176,11 @@ def test_members_of_two_groups_with_the_same_dead_do_not_wait_for_each_other() -
     assert examine_domain(105, structure="excluded") == ""
 
 
+def test_turns_of_a_later_epoch_hold_up_no_earlier_one() -> None:
+    """A list comes by relay, before its sender's word; its turns are of that word's epoch."""
+    assert examine_domain(4363, structure="excluded") == ""
+
+
 def test_what_is_declared_of_excluded_groups() -> None:
     """They are groups of the structure, by name or pattern; circles without them are as ever."""
     overlaps = [("hall", "room-*"), ("lobby", "room-*")]

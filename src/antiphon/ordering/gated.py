@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from antiphon.core.ids import GroupNumber
-from antiphon.core.runs import Run
+from antiphon.core.runs import PORT_ORDER, Run
 from antiphon.ordering.barred import BarredDomain
 from antiphon.ordering.gate import Gate
 from antiphon.ordering.knowledge import EPOCHS, epoch_of
@@ -168,13 +168,26 @@ class GatedDomain(BarredDomain):
     def still_held(
         self, group: GroupNumber, marks: list[tuple[int, int, int]]
     ) -> list[tuple[int, int, int]]:
-        """Return the marks, by epoch, rank and count, of what can be delivered and was not."""
+        """Return the marks, by epoch, rank and count, of what can be delivered and was not.
+
+        Lists are of no epoch: what gives turns may have been said in a later one than is known.
+        """
         clock = self._groups[group]
         return [
             (epoch, rank, count)
             for epoch, rank, count in marks
             if clock.lack_of(((rank, count),)) is not None
+            and self._without_lists(group, rank) < count
         ]
+
+    def _without_lists(self, group: GroupNumber, rank: int) -> int:
+        """Return up to which message of a member nothing but lists has still to be delivered."""
+        last = self._groups[group].delivered[rank]
+        for run in sorted(self._queue.held(), key=lambda run: run.first):
+            is_mine = run.group == group and run.sender == rank and run.first == last + 1
+            if is_mine and run.port == PORT_ORDER and not run.foreign:
+                last = run.last
+        return last
 
     def _is_early(self, mine: VectorClock) -> bool:
         """Whether what is multicast now is of an epoch that has still to be entered here."""
