@@ -4,8 +4,7 @@
 VENV := .venv/bin
 ARGS ?=
 
-# Of xdist's ways to share tests out, one that goes on when a test takes its worker down. Each
-# worker begins with a stretch of folders: so sockets are mostly on the one, Spark on the other.
+# Of xdist's ways to share tests out, one that goes on when a test takes its worker down.
 PARALLEL := -n auto --dist worksteal
 
 # Tests start hundreds of processes: where nothing compiled is kept, each would compile all anew.

@@ -223,8 +223,8 @@ class UnsentWorld:
 
     async def _accuse(self, victim: str) -> None:
         """Have one take another, who lives, for dead."""
-        group = next(iter(self.actors[self._liar].groups.values()))
-        incarnation: Any = group._local.process.process.incarnation  # type: ignore[attr-defined]
+        group: Any = next(iter(self.actors[self._liar].groups.values()))
+        incarnation = group._local.process.process.incarnation
         for peer in list(incarnation.mesh.peers.values()) if incarnation is not None else ():
             if peer.process.name == victim:
                 incarnation.on_dead(peer, "so")

@@ -138,4 +138,7 @@ def test_written_page_has_what_is_planted_elsewhere_and_the_readme_counts_all() 
     assert page.endswith("\n".join(others()) + "\n"), "run `make mutants`"
     assert all(f"| {mutant.name} | {mutant.flush} |" in page for mutant in MUTANTS)
     count = len(MUTANTS) + sum(len(mutants) for _, _, mutants in OTHERS)
-    assert f"[{count} planted bugs](docs/mutants.md)" in (root / "README.md").read_text("utf-8")
+    readme = (root / "README.md").read_text("utf-8")
+    assert f"[{count} planted bugs](docs/mutants.md)" in readme
+    here = len(MUTANTS)
+    assert f"{here} of what every group does, {count - here} of causal blocks, overlays" in readme

@@ -3,7 +3,7 @@
 The machine of the one incarnation has been closed, that of the next has yet to begin; the send
 queue outlives both. Law: nothing that was accepted vanishes. What belongs to the ended incarnation
 is told (``send_queue``); what was sent by an application that has read all of it goes out in the
-next one.
+next one. That the application has read so far is taken in the same way by a machine that runs.
 """
 
 from antiphon.core.runs import PORT_APPLICATION

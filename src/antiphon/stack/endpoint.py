@@ -32,6 +32,7 @@ from antiphon.core.runs import PORT_APPLICATION, PORT_ORDER, Order, Run
 from antiphon.core.views import View
 from antiphon.membership.pulses import Pulses
 from antiphon.stack.agenda import Agenda
+from antiphon.stack.between import step_between
 from antiphon.stack.domain import Domain
 from antiphon.stack.effects import (
     DeliverElsewhere,
@@ -41,7 +42,6 @@ from antiphon.stack.effects import (
     LeaveGroup,
     RejectPeer,
     RestoreProcess,
-    ReturnUnsent,
     SendControl,
     SendRun,
 )
@@ -217,10 +217,8 @@ class Endpoint(PartInputs):
                 self._lag(is_behind=is_behind)
             case SendersWaited(is_waiting):
                 self.flow.are_senders_waiting = is_waiting
-            case ReaderAdvanced(incarnation):
-                self.queue.come_to(incarnation)
-                if unsent := self.queue.tell():
-                    work.append(ReturnUnsent(unsent))
+            case ReaderAdvanced():
+                work.extend(step_between(self.queue, changed, now_us))
             case LeaveRequested():
                 work.extend(self.member.leave(now_us))
             case JoinRequested(contact):
